@@ -4,7 +4,7 @@
 #include "cli/diagnosis.h"
 #include "cli/format.h"
 #include "cli/whole_file.h"
-#include "simulator/recording.h"
+#include "daemon/simulator/recording.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl hook GUEST OP SUBOP EXTRA: called by libvirt's hook script (libvirt/50-vgpu) with the
-// domain's XML on standard input. The user of virsh reads its standard error. It must not call
+// vgpuctl hook GUEST OP SUBOP EXTRA: called by libvirt's hook script (daemon/libvirt/50-vgpu) with
+// the domain's XML on standard input. The user of virsh reads its standard error. It must not call
 // libvirt, which waits for it, and never waits longer than kHardLimit.
 #include "cli/domain_xml.h"
 #include "cli/hard_limit.h"

@@ -5,8 +5,8 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
-#include "simulator/comparison.h"
-#include "simulator/milliseconds.h"
+#include "daemon/simulator/comparison.h"
+#include "daemon/simulator/milliseconds.h"
 
 #include <fmt/format.h>
 #include <fstream>

@@ -10,7 +10,7 @@
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
-#include "simulator/recording_export.h"
+#include "daemon/simulator/recording_export.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

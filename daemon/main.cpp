@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpud: options, wiring, and the main loop, which serves the bus; each GPU has a thread of its own
-// (service/gpu_host.h). Everything it decides is in service/, everything it touches in adapters/
+// (service/gpu/host.h). Everything it decides is in service/, everything it touches in adapters/
 // and dbus/.
 #include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/device_channel.h"
@@ -23,14 +23,14 @@
 #include "daemon/adapters/vm_sockets.h"
 #include "daemon/dbus/log_control_object.h"
 #include "daemon/dbus/objects.h"
-#include "daemon/service/agents.h"
-#include "daemon/service/assignments.h"
-#include "daemon/service/config.h"
-#include "daemon/service/domains.h"
-#include "daemon/service/event_log.h"
-#include "daemon/service/jobs.h"
+#include "daemon/service/agents/agents.h"
+#include "daemon/service/config/config.h"
+#include "daemon/service/jobs/jobs.h"
 #include "daemon/service/manager.h"
-#include "daemon/service/metrics.h"
+#include "daemon/service/owners/assignments.h"
+#include "daemon/service/owners/domains.h"
+#include "daemon/service/stats/metrics.h"
+#include "daemon/service/views/event_log.h"
 #include "pf-driver/process/log_limit.h"
 
 #include <fcntl.h>

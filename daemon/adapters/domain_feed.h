@@ -16,7 +16,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Passes the lines on; service/domains.h parses them.
+/// Passes the lines on; service/owners/domains.h parses them.
 class DomainFeed {
 public:
     /// Delays between two starts, doubled each time; a received line resets the delay.

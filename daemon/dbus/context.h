@@ -10,11 +10,11 @@
 #include "daemon/dbus/open_calls.h"
 #include "daemon/dbus/properties.h"
 #include "daemon/ports/clock.h"
-#include "daemon/service/agents.h"
-#include "daemon/service/domains.h"
-#include "daemon/service/event_log.h"
-#include "daemon/service/jobs.h"
-#include "daemon/service/metrics.h"
+#include "daemon/service/agents/agents.h"
+#include "daemon/service/jobs/jobs.h"
+#include "daemon/service/owners/domains.h"
+#include "daemon/service/stats/metrics.h"
+#include "daemon/service/views/event_log.h"
 
 #include <deque>
 #include <functional>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "daemon/dbus/context.h"
-#include "daemon/service/jobs.h"
+#include "daemon/service/jobs/jobs.h"
 
 #include "vgpu1/job_adaptor.h"
 

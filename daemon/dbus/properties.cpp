@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/dbus/properties.h"
 
-#include "daemon/service/configuration.h"
+#include "daemon/service/config/configuration.h"
 #include "daemon/service/words.h"
 
 #include <fmt/format.h>

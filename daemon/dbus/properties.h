@@ -6,8 +6,8 @@
 #pragma once
 
 #include "daemon/dbus/sdbus_compat.h"
-#include "daemon/service/event_log.h"
 #include "daemon/service/manager.h"
+#include "daemon/service/views/event_log.h"
 
 #include <algorithm>
 #include <array>

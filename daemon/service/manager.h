@@ -6,9 +6,9 @@
 // done is asked of a GpuHost, `done` is called from finish() (or at once, if it is refused here).
 #pragma once
 
-#include "daemon/service/gpu_host.h"
-#include "daemon/service/options.h"
-#include "daemon/service/state_store.h"
+#include "daemon/service/gpu/host.h"
+#include "daemon/service/input/options.h"
+#include "daemon/service/state/store.h"
 
 #include <map>
 #include <memory>

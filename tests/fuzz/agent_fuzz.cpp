@@ -3,7 +3,7 @@
 // What vgpud takes from a guest's agent: the input is the bytes of a connection, in pieces whose
 // lengths are drawn from it, through AgentSession with a request pending. Whatever comes: texts are
 // printable and bounded, the request is answered at most once, what was refused is disconnected.
-#include "daemon/service/agent_session.h"
+#include "daemon/service/agents/session.h"
 #include "daemon/service/words.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // What anybody may send to Manager.Plan: the input is a document, planned against two GPUs.
 // Whatever comes: what is read can be written and read again, a plan leads to where the next plan
 // is empty, and mistakes are told in few words.
-#include "daemon/service/change_plan.h"
+#include "daemon/service/config/change_plan.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -5,9 +5,9 @@
 // to a sound journal of four changes, of which two are of an apply, too. Whatever comes: what is
 // read can be written and read again, it can be gone on from, and damage gives a state that once
 // was, or a refusal with a reason.
-#include "daemon/service/journal.h"
-#include "daemon/service/record_json.h"
-#include "daemon/service/recovery.h"
+#include "daemon/service/state/journal.h"
+#include "daemon/service/state/record_json.h"
+#include "daemon/service/state/recovery.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -3,8 +3,8 @@
 // Recordings of vgpuctl trace: a file of anybody's. Whatever comes: a refusal says where and why;
 // what is accepted can be replayed, by a schedule that it may have brought into any state, and
 // exported, and what is exported can be read. No terminal takes any of it for a command.
-#include "simulator/recording_export.h"
-#include "simulator/scenario.h"
+#include "daemon/simulator/recording_export.h"
+#include "daemon/simulator/scenario.h"
 #include "tests/support/hostile_recording.h"
 
 #include <cstdint>

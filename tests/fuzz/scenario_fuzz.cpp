@@ -3,9 +3,9 @@
 // Scenario files of vgpuctl simulate. Whatever comes: a refusal says why in few words, which no
 // terminal takes for a command; what is accepted is within what the simulator can run, which it
 // then does for a moment.
-#include "simulator/scenario.h"
+#include "daemon/simulator/scenario.h"
 
-#include "simulator/comparison.h"
+#include "daemon/simulator/comparison.h"
 #include "tests/support/hostile_recording.h"
 
 #include <algorithm>

@@ -20,10 +20,10 @@
 #include <span>
 #include <vector>
 
+#include "daemon/simulator/model_gpu.h"
 #include "pf-driver/core/state.h"
 #include "pf-driver/hw/vf_page_table.h"
 #include "pf-driver/user/uapi_server.h"
-#include "simulator/model_gpu.h"
 
 namespace {
 

@@ -308,7 +308,7 @@ class Deaths(DomainTest):
         vm.start()
 
     def test_a_hook_whose_package_is_gone_lets_everything_pass(self):
-        with open(os.path.join(ROOT, 'libvirt', '50-vgpu')) as hook:
+        with open(os.path.join(ROOT, 'daemon/libvirt/50-vgpu')) as hook:
             script = hook.read().replace('/usr/bin/vgpuctl', '/nowhere/vgpuctl')
         vm = self.domain('vm1', '--profile', 'small')
         done = subprocess.run(['/bin/sh', '-c', script, 'hook', 'vm1', 'prepare', 'begin', '-'], input=vm.xml(),

@@ -79,7 +79,7 @@ class Machine(Host):
         self.write_emulator()
         self.write('/etc/libvirt/qemu.conf', QEMU_CONF)
         self.write('/etc/libvirt/libvirtd.conf', LIBVIRTD_CONF.format(log=self.path('libvirtd.log')))
-        with open(os.path.join(ROOT, 'libvirt', '50-vgpu')) as hook:
+        with open(os.path.join(ROOT, 'daemon/libvirt/50-vgpu')) as hook:
             self.write('/etc/libvirt/hooks/qemu.d/50-vgpu', hook.read().replace('/usr/bin/vgpuctl', VGPUCTL), 0o755)
         super().__enter__()
         try:

@@ -7,8 +7,7 @@ tests/scenario/dbus/advice_test.cpp, or one here with the test that does what is
 import re
 
 TABLE = 'tests/scenario/dbus/advice_test.cpp'
-FOLDERS = ('cli/', 'daemon/', 'libvirt/', 'vf-agent/', 'simulator/', 'text/', 'pf-driver/user/',
-           'pf-driver/process/')
+FOLDERS = ('cli/', 'daemon/', 'vf-agent/', 'text/', 'pf-driver/user/', 'pf-driver/process/')
 
 # (file, command): (file of the test, its name)
 ELSEWHERE = {
@@ -17,10 +16,10 @@ ELSEWHERE = {
     ('cli/libvirt_client.cpp', 'virsh list --all'):
         ('tests/libvirt/test_domains.py',
          'test_attach_xml_names_the_command_that_shows_the_domains'),
-    ('daemon/service/apply_run.cpp', 'vgpuctl plan FILE'):
+    ('daemon/service/jobs/apply_run.cpp', 'vgpuctl plan FILE'):
         ('tests/unit/daemon/jobs_test.cpp',
          'AVfThatWasClaimedMeanwhileStaysWhenAForcedApplyIsTakenBack'),
-    ('daemon/service/apply_recovery.cpp', 'vgpuctl plan FILE'):
+    ('daemon/service/jobs/apply_recovery.cpp', 'vgpuctl plan FILE'):
         ('tests/unit/daemon/apply_recovery_test.cpp',
          'WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsToldAndNobodyDisturbed'),
     ('cli/diagnosis.cpp', 'vgpuctl set {} --name NEW'):
@@ -60,7 +59,7 @@ def commands_of(text):
 def rows(text):
     """{(file, command)} of the table."""
     found = set()
-    for row in re.findall(r'\{"((?:cli|daemon|libvirt)/[\w./]+)",\s*\{([^;]*?)\},\s*&Advice::', text):
+    for row in re.findall(r'\{"((?:cli|daemon)/[\w./]+)",\s*\{([^;]*?)\},\s*&Advice::', text):
         commands = re.sub(r'"\s*\n\s*"', '', row[1])
         found |= {(row[0], command) for command in re.findall(r'"([^"]+)"', commands)}
     return found

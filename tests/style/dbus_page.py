@@ -26,14 +26,14 @@ OPTION_LISTS = {
     'Manager.Resolve': ('daemon/dbus/objects.cpp', 'ManagerObject::Resolve', ()),
     'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'wanted_events', ()),
     'Manager.GetMetrics': ('daemon/dbus/objects.cpp', 'ManagerObject::GetMetrics', ()),
-    'Manager.Plan': ('daemon/service/jobs.cpp', 'Jobs::start_plan', ()),
-    'Manager.Apply': ('daemon/service/jobs.cpp', 'Jobs::apply', ()),
-    'Manager.Export': ('daemon/service/jobs.cpp', 'Jobs::export_document', ()),
-    'Manager.AutoConfig': ('daemon/service/jobs.cpp', 'Jobs::automatic_document', ()),
-    'Manager.Assign': ('daemon/service/assignments.cpp', 'Assignments::start_assign', ()),
-    'Manager.Grant': ('daemon/service/assignments.cpp', 'Assignments::grant', ()),
-    'Manager.TakeBack': ('daemon/service/assignments.cpp', 'Assignments::take_back', ()),
-    'Manager.Adopt': ('daemon/service/assignments.cpp', 'Assignments::adopt', ()),
+    'Manager.Plan': ('daemon/service/jobs/jobs.cpp', 'Jobs::start_plan', ()),
+    'Manager.Apply': ('daemon/service/jobs/jobs.cpp', 'Jobs::apply', ()),
+    'Manager.Export': ('daemon/service/jobs/jobs.cpp', 'Jobs::export_document', ()),
+    'Manager.AutoConfig': ('daemon/service/jobs/jobs.cpp', 'Jobs::automatic_document', ()),
+    'Manager.Assign': ('daemon/service/owners/assignments.cpp', 'Assignments::start_assign', ()),
+    'Manager.Grant': ('daemon/service/owners/assignments.cpp', 'Assignments::grant', ()),
+    'Manager.TakeBack': ('daemon/service/owners/assignments.cpp', 'Assignments::take_back', ()),
+    'Manager.Adopt': ('daemon/service/owners/assignments.cpp', 'Assignments::adopt', ()),
     'Gpu.Set': ('daemon/service/manager.cpp', 'Manager::start_set_gpu', ()),
     'Gpu.Dump': ('daemon/dbus/gpu_object.cpp', 'GpuObject::Dump', ()),
     'Gpu.GetRunTable': ('daemon/dbus/gpu_object.cpp', 'GpuObject::GetRunTable', ()),
@@ -46,7 +46,7 @@ OPTION_LISTS = {
 }
 OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', 'Manager::start_control', ())
                      for name in ('Pause', 'Stop', 'Reset', 'Resume', 'ClearQuarantine')})
-OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/agents.cpp', 'Agents::ask', ())
+OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/agents/agents.cpp', 'Agents::ask', ())
                      for name in ('SelfTest', 'Quiesce', 'Thaw')})
 # Takes the options of the method that it names.
 PASSED_ON = {'Vf.Start'}
@@ -164,7 +164,7 @@ def contract_names():
 
 
 def custody_names():
-    body = re.search(r'custody_names\(\) \{(.*?)\n\}', text_of('daemon/service/vf_custody.cpp'), re.S)
+    body = re.search(r'custody_names\(\) \{(.*?)\n\}', text_of('daemon/service/vf/custody.cpp'), re.S)
     return quoted(body.group(1))
 
 

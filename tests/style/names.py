@@ -16,8 +16,8 @@ WORD = re.compile(r'[A-Za-z_]\w*')
 IDENTIFIER = re.compile(r'(?<![\w./-])(?:[A-Za-z_]\w*(?:::~?\w+)*\(\)|[A-Za-z_]\w*(?:::\w+)+|'
                         r'k[A-Z][a-z]\w*|VGPU_[A-Z0-9_]*[A-Z0-9])(?![\w*/-])')
 FILE = re.compile(r'(?<![\w./*{-])[\w./*{},-]*\w\.(?:cpp|hpp|def|c|h)(?![\w-]|\.\w)')
-PATH = re.compile(r'(?:pf-driver|vf-agent|daemon|cli|schemas|tests|docs|cmake|debian|libvirt|'
-                  r'simulator|text)/[\w./*{},-]*')
+PATH = re.compile(r'(?:pf-driver|vf-agent|daemon|cli|schemas|tests|docs|cmake|debian|'
+                  r'text)/[\w./*{},-]*')
 
 # Of other projects: Linux and its amdgpu, AMD's GIM, Mesa, ROCr, systemd, VirtualBox, QEMU, libvirt.
 FOREIGN = re.compile(

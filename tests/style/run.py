@@ -37,9 +37,10 @@ LAYERS = {
     'daemon/service': ['daemon/ports', 'pf-driver/uapi', 'pf-driver/process', 'text'],
     'daemon/adapters': ['daemon/ports', 'pf-driver/uapi', 'pf-driver/process', 'text'],
     'daemon/dbus': ['daemon/service', 'daemon/ports', 'text'],
-    'simulator': ['daemon/ports', 'daemon/service', 'daemon/adapters', 'pf-driver/core',
-                  'pf-driver/hw', 'pf-driver/uapi', 'text'],
-    'cli': ['simulator', 'text'],
+    'daemon/simulator': ['daemon/ports', 'daemon/service', 'daemon/adapters', 'pf-driver/core',
+                         'pf-driver/hw', 'pf-driver/uapi', 'text'],
+    'daemon/libvirt': [],
+    'cli': ['daemon/simulator', 'text'],
 }
 # Inside softgpu: blocks a block may include; base and hw are free for all, gpu.* sees everything.
 BLOCKS = {
@@ -51,6 +52,12 @@ BLOCKS = {
 
 # Inside the PF core, from the bottom up: a folder includes itself and those before it.
 CORE_FOLDERS = ['base', 'resource', 'run', 'vf', 'top']
+
+# Inside vgpud's service, the same; `words` and `manager` are files beside the rooms.
+SERVICE_ROOMS = ['words', 'scheduler', 'input', 'vf', 'slicing', 'config', 'state', 'views', 'trace',
+                 'gpu', 'manager', 'owners', 'agents', 'jobs', 'stats']
+# A file and what it includes against that order; an entry goes when the include does.
+SERVICE_EXCEPTIONS = {('daemon/service/vf/shape.cpp', 'daemon/service/state/records.h')}
 
 
 def tracked():
@@ -303,21 +310,49 @@ def check_hardware_contract(files):
                 yield f'{page}:{number}: 0x{value} is not in pf-driver/hw'
 
 
+def against_order(files, area, order, exceptions=frozenset()):
+    """Includes of what comes later in `order`: folders of `area`, and files beside them by their stems.
+
+    A file beside the folders that is not in `order` is everybody's.
+    """
+    pattern = re.compile(re.escape(area) + r'/(?:(\w+)/|(\w+)\.)')
+    unused = set(exceptions)
+
+    def place(path):
+        m = pattern.match(path)
+        folder, stem = m.groups() if m else (None, None)
+        return folder or (stem if stem in order else None)
+
+    for name in files:
+        part = place(name) if name.endswith(CODE) else None
+        if part and part not in order:
+            yield f'{name}: {area}/{part} has no place in the order of tests/style/run.py'
+            continue
+        for number, target in includes_of(name) if part else ():
+            to = place(target)
+            if to not in order or order.index(to) <= order.index(part):
+                continue
+            if (name, target) not in exceptions:
+                yield f'{name}:{number}: {area}/{part} must not include {area}/{to}'
+            unused.discard((name, target))
+    for name, target in sorted(unused):
+        yield f'tests/style/run.py: {name} does not include {target} any more; take the entry out'
+
+
 def check_core_direction(files):
     """Folders of the PF core include only those below them; state.h and pf.h are everybody's."""
-    pattern = re.compile(r'pf-driver/core/(\w+)/')
-    for name in files:
-        m = pattern.match(name)
-        for number, target in includes_of(name) if m and name.endswith(CODE) else ():
-            to = pattern.match(target)
-            if to and CORE_FOLDERS.index(to.group(1)) > CORE_FOLDERS.index(m.group(1)):
-                yield f'{name}:{number}: core/{m.group(1)} must not include core/{to.group(1)}'
+    yield from against_order(files, 'pf-driver/core', CORE_FOLDERS)
+
+
+def check_service_direction(files):
+    """Rooms of vgpud's service include only those below them."""
+    yield from against_order(files, 'daemon/service', SERVICE_ROOMS, SERVICE_EXCEPTIONS)
 
 
 def check_core_scheduler_is_private(files):
     """Only core/run looks into the scheduler's state; everybody else asks core/run/parts.h."""
     for name in files:
-        if not name.endswith(CODE) or not name.startswith(('pf-driver/', 'simulator/')):
+        if not name.endswith(CODE) or not name.startswith(('pf-driver/', 'daemon/simulator/')):
             continue
         is_inside = name.startswith('pf-driver/core/run/')
         for number, line in enumerate(text_of(name).split('\n'), 1):
@@ -457,7 +492,7 @@ def check_pages_are_packaged(files):
 def check_folders(files):
     """Only the folders of docs/architecture.md exist at the top."""
     known = {'pf-driver', 'vf-agent', 'daemon', 'cli', 'schemas', 'tests', 'docs', 'cmake',
-             'debian', 'libvirt', 'simulator', 'text', '.ci'}
+             'debian', 'text', '.ci'}
     for top in sorted({f.split('/')[0] for f in files if '/' in f}):
         if top not in known:
             yield f'{top}/: no such folder in the layout'

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Recordings (simulator/recording.h) as somebody could send them who means harm, made of good ones,
-// and what a terminal may be shown of them. Items of a good one are encoded as its writer encodes
-// them, so their lengths are known.
+// Recordings (daemon/simulator/recording.h) as somebody could send them who means harm, made of
+// good ones, and what a terminal may be shown of them. Items of a good one are encoded as its
+// writer encodes them, so their lengths are known.
 #pragma once
 
-#include "simulator/recording.h"
+#include "daemon/simulator/recording.h"
 #include "text/utf8.h"
 
 #include <cstddef>

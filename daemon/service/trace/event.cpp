@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/trace/event.h"
 
-#include "daemon/service/crc32c.h"
+#include "daemon/service/state/crc32c.h"
 
 #include <cstring>
 #include <set>

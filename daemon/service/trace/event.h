@@ -6,7 +6,7 @@
 // kTraceVersion goes up. docs/scheduling.md describes the file.
 #pragma once
 
-#include "daemon/service/gpu_schedule.h"
+#include "daemon/service/slicing/gpu_schedule.h"
 #include "daemon/service/trace/archive.h"
 
 #include <map>

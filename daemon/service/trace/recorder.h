@@ -11,7 +11,7 @@
 // One thread; owned by GpuModel.
 #pragma once
 
-#include "daemon/service/gpu_schedule.h"
+#include "daemon/service/slicing/gpu_schedule.h"
 #include "daemon/service/trace/event.h"
 
 #include <cstdint>

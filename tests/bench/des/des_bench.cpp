@@ -3,8 +3,8 @@
 // Cost of a decision, of a plan, of a simulated switch, and of recording a run. A decision is
 // decide, start and stop, with all VFs at work and weights of 1 to 10000.
 #include "daemon/service/trace/recorder.h"
-#include "simulator/gps_fluid.h"
-#include "simulator/library.h"
+#include "daemon/simulator/gps_fluid.h"
+#include "daemon/simulator/library.h"
 
 #include <benchmark/benchmark.h>
 #include <algorithm>

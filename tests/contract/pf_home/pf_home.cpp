@@ -13,9 +13,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "daemon/simulator/model_gpu.h"
 #include "pf-driver/core/state.h"
 #include "pf-driver/user/uapi_server.h"
-#include "simulator/model_gpu.h"
 #include "tests/contract/pf_home/kernel_home.h"
 #include "tests/support/stack/child_process.h"
 #include "tests/support/stack/temp_dir.h"

@@ -143,13 +143,13 @@ const std::vector<Row>& rows() {
          {"vgpuctl jobs", "vgpuctl events"},
          &Advice::vgpud_that_ends_in_an_apply},
         {"cli/verb_hook.cpp", {"systemctl start vgpud"}, &Advice::hook_without_vgpud},
-        {"daemon/service/gpu_requests.cpp",
+        {"daemon/service/gpu/requests.cpp",
          {"vgpuctl resume {} --clear-quarantine"},
          &Advice::reset_of_a_quarantined_vf},
-        {"daemon/service/assignment.cpp",
+        {"daemon/service/owners/assignment.cpp",
          {"vgpuctl release --orphans"},
          &Advice::forgotten_claims_in_the_way},
-        {"daemon/service/gpu.cpp", {"vgpuctl doctor"}, &Advice::vf_that_was_not_made}};
+        {"daemon/service/gpu/gpu.cpp", {"vgpuctl doctor"}, &Advice::vf_that_was_not_made}};
     return kRows;
 }
 

@@ -2,7 +2,7 @@
 //
 // What a caller gets wrong, and what there is not.
 #include "daemon/adapters/state_files.h"
-#include "daemon/service/state_store.h"
+#include "daemon/service/state/store.h"
 #include "tests/scenario/dbus/error_path.h"
 
 #include <future>

@@ -100,7 +100,7 @@ TEST(CommandsInTexts, OfDocumentsAreTaken) {
 
 TEST(CommandsInTexts, OfErrorsAndAdviceAreTaken) {
     std::vector<Shown> shown;
-    for (const char* folder : {"cli", "daemon", "libvirt", "simulator"})
+    for (const char* folder : {"cli", "daemon"})
         for (const char* extension : {".cpp", ".def"})
             for (const fs::path& file : files_below(folder, extension))
                 add_shown(file, std::regex("'vgpuctl ([^'\"]+)'"), shown);

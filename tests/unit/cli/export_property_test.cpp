@@ -4,7 +4,7 @@
 // `apply` of it has nothing to do, and on empty GPUs `apply` makes VFs whose export is the same
 // text. The verbs run over vgpud's own service with its ports in memory. Only claims stay behind:
 // they are no part of a document (docs/profiles.md).
-#include "daemon/service/jobs.h"
+#include "daemon/service/jobs/jobs.h"
 #include "tests/unit/cli/cli_fixture.h"
 #include "tests/unit/cli/temp_tree.h"
 #include "tests/unit/daemon/world.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // schemas/*.json against what the programs really accept and print.
-#include "daemon/service/agent_message.h"
-#include "daemon/service/config.h"
-#include "daemon/service/configuration.h"
-#include "daemon/service/state_store.h"
+#include "daemon/service/agents/message.h"
+#include "daemon/service/config/config.h"
+#include "daemon/service/config/configuration.h"
+#include "daemon/service/state/store.h"
 
 #include <gtest/gtest.h>
 #include <filesystem>

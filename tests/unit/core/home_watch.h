@@ -10,7 +10,7 @@
 #include <functional>
 #include <map>
 
-#include "simulator/model_gpu.h"
+#include "daemon/simulator/model_gpu.h"
 
 namespace vgpu::test {
 

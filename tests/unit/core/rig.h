@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/simulator/model_gpu.h"
 #include "pf-driver/core/top/parts.h"
-#include "simulator/model_gpu.h"
 
 namespace vgpu::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/agent_session.h"
+#include "daemon/service/agents/session.h"
 #include "tests/unit/daemon/fake_agents.h"
 #include "tests/unit/daemon/fake_pf.h"
 

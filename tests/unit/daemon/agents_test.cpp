@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/agents.h"
+#include "daemon/service/agents/agents.h"
 #include "tests/unit/daemon/fake_agents.h"
 #include "tests/unit/daemon/world.h"
 

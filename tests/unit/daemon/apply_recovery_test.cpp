@@ -3,7 +3,7 @@
 // Applies whose vgpud dies: at every write to the disk and every change of a PF core, with and
 // without a reboot of the PF cores, once and twice. What the next vgpud makes of it is the old or
 // the new configuration; and what it does when that cannot be had.
-#include "daemon/service/apply_recovery.h"
+#include "daemon/service/jobs/apply_recovery.h"
 
 #include "tests/unit/daemon/jobs_fixture.h"
 

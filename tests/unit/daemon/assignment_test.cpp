@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which VFs a consumer gets: the rules alone.
-#include "daemon/service/assignment.h"
+#include "daemon/service/owners/assignment.h"
 
 #include <gmock/gmock.h>
 

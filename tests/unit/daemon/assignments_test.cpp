@@ -2,7 +2,7 @@
 //
 // VFs for virtual machines: all or none, one after the other, taken back scrubbed, over fakes of
 // the PF core and of the sockets.
-#include "daemon/service/assignments.h"
+#include "daemon/service/owners/assignments.h"
 
 #include "daemon/adapters/vm_sockets.h"
 #include "tests/support/stack/temp_dir.h"

@@ -2,9 +2,9 @@
 //
 // One admission: the same mistake gets the same error, in the same words, from whoever asks for it:
 // create, set, a plan (and so assert and apply), the settings and resizes of an apply.
-#include "daemon/service/capacity.h"
+#include "daemon/service/config/capacity.h"
 
-#include "daemon/service/change_plan.h"
+#include "daemon/service/config/change_plan.h"
 #include "tests/unit/daemon/world.h"
 
 #include <gmock/gmock.h>

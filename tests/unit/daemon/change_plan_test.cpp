@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Plans over a model: which steps, in which order, and what is said when it cannot be.
-#include "daemon/service/change_plan.h"
+#include "daemon/service/config/change_plan.h"
 
-#include "daemon/service/capacity.h"
-#include "daemon/service/profiles.h"
+#include "daemon/service/config/capacity.h"
+#include "daemon/service/config/profiles.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

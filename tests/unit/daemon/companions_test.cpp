@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/companions.h"
+#include "daemon/service/gpu/companions.h"
 
 #include <gmock/gmock.h>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/config.h"
-#include "daemon/service/configuration.h"
+#include "daemon/service/config/config.h"
+#include "daemon/service/config/configuration.h"
 #include "daemon/service/words.h"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 //
 // Configuration documents: what they say, what is wrong with them, and what want() makes of a
 // label.
-#include "daemon/service/configuration.h"
+#include "daemon/service/config/configuration.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -2,10 +2,10 @@
 //
 // Service contracts through vgpud: from options and profiles to the run table, into the state and
 // back, refused with a number that fits; and lags that know of reserved service and of caps.
-#include "daemon/service/change_plan.h"
-#include "daemon/service/gpu_schedule.h"
-#include "daemon/service/journal.h"
-#include "daemon/service/record_json.h"
+#include "daemon/service/config/change_plan.h"
+#include "daemon/service/slicing/gpu_schedule.h"
+#include "daemon/service/state/journal.h"
+#include "daemon/service/state/record_json.h"
 #include "tests/unit/daemon/world.h"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 //
 // Into whose hands a VF comes and what they find in it: handovers through GpuModel against a home
 // that can do some and refuses others; VRAM that is emptied between two owners.
-#include "daemon/service/jobs.h"
+#include "daemon/service/jobs/jobs.h"
 #include "tests/unit/daemon/fake_handover.h"
 #include "tests/unit/daemon/world.h"
 

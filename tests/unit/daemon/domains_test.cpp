@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What libvirt's domains tell vgpud: the lines, and the process that prints them.
-#include "daemon/service/domains.h"
+#include "daemon/service/owners/domains.h"
 
 #include "daemon/adapters/domain_feed.h"
 #include "daemon/adapters/system_clock.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/event_log.h"
+#include "daemon/service/views/event_log.h"
 
-#include "daemon/service/notice_fold.h"
+#include "daemon/service/views/notice_fold.h"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "daemon/ports/state_port.h"
-#include "daemon/service/journal.h"
-#include "daemon/service/record_json.h"
-#include "daemon/service/recovery.h"
+#include "daemon/service/state/journal.h"
+#include "daemon/service/state/record_json.h"
+#include "daemon/service/state/recovery.h"
 
 #include <functional>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/gpu_schedule.h"
+#include "daemon/service/slicing/gpu_schedule.h"
 
 #include "tests/unit/daemon/gps_oracle.h"
 

@@ -4,7 +4,7 @@
 // recovery have in common.
 #pragma once
 
-#include "daemon/service/jobs.h"
+#include "daemon/service/jobs/jobs.h"
 #include "tests/unit/daemon/world.h"
 
 #include <fmt/format.h>

@@ -2,9 +2,9 @@
 //
 // Configurations on their way to a PF core in memory: done, failed at every step and taken back,
 // cancelled, killed in the middle, and what the jobs say meanwhile.
-#include "daemon/service/jobs.h"
+#include "daemon/service/jobs/jobs.h"
 
-#include "daemon/service/assignments.h"
+#include "daemon/service/owners/assignments.h"
 #include "tests/unit/daemon/fake_vm_sockets.h"
 #include "tests/unit/daemon/jobs_fixture.h"
 

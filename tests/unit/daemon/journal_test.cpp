@@ -2,12 +2,12 @@
 //
 // The journal and recovery as pure functions of bytes: whatever happened to a journal, what is read
 // from it is a state that once was, or nothing at all.
-#include "daemon/service/journal.h"
+#include "daemon/service/state/journal.h"
 
-#include "daemon/service/crc32c.h"
-#include "daemon/service/record_json.h"
-#include "daemon/service/recovery.h"
-#include "daemon/service/state_store.h"
+#include "daemon/service/state/crc32c.h"
+#include "daemon/service/state/record_json.h"
+#include "daemon/service/state/recovery.h"
+#include "daemon/service/state/store.h"
 
 #include <gmock/gmock.h>
 #include <algorithm>

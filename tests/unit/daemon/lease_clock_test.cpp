@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Leases and ages of claims: no step of the wall clock touches them, a restart and a reboot go on.
-#include "daemon/service/lease_clock.h"
+#include "daemon/service/state/lease_clock.h"
 
 #include "tests/unit/daemon/world.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/metrics.h"
+#include "daemon/service/stats/metrics.h"
 #include "tests/unit/daemon/fake_agents.h"
 #include "tests/unit/daemon/fake_vm_sockets.h"
 #include "tests/unit/daemon/open_metrics.h"

@@ -2,8 +2,8 @@
 //
 // Names are one space over all VFs and GPUs on record, there or not; a name that a state has twice
 // is told and leads nowhere until one of them has another.
-#include "daemon/service/apply_run.h"
-#include "daemon/service/profiles.h"
+#include "daemon/service/config/profiles.h"
+#include "daemon/service/jobs/apply_run.h"
 #include "tests/unit/daemon/world.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Who a VF belongs to: the rules as pure functions, then through GpuModel: durable, shown, guarded.
-#include "daemon/service/ownership.h"
+#include "daemon/service/vf/ownership.h"
 
 #include "tests/unit/daemon/world.h"
 

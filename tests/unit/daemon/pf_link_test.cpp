@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The one way to a PF core: whatever operation meets its loss, the loss is noticed by it.
-#include "daemon/service/pf_link.h"
+#include "daemon/service/gpu/pf_link.h"
 
 #include "tests/unit/daemon/world.h"
 

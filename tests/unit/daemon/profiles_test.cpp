@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The configurations that vgpud writes: exports and fair splits.
-#include "daemon/service/profiles.h"
+#include "daemon/service/config/profiles.h"
 
-#include "daemon/service/capacity.h"
-#include "daemon/service/change_plan.h"
+#include "daemon/service/config/capacity.h"
+#include "daemon/service/config/change_plan.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

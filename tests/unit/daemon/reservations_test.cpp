@@ -2,8 +2,8 @@
 //
 // Claims and the ends of those who have them: a reservation outlives the stops of its domain; a
 // claim from before a boot, whose domain does not run, ends by itself.
-#include "daemon/service/assignments.h"
-#include "daemon/service/domains.h"
+#include "daemon/service/owners/assignments.h"
+#include "daemon/service/owners/domains.h"
 #include "tests/unit/daemon/fake_vm_sockets.h"
 #include "tests/unit/daemon/world.h"
 

@@ -2,8 +2,8 @@
 //
 // Whatever vgpud writes, it reads back: state, journal, configurations and recordings, over random
 // values, and over what a PF core that misbehaves makes it write.
-#include "daemon/service/configuration.h"
-#include "daemon/service/record_json.h"
+#include "daemon/service/config/configuration.h"
+#include "daemon/service/state/record_json.h"
 #include "daemon/service/trace/event.h"
 #include "tests/unit/daemon/world.h"
 

@@ -5,7 +5,7 @@
 
 #include "daemon/adapters/owner_watch.h"
 #include "daemon/adapters/run_lock.h"
-#include "daemon/service/state_store.h"
+#include "daemon/service/state/store.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>

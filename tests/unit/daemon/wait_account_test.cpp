@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/service/wait_account.h"
+#include "daemon/service/slicing/wait_account.h"
 
 #include <gtest/gtest.h>
 

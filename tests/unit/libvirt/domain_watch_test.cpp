@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // DomainWatch against libvirt's own test driver, which keeps its domains in this process.
-#include "libvirt/domain_watch.h"
+#include "daemon/libvirt/domain_watch.h"
 
 #include <gtest/gtest.h>
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 // The comparison in docs/scheduling.md has been written by tests/bench/compare_schedulers for the
 // scenarios there are. Its figures are compared in the bench level: they take a while.
-#include "simulator/comparison.h"
+#include "daemon/simulator/comparison.h"
 #include "tests/unit/scheduler/example_scenarios.h"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 //
 // Gangs of a scenario under what is shipped: slots come when they are due, are kept and not cut,
 // and leave the rest to the others by weight.
-#include "simulator/comparison.h"
+#include "daemon/simulator/comparison.h"
 #include "tests/unit/scheduler/product_runs.h"
 #include "tests/unit/scheduler/runs.h"
 

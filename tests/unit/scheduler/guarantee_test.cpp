@@ -2,8 +2,8 @@
 //
 // The promises of docs/scheduling.md about reservations, caps, latency and gaps, in simulated runs.
 #include "daemon/service/scheduler/contract.h"
-#include "simulator/library.h"
-#include "simulator/peers.h"
+#include "daemon/simulator/library.h"
+#include "daemon/simulator/peers.h"
 #include "tests/unit/scheduler/runs.h"
 
 #include <gtest/gtest.h>

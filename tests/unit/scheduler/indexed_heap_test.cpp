@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/scheduler/indexed_heap.h"
 
-#include "simulator/dice.h"
+#include "daemon/simulator/dice.h"
 
 #include <gtest/gtest.h>
 #include <set>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The models of other systems behave as their sources say: a comparison with a straw man is none.
-#include "simulator/peers.h"
+#include "daemon/simulator/peers.h"
 
-#include "simulator/gps_fluid.h"
+#include "daemon/simulator/gps_fluid.h"
 #include "tests/unit/scheduler/runs.h"
 
 #include <gtest/gtest.h>

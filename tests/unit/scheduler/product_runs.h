@@ -4,10 +4,10 @@
 // and what is asked of their figures.
 #pragma once
 
-#include "simulator/gps_fluid.h"
-#include "simulator/milliseconds.h"
-#include "simulator/product.h"
-#include "simulator/scenario.h"
+#include "daemon/simulator/gps_fluid.h"
+#include "daemon/simulator/milliseconds.h"
+#include "daemon/simulator/product.h"
+#include "daemon/simulator/scenario.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

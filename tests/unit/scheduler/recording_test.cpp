@@ -2,13 +2,13 @@
 //
 // Recordings of what vgpud decided: replayed, damaged, exported. They are of simulations, which run
 // the same GpuModel.
-#include "simulator/recording.h"
+#include "daemon/simulator/recording.h"
 
 #include "daemon/service/trace/recorder.h"
-#include "simulator/comparison.h"
-#include "simulator/dice.h"
-#include "simulator/recording_export.h"
-#include "simulator/scenario.h"
+#include "daemon/simulator/comparison.h"
+#include "daemon/simulator/dice.h"
+#include "daemon/simulator/recording_export.h"
+#include "daemon/simulator/scenario.h"
 #include "tests/support/hostile_recording.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 //
 // VFs of a scenario that hang: the PF core in virtual time resets them, their neighbours lose no
 // more than the time-out, and the culprit pays for it.
-#include "simulator/comparison.h"
+#include "daemon/simulator/comparison.h"
 #include "tests/unit/scheduler/product_runs.h"
 #include "tests/unit/scheduler/runs.h"
 

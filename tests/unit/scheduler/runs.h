@@ -4,9 +4,9 @@
 // 10^6 slices and 20 seeds with VGPU_SCHEDULER_FULL set in the environment.
 #pragma once
 
-#include "simulator/gps_fluid.h"
-#include "simulator/library.h"
-#include "simulator/simulator.h"
+#include "daemon/simulator/gps_fluid.h"
+#include "daemon/simulator/library.h"
+#include "daemon/simulator/simulator.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "simulator/scenario.h"
+#include "daemon/simulator/scenario.h"
 
-#include "simulator/comparison.h"
+#include "daemon/simulator/comparison.h"
 #include "tests/unit/scheduler/example_scenarios.h"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 //
 // StateStore over a disk that fills up, goes read-only, fails to sync, and is pulled out at every
 // point of every write.
-#include "daemon/service/state_store.h"
+#include "daemon/service/state/store.h"
 
 #include "tests/unit/daemon/fake_state.h"
 

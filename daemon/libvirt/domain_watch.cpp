@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/libvirt/domain_watch.h"
+
+#include <libvirt/virterror.h>
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+namespace vgpu::libvirt {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kKeepAliveSeconds = 5;
+constexpr unsigned kKeepAliveCount = 3;
+
+/// Without a handler, libvirt prints each error itself.
+void ignore_error(void*, virErrorPtr) {}
+
+/// The timer that ends a wait: libvirt's event loop has no time limit.
+void on_limit(int timer, void*) {
+    virEventUpdateTimeout(timer, -1);
+}
+
+int limit_timer() {
+    static std::once_flag once;
+    static int timer = -1;
+    std::call_once(once, [] {
+        virSetErrorFunc(nullptr, ignore_error);
+        virEventRegisterDefaultImpl();
+        timer = virEventAddTimeout(-1, on_limit, nullptr, nullptr);
+    });
+    return timer;
+}
+
+std::string uuid_of(virDomainPtr domain) {
+    std::array<char, VIR_UUID_STRING_BUFLEN> text{};
+    return virDomainGetUUIDString(domain, text.data()) == 0 ? text.data() : "";
+}
+
+Json json_of(virDomainPtr domain) {
+    const char* name = virDomainGetName(domain);
+    return {{"uuid", uuid_of(domain)},
+            {"name", name == nullptr ? "" : name},
+            {"active", virDomainIsActive(domain) == 1}};
+}
+
+/// Names may hold any bytes; invalid UTF-8 is replaced.
+std::string line_of(const Json& json) {
+    return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+/// True for an undefined domain, and for a transient one that has ended: libvirt only reports that
+/// it has stopped. libvirt has forgotten such a domain or is about to.
+bool is_gone(virDomainPtr domain) {
+    return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
+}
+
+int on_lifecycle(virConnectPtr, virDomainPtr domain, int, int, void* watch) {
+    static_cast<DomainWatch*>(watch)->on_change(domain);
+    return 0;
+}
+
+void on_connection_close(virConnectPtr, int, void* watch) {
+    static_cast<DomainWatch*>(watch)->on_close();
+}
+
+}  // namespace
+
+DomainWatch::DomainWatch(std::string uri, Tell tell)
+    : uri_(std::move(uri)), tell_(std::move(tell)) {
+    limit_timer();
+}
+
+DomainWatch::~DomainWatch() {
+    if (connection_ != nullptr) disconnect("");
+}
+
+void DomainWatch::turn(std::chrono::milliseconds limit) {
+    const auto now = std::chrono::steady_clock::now();
+    if (connection_ == nullptr && now >= next_try_) connect();
+    if (connection_ == nullptr) {
+        const auto until = std::chrono::ceil<std::chrono::milliseconds>(
+            next_try_ - std::chrono::steady_clock::now());
+        limit = std::clamp(until, std::chrono::milliseconds(1), limit);
+    }
+    virEventUpdateTimeout(limit_timer(), static_cast<int>(limit.count()));
+    virEventRunDefaultImpl();
+    if (connection_ != nullptr && is_lost_) disconnect("the connection was closed");
+}
+
+void DomainWatch::connect() {
+    is_lost_ = false;
+    connection_ = virConnectOpenReadOnly(uri_.c_str());
+    if (connection_ == nullptr) return disconnect(virGetLastErrorMessage());
+    virConnectSetKeepAlive(connection_, kKeepAliveSeconds, kKeepAliveCount);
+    virConnectRegisterCloseCallback(connection_, on_connection_close, this, nullptr);
+    callback_ =
+        virConnectDomainEventRegisterAny(connection_, nullptr, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+                                         VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), this, nullptr);
+    if (callback_ < 0) return disconnect(virGetLastErrorMessage());
+    delay_ = kFirstDelay;
+    is_loss_told_ = false;
+    tell_all();
+}
+
+/// Also called if the connection could not be made.
+void DomainWatch::disconnect(const std::string& why) {
+    const std::string said = why;
+    if (connection_ != nullptr) {
+        if (callback_ >= 0) virConnectDomainEventDeregisterAny(connection_, callback_);
+        virConnectUnregisterCloseCallback(connection_, on_connection_close);
+        virConnectClose(connection_);
+    }
+    connection_ = nullptr;
+    callback_ = -1;
+    next_try_ = std::chrono::steady_clock::now() + delay_;
+    delay_ = std::min(delay_ * 2, kLongestDelay);
+    if (is_loss_told_ || said.empty()) return;
+    is_loss_told_ = true;
+    tell_(line_of({{"lost", "no connection to " + uri_ + ": " + said}}));
+}
+
+void DomainWatch::tell_all() {
+    virDomainPtr* domains = nullptr;
+    const int count = virConnectListAllDomains(connection_, &domains, 0);
+    if (count < 0) return disconnect(virGetLastErrorMessage());
+    Json all = Json::array();
+    for (int i = 0; i < count; ++i) {
+        all.push_back(json_of(domains[i]));
+        virDomainFree(domains[i]);
+    }
+    std::free(domains);
+    tell_(line_of({{"domains", all}}));
+}
+
+void DomainWatch::on_change(virDomainPtr domain) {
+    if (is_gone(domain))
+        tell_(line_of({{"removed", uuid_of(domain)}}));
+    else
+        tell_(line_of({{"domain", json_of(domain)}}));
+}
+
+}  // namespace vgpu::libvirt

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpu-libvirt runs DomainWatch as a program. vgpud starts it and reads its standard output; it
+// ends at the end of its standard input, so that it does not outlive vgpud.
+#include "daemon/libvirt/domain_watch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+
+namespace vgpu::libvirt {
+namespace {
+
+constexpr std::chrono::milliseconds kLookAtInput{1000};
+
+/// vgpud never writes to this input; an end of file means that vgpud is gone.
+bool is_input_over() {
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    if (::poll(&input, 1, 0) <= 0) return false;
+    char byte = 0;
+    return ::read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
+int main_of(int argc, char** argv) {
+    std::string uri = "qemu:///system";
+    CLI::App app(
+        "vgpu-libvirt tells vgpud what domains libvirt has, a line of JSON at a time; it "
+        "ends with its standard input",
+        "vgpu-libvirt");
+    app.add_option("--connect", uri, "which libvirt")->capture_default_str();
+    app.set_version_flag("--version", fmt::format("vgpu-libvirt {}", VGPU_VERSION));
+    CLI11_PARSE(app, argc, argv);
+    ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGHUP, SIG_IGN);  // there is no configuration to reload
+    bool is_heard = true;
+    DomainWatch watch(uri, [&is_heard](const std::string& line) {
+        is_heard = is_heard && std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;
+    });
+    while (is_heard && !is_input_over()) watch.turn(kLookAtInput);
+    return 0;
+}
+
+}  // namespace
+}  // namespace vgpu::libvirt
+
+int main(int argc, char** argv) {
+    return vgpu::libvirt::main_of(argc, argv);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/agents/agents.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+constexpr std::string_view kVfSocketEnd = ".sock";
+constexpr std::uint64_t kDefaultLimitMs = 60'000;
+constexpr Range kLimits{100, 300'000};
+
+}  // namespace
+
+/// In most turns of the main loop no session has anything to do, and there may be hundreds.
+void Agents::step() {
+    const auto& gpus = manager_.gpus();
+    followed_.resize(gpus.size());
+    for (std::size_t i = 0; i < gpus.size(); ++i)
+        if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
+    for (const AgentInput& input : port_.take()) route(input);
+    for (Notice& due : fold_.take_due(clock_.now())) notices_.push_back(std::move(due));
+    if (!is_stirred_ && (!next_step_ || clock_.now() < *next_step_)) return;
+    for (auto& [target, place] : places_) {
+        place.session->step();
+        for (auto& [kind, text] : place.session->take_news())
+            tell({target.gpu, target.vf, kind, std::move(text)});
+    }
+    is_stirred_ = false;
+    next_step_ = earliest();
+}
+
+Agents::Tenure Agents::tenure_of(const VfView& view, const Tenure& before) {
+    const std::uint64_t claim = view.record.owner.generation;
+    const bool was_claimed = before.vf == view.record.uuid && before.was_claimed;
+    return {.vf = view.record.uuid,
+            .generation = view.live.generation,
+            .claim = claim,
+            .was_claimed = was_claimed || claim != 0};
+}
+
+bool Agents::goes_on(const Tenure& before, const Tenure& now) {
+    const bool is_its_claim = before.claim == now.claim || !before.was_claimed;
+    return before.vf == now.vf && before.generation == now.generation && is_its_claim;
+}
+
+/// The old session goes first: its socket is at the same path.
+void Agents::follow(const GpuHost& gpu) {
+    const auto seen = gpu.look();
+    // both are in the order of the VFs' numbers
+    auto place = places_.lower_bound({.gpu = gpu.id(), .vf = 0});
+    const auto is_here = [&] { return place != places_.end() && place->first.gpu == gpu.id(); };
+    for (const auto& [vf, view] : seen->vfs) {
+        while (is_here() && place->first.vf < vf) place = places_.erase(place);
+        const bool is_known = is_here() && place->first.vf == vf;
+        const Tenure before = is_known ? place->second.tenure : Tenure{};
+        const Tenure now = tenure_of(view, before);
+        if (is_known && goes_on(before, now)) {
+            place->second.tenure = now;
+            ++place;
+            continue;
+        }
+        if (is_known) place = places_.erase(place);
+        if (view.socket.ends_with(kVfSocketEnd)) open({.gpu = gpu.id(), .vf = vf}, view, now);
+    }
+    while (is_here()) place = places_.erase(place);
+}
+
+void Agents::end() {
+    for (auto& [target, place] : places_) place.session->forget_asked();
+    places_.clear();
+}
+
+/// Also when the socket cannot be made: the place says why nobody connects, once.
+void Agents::open(const Target& target, const VfView& view, const Tenure& tenure) {
+    const std::string stem = view.socket.substr(0, view.socket.size() - kVfSocketEnd.size());
+    auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),
+                                                  stem + ".agent.sock", port_, clock_);
+    if (const auto opened = session->listen(); !opened)
+        tell({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
+    places_[target] = {.tenure = tenure, .session = std::move(session)};
+    is_stirred_ = true;
+}
+
+void Agents::route(const AgentInput& input) {
+    is_stirred_ = true;
+    for (auto& [target, place] : places_)
+        if (place.session->path() == input.path) return place.session->on_input(input);
+}
+
+std::optional<Nanoseconds> Agents::next_step() const {
+    if (is_stirred_) return clock_.now();
+    const auto due = fold_.next_due();
+    if (!due || !next_step_) return due ? due : next_step_;
+    return std::min(*due, *next_step_);
+}
+
+void Agents::tell(Notice notice) {
+    if (fold_.admits(notice, clock_.now())) notices_.push_back(std::move(notice));
+}
+
+std::optional<Nanoseconds> Agents::earliest() const {
+    std::optional<Nanoseconds> next;
+    for (const auto& [target, place] : places_)
+        if (const auto at = place.session->next_step()) next = next ? std::min(*next, *at) : *at;
+    return next;
+}
+
+void Agents::ask(const Target& target, AgentAct act, const Options& options,
+                 AgentSession::Done done) {
+    constexpr std::array<std::string_view, 1> kKnown{"timeout_ms"};
+    const OptionReader reader(options);
+    if (const auto known = reader.only(kKnown); !known)
+        return done(tl::make_unexpected(known.error()));
+    const auto limit_ms = reader.number("timeout_ms", kLimits);
+    if (!limit_ms) return done(tl::make_unexpected(limit_ms.error()));
+    const auto at = places_.find(target);
+    if (at == places_.end())
+        return done(fail(ErrorId::NoAgent,
+                         fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf)));
+    is_stirred_ = true;
+    at->second.session->ask(act, std::chrono::milliseconds(limit_ms->value_or(kDefaultLimitMs)),
+                            std::move(done));
+}
+
+AgentView Agents::view(const Target& target) const {
+    const auto at = places_.find(target);
+    return at == places_.end() ? AgentView{} : at->second.session->view();
+}
+
+std::vector<Notice> Agents::take_notices() {
+    return std::exchange(notices_, {});
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/agents/session.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kActs{"self-test", "quiesce", "thaw"};
+
+/// One word for the state of the VF's driver in the guest.
+std::string_view health_of(const AgentStatus& status) {
+    if (status.driver.empty()) return "no-driver";
+    if (status.render_node.empty()) return "no-render-node";
+    return "ok";
+}
+
+}  // namespace
+
+std::string_view name_of(AgentAct act) {
+    return kActs.at(static_cast<std::size_t>(act));
+}
+
+void AgentSession::Bucket::refill(Nanoseconds now) {
+    constexpr Nanoseconds kLongest = std::chrono::hours(1);
+    const auto ms = [](Nanoseconds time) {
+        return static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+    };
+    const std::uint64_t come = ms(std::min(now - since, kLongest)) * more / ms(every);
+    if (come == 0) return;
+    left = std::min(most, left + come);
+    since = now;
+}
+
+bool AgentSession::Bucket::take(std::uint64_t count) {
+    if (count > left) return false;
+    left -= count;
+    return true;
+}
+
+AgentSession::AgentSession(std::string target, std::string path, AgentPort& port,
+                           const Clock& clock)
+    : target_(std::move(target)), path_(std::move(path)), port_(port), clock_(clock) {
+    bytes_.since = lines_.since = tellings_.since = clock_.now();
+}
+
+AgentSession::~AgentSession() {
+    fail_all(ErrorId::NoAgent, "the VF is gone or another's");
+    port_.close(path_);
+}
+
+/// In Shut, what was already read of a client that was disconnected is dropped.
+void AgentSession::on_input(const AgentInput& input) {
+    if (state_ == State::Shut) return;
+    if (input.kind == AgentInput::Kind::Connected) {
+        line_.clear();
+        return enter_welcomed();
+    }
+    if (input.kind == AgentInput::Kind::Bytes) return take_bytes(input.bytes);
+    lose("the guest is gone");
+    state_ = State::Listening;
+}
+
+void AgentSession::enter_welcomed() {
+    state_ = State::Welcomed;
+    if (!port_.send(path_, encode_agent_welcome(kStatusIntervalS))) misbehave("it does not read");
+}
+
+void AgentSession::take_bytes(std::string_view bytes) {
+    bytes_.refill(clock_.now());
+    if (!bytes_.take(bytes.size())) return misbehave("it sends more than is allowed");
+    // A line may misbehave and shut the session: the rest of the bytes is then nobody's.
+    while (!bytes.empty() && state_ != State::Shut) {
+        const std::size_t end = bytes.find('\n');
+        line_ += bytes.substr(0, end);
+        if (line_.size() >= kMaxAgentLine) return misbehave("it sent a line that is too long");
+        if (end == std::string_view::npos) return;
+        bytes.remove_prefix(end + 1);
+        take_line(std::exchange(line_, {}));
+    }
+}
+
+/// Empty lines are how a new agent ends what another may have begun.
+void AgentSession::take_line(std::string_view line) {
+    if (line.empty()) return;
+    lines_.refill(clock_.now());
+    if (!lines_.take(1)) return misbehave("it sends more lines than are allowed");
+    auto message = parse_agent_line(line);
+    if (!message) return misbehave("it sent " + message.error());
+    seen_at_ = clock_.now();
+    std::visit([this](auto& one) { take(std::move(one)); }, *message);
+}
+
+/// An agent that was not welcomed has begun anew, and knows nothing of what was asked.
+void AgentSession::take(AgentHello hello) {
+    if (!hello.is_welcomed) {
+        lose("the agent has begun anew");
+        return enter_welcomed();
+    }
+    const bool is_new = state_ != State::Serving;
+    const bool is_same = hello.agent == hello_.agent && hello.kernel == hello_.kernel;
+    hello_ = std::move(hello);
+    state_ = State::Serving;
+    if (is_new || !is_same)
+        tell("agent-connected",
+             fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
+}
+
+/// One that was silent for too long and speaks again is welcomed again.
+void AgentSession::take(AgentStatus status) {
+    if (state_ != State::Serving) return enter_welcomed();
+    status_ = std::move(status);
+    // Only good conduct for a while makes the next pause short again; else one good line between
+    // two floods would.
+    if (misbehaved_ == 0 || clock_.now() - open_at_ > kLongestPause) pause_ = kFirstPause;
+}
+
+/// Taken out before it is answered: the answer may ask again.
+void AgentSession::take(AgentResult result) {
+    const auto at = asked_.find(result.id);
+    if (at == asked_.end()) return;  // too late: it was answered as timed out
+    const Asked asked = std::move(at->second);
+    asked_.erase(at);
+    asked.done(AgentReport{
+        .is_ok = result.is_ok, .text = std::move(result.text), .duration_ms = result.duration_ms});
+}
+
+void AgentSession::misbehave(const std::string& what) {
+    ++misbehaved_;
+    port_.disconnect(path_);
+    port_.accept_clients(path_, false);
+    tell("agent-misbehaved",
+         fmt::format("disconnected for {} s: {}",
+                     std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
+    lose("the agent misbehaved");
+    state_ = State::Shut;
+    open_at_ = clock_.now() + pause_;
+    pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+void AgentSession::lose(const std::string& why) {
+    if (state_ == State::Serving) tell("agent-lost", why);
+    line_.clear();
+    status_ = {};
+    fail_all(ErrorId::NoAgent, why);
+}
+
+void AgentSession::fail_all(ErrorId id, const std::string& why) {
+    for (auto& [number, asked] : std::exchange(asked_, {}))
+        asked.done(fail(id, fmt::format("{}: {}: {}", target_, name_of(asked.act), why)));
+}
+
+void AgentSession::tell(std::string_view kind, std::string text) {
+    tellings_.refill(clock_.now());
+    if (!tellings_.take(1)) {
+        ++untold_;
+        return;
+    }
+    if (untold_ > 0)
+        text +=
+            fmt::format("; {} before it were not told", std::exchange(untold_, std::uint64_t{0}));
+    news_.emplace_back(kind, std::move(text));
+}
+
+void AgentSession::step() {
+    const Nanoseconds now = clock_.now();
+    if (state_ == State::Shut && now >= open_at_) {
+        port_.accept_clients(path_, true);
+        state_ = State::Listening;
+    }
+    if (state_ == State::Serving && now >= seen_at_ + kSilence) {
+        // The connection stays: a guest that was suspended speaks again on it.
+        lose("it is silent");
+        state_ = State::Welcomed;
+    }
+    // Collected first: an answer may ask again and change asked_.
+    std::vector<Asked> late;
+    for (auto at = asked_.begin(); at != asked_.end();) {
+        const bool is_late = now >= at->second.deadline;
+        if (is_late) late.push_back(std::move(at->second));
+        at = is_late ? asked_.erase(at) : std::next(at);
+    }
+    for (const Asked& one : late)
+        one.done(fail(ErrorId::TimedOut,
+                      fmt::format("{}: {}: no answer from the agent", target_, name_of(one.act))));
+}
+
+std::optional<Nanoseconds> AgentSession::next_step() const {
+    std::optional<Nanoseconds> next;
+    if (state_ == State::Shut) next = open_at_;
+    if (state_ == State::Serving) next = seen_at_ + kSilence;
+    for (const auto& [id, asked] : asked_)
+        next = next ? std::min(*next, asked.deadline) : asked.deadline;
+    return next;
+}
+
+void AgentSession::ask(AgentAct act, std::chrono::milliseconds limit, Done done) {
+    if (state_ != State::Serving)
+        return done(fail(ErrorId::NoAgent, fmt::format("{}: no agent is connected", target_)));
+    if (asked_.size() >= (act == AgentAct::Thaw ? 2 * kMaxAsked : kMaxAsked))
+        return done(fail(ErrorId::WrongState, fmt::format("{}: its agent has {} requests to answer",
+                                                          target_, asked_.size())));
+    const std::uint64_t id = next_id_++;
+    const auto limit_ms = static_cast<std::uint64_t>(limit.count());
+    if (!port_.send(path_, encode_agent_ask(id, name_of(act), limit_ms))) {
+        misbehave("it does not read");
+        return done(
+            fail(ErrorId::NoAgent, fmt::format("{}: its agent takes no requests", target_)));
+    }
+    asked_[id] = {.act = act, .deadline = clock_.now() + limit + kGrace, .done = std::move(done)};
+}
+
+AgentView AgentSession::view() const {
+    const bool is_connected = state_ == State::Serving;
+    AgentView view;
+    view.socket = path_;
+    view.is_connected = is_connected;
+    view.misbehaved = misbehaved_;
+    if (hello_.agent.empty()) return view;
+    view.version = hello_.agent;
+    view.kernel = hello_.kernel;
+    view.driver = hello_.driver;
+    view.rocr = hello_.rocr;
+    view.pci_address = hello_.pci_address;
+    view.unique_id = hello_.unique_id;
+    view.last_seen_ms = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - seen_at_).count());
+    if (!is_connected) return view;
+    view.health = health_of(status_);
+    view.last_error = status_.last_error;
+    view.resets = status_.resets;
+    view.errors = status_.errors;
+    view.vram_total_bytes = status_.vram_total_bytes;
+    view.vram_used_bytes = status_.vram_used_bytes;
+    view.processes = status_.process_count;
+    for (const AgentProcess& one : status_.processes)
+        view.process_list.push_back(
+            fmt::format("{} {} {} {}", one.pid, one.vram_bytes, one.queues, one.comm));
+    view.is_quiesced = status_.is_quiesced;
+    return view;
+}
+
+std::vector<std::pair<std::string_view, std::string>> AgentSession::take_news() {
+    return std::exchange(news_, {});
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/config/apply_intent.h"
+
+#include "daemon/service/config/change_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+WantedGpu as_it_is(const GpuInventory& gpu) {
+    WantedGpu section{.gpu = gpu.id,
+                      .quantum_us = gpu.settings.quantum_us,
+                      .max_gap_ms = gpu.settings.max_gap_ms};
+    for (const InventoryVf& vf : gpu.vfs)
+        section.vfs.push_back({.definition = vf.definition,
+                               .vf = vf.vf,
+                               .owner = vf.owner,
+                               .is_open = vf.is_attached});
+    return section;
+}
+
+WantedGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
+    for (const Step& step : plan.steps)
+        if (step.gpu == gpu.id) perform(step, gpu);
+    WantedGpu section = as_it_is(gpu);
+    // who has a VF is not what is wanted of it
+    for (WantedVf& vf : section.vfs)
+        vf = WantedVf{.definition = std::move(vf.definition), .vf = vf.vf};
+    return section;
+}
+
+/// Null if it was not there.
+const WantedVf* found_before(const ApplyIntent& intent, const Step& step) {
+    if (!step.from) return nullptr;
+    for (const WantedGpu& gpu : intent.before) {
+        const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(), [&step](const WantedVf& vf) {
+            return vf.definition.uuid == step.from->uuid;
+        });
+        if (gpu.gpu == step.gpu && at != gpu.vfs.end()) return &*at;
+    }
+    return nullptr;
+}
+
+const InventoryVf* found_now(const Step& step, std::span<const GpuInventory> gpus) {
+    for (const GpuInventory& gpu : gpus) {
+        const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
+                                     [&step](const InventoryVf& vf) { return vf.vf == step.vf; });
+        if (gpu.id == step.gpu && at != gpu.vfs.end()) return &*at;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+ApplyIntent intent_of(const ChangePlan& plan, bool is_forced, std::span<const GpuInventory> gpus) {
+    ApplyIntent intent{.label = plan.label, .is_forced = is_forced, .wanted = {}, .before = {}};
+    for (const GpuInventory& gpu : gpus) {
+        intent.wanted.push_back(as_it_will_be(gpu, plan));
+        intent.before.push_back(as_it_is(gpu));
+    }
+    return intent;
+}
+
+std::vector<std::string> gpus_of(const ApplyIntent& intent) {
+    std::vector<std::string> ids;
+    for (const WantedGpu& gpu : intent.wanted) ids.push_back(gpu.gpu);
+    return ids;
+}
+
+std::vector<std::string> names_of(const ApplyIntent& intent) {
+    std::vector<std::string> names;
+    for (const auto* gpus : {&intent.wanted, &intent.before})
+        for (const WantedGpu& gpu : *gpus)
+            for (const WantedVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+    return names;
+}
+
+std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
+                                      std::string_view owner, Claims which) {
+    std::set<std::uint64_t> generations;
+    for (const WantedGpu& one : intent.before) {
+        if (one.gpu != gpu) continue;
+        for (const WantedVf& vf : one.vfs)
+            if (is_same_owner(vf.owner.name, owner) && (which == Claims::All || !vf.owner.is_kept))
+                generations.insert(vf.owner.generation);
+    }
+    return generations;
+}
+
+bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
+                     std::span<const GpuInventory> gpus) {
+    const WantedVf* before = found_before(intent, step);
+    const InventoryVf* now = found_now(step, gpus);
+    if (now != nullptr && use_of(*now).empty()) return true;
+    if (!intent.is_forced || before == nullptr || now == nullptr) return false;
+    return now->owner.generation == before->owner.generation &&
+           (!now->is_attached || before->is_open);
+}
+
+bool is_changed_by(const ApplyIntent& intent, const Step& step) {
+    const WantedVf* before = found_before(intent, step);
+    return before == nullptr || before->definition != *step.from;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/config/capacity.h"
+
+#include "daemon/service/slicing/gpu_schedule.h"
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+
+namespace vgpu::daemon {
+
+namespace {
+
+std::string words_for(const VfDefinition& vf) {
+    return vf.profile.empty() ? fmt::format("'{}'", vf.name)
+                              : fmt::format("'{}' (profile '{}')", vf.name, vf.profile);
+}
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+/// "96 MiB or 112 MiB"
+std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_t most) {
+    const std::uint64_t above = round_up(bytes, unit);
+    const std::uint64_t below = above - unit;
+    if (below == 0) return size_text(above);
+    if (above > most) return size_text(below);
+    return fmt::format("{} or {}", size_text(below), size_text(above));
+}
+
+/// ", or 2 VFs of 80 MiB each": the same VRAM in parts that a VF can have; empty if there is no
+/// room for them.
+std::string in_parts(const GpuInventory& gpu, std::uint64_t bytes) {
+    const std::uint64_t count = (bytes + gpu.vram_most_bytes - 1) / gpu.vram_most_bytes;
+    const std::uint64_t each = round_up((bytes + count - 1) / count, gpu.vram_unit_bytes);
+    if (count > gpu.total_vfs || each > gpu.vram_bytes / count) return "";
+    return fmt::format(", or {} VFs of {} each", count, size_text(each));
+}
+
+Result<> check_vram(const GpuInventory& gpu, const VfDefinition& vf) {
+    const std::uint64_t vram = vf.shape.vram_bytes;
+    if (vram == 0 || vram % gpu.vram_unit_bytes != 0)
+        return fail(
+            ErrorId::OutOfRange,
+            fmt::format("{}: VRAM: {} wanted for {} is no multiple of {}; {} would fit", gpu.id,
+                        size_text(vram), words_for(vf), size_text(gpu.vram_unit_bytes),
+                        multiples_near(vram, gpu.vram_unit_bytes, gpu.vram_most_bytes)));
+    if (vram <= gpu.vram_most_bytes) return {};
+    const std::string most = size_text(gpu.vram_most_bytes);
+    return fail(
+        ErrorId::NoVram,
+        fmt::format("{}: VRAM: {} wanted for {}, but one VF can have at most {} (its BAR0), short "
+                    "by {}; {} would fit{}",
+                    gpu.id, size_text(vram), words_for(vf), most,
+                    size_text(vram - gpu.vram_most_bytes), most, in_parts(gpu, vram)));
+}
+
+Result<> check_doorbells(const GpuInventory& gpu, const VfDefinition& vf) {
+    const std::uint32_t pages = vf.shape.doorbell_pages;
+    if (pages <= gpu.doorbell_pages) return {};
+    return fail(ErrorId::NoDoorbells,
+                fmt::format("{}: doorbell pages: {} wanted for {}, but one VF can have at most {}, "
+                            "short by {}; {} would fit, also by leaving doorbell_pages out",
+                            gpu.id, pages, words_for(vf), gpu.doorbell_pages,
+                            pages - gpu.doorbell_pages, gpu.doorbell_pages));
+}
+
+/// What is there of a mask would fit, too; a mask of units that are all missing has no such part.
+Result<> check_cus(const GpuInventory& gpu, const VfDefinition& vf) {
+    const std::uint64_t all = all_cus(gpu);
+    const std::uint64_t missing = vf.shape.cu_mask & ~all, there = vf.shape.cu_mask & all;
+    if (missing == 0) return {};
+    const std::string part = there == 0 || there == all ? "" : fmt::format("mask {:#x} or ", there);
+    return fail(
+        ErrorId::NoComputeUnits,
+        fmt::format("{}: compute units: mask {:#x} wanted for {}, but there are {} (mask {:#x}), "
+                    "short by {}; {}all {} would fit, also by leaving compute_units out",
+                    gpu.id, vf.shape.cu_mask, words_for(vf), gpu.cu_count, all,
+                    std::popcount(missing), part, gpu.cu_count));
+}
+
+/// " (the PF keeps 16 MiB)"
+std::string reserve_text(const GpuInventory& gpu) {
+    return gpu.pf_vram_bytes == 0 ? ""
+                                  : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
+}
+
+/// One VF whose VRAM alone makes up for the shortage, the smallest such; else how many it takes.
+/// If it takes several: the largest first, for the fewest names.
+std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t shortage) {
+    std::vector<const VfDefinition*> by_size;
+    for (const VfDefinition& vf : vfs) by_size.push_back(&vf);
+    std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
+        return a->shape.vram_bytes < b->shape.vram_bytes;
+    });
+    for (const VfDefinition* vf : by_size)
+        if (vf->shape.vram_bytes >= shortage)
+            return fmt::format("leave out '{}' ({})", vf->name, size_text(vf->shape.vram_bytes));
+    std::uint64_t freed = 0;
+    std::vector<std::string> names;
+    for (auto vf = by_size.rbegin(); vf != by_size.rend() && freed < shortage; ++vf) {
+        freed += (*vf)->shape.vram_bytes;
+        names.push_back(fmt::format("'{}'", (*vf)->name));
+    }
+    return fmt::format("leave out {}", fmt::join(names, ", "));
+}
+
+/// The VFs that have most, all of one size, made smaller by the shortage; empty if that is no way.
+std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfDefinition> vfs,
+                           std::uint64_t shortage) {
+    std::map<std::uint64_t, std::uint64_t> count_by_size;
+    for (const VfDefinition& vf : vfs) ++count_by_size[vf.shape.vram_bytes];
+    const auto most = std::max_element(
+        count_by_size.begin(), count_by_size.end(),
+        [](const auto& a, const auto& b) { return a.first * a.second < b.first * b.second; });
+    const auto [size, count] = *most;
+    const std::uint64_t less = round_up((shortage + count - 1) / count, gpu.vram_unit_bytes);
+    if (less >= size) return "";
+    return count == 1 ? fmt::format(", or shrink the VF of {} by {} to {}", size_text(size),
+                                    size_text(less), size_text(size - less))
+                      : fmt::format(", or shrink the {} VFs of {} by {} each to {}", count,
+                                    size_text(size), size_text(less), size_text(size - less));
+}
+
+Result<> check_sums(const GpuInventory& gpu, std::span<const VfDefinition> vfs) {
+    if (vfs.size() > gpu.total_vfs)
+        return fail(ErrorId::NoFreeVf,
+                    fmt::format("{}: VF numbers: {} VFs wanted, {} exist, short by {}; leave out "
+                                "that many",
+                                gpu.id, vfs.size(), gpu.total_vfs, vfs.size() - gpu.total_vfs));
+    const std::uint64_t wanted = std::accumulate(
+        vfs.begin(), vfs.end(), std::uint64_t{0},
+        [](std::uint64_t sum, const VfDefinition& vf) { return sum + vf.shape.vram_bytes; });
+    if (wanted <= gpu.vram_bytes) return {};
+    const std::uint64_t shortage = wanted - gpu.vram_bytes;
+    return fail(ErrorId::NoVram,
+                fmt::format("{}: VRAM: {} wanted by {} VFs, {} there for VFs{}, short by {}; {}{}",
+                            gpu.id, size_text(wanted), vfs.size(), size_text(gpu.vram_bytes),
+                            reserve_text(gpu), size_text(shortage),
+                            what_to_leave_out(vfs, shortage), what_to_shrink(gpu, vfs, shortage)));
+}
+
+}  // namespace
+
+std::uint64_t all_cus(const GpuInventory& gpu) {
+    return gpu.cu_count >= 64 ? ~0ull : (1ull << gpu.cu_count) - 1;
+}
+
+VfShape normalised(VfShape shape, const GpuInventory& gpu) {
+    if (shape.cu_mask == all_cus(gpu)) shape.cu_mask = 0;
+    if (shape.doorbell_pages == gpu.doorbell_pages) shape.doorbell_pages = 0;
+    return shape;
+}
+
+Result<> check_vf_capacity(const GpuInventory& gpu, const VfDefinition& vf) {
+    TRY_VOID(check_vram(gpu, vf));
+    TRY_VOID(check_doorbells(gpu, vf));
+    return check_cus(gpu, vf);
+}
+
+Result<> admit(const std::string& gpu, const GpuSettings& settings,
+               std::span<const VfDefinition> vfs) {
+    std::vector<GpuSchedule::Member> members;
+    std::vector<std::string> names;
+    for (const VfDefinition& vf : vfs) {
+        members.push_back({.vf = static_cast<std::uint32_t>(members.size() + 1),
+                           .weight = vf.weight,
+                           .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : settings.quantum_us,
+                           .qos = vf.qos});
+        names.push_back(vf.name);
+    }
+    auto admitted = GpuSchedule::admit(members, settings.max_gap_ms, names);
+    if (!admitted)
+        admitted.error().cause = fmt::format("{}: schedule: {}", gpu, admitted.error().cause);
+    return admitted;
+}
+
+Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
+                        std::span<const VfDefinition> vfs) {
+    for (const VfDefinition& vf : vfs) TRY_VOID(check_vf_capacity(gpu, vf));
+    TRY_VOID(check_sums(gpu, vfs));
+    return admit(gpu.id, settings, vfs);
+}
+
+}  // namespace vgpu::daemon

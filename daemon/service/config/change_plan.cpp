@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: MIT
+//
+// How an order is found: a model of every GPU is taken from where it is to where it shall be. Each
+// time the first kind of work that is possible now is done: settings and names of a GPU (all at
+// once), a create, a resize, a destroy. Whatever blocks one of them is undone by destroys and
+// shrinks, which are always possible; and what is wanted in the end was checked to fit before, so
+// the work always comes to its end.
+#include "daemon/service/config/change_plan.h"
+
+#include "daemon/service/config/capacity.h"
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+struct ActionRow {
+    Action action;
+    std::string_view name;
+    Disruption disruption;
+};
+constexpr std::array kActions{ActionRow{Action::Keep, "keep", Disruption::None},
+                              ActionRow{Action::Set, "set", Disruption::None},
+                              ActionRow{Action::Rename, "rename", Disruption::None},
+                              ActionRow{Action::Create, "create", Disruption::None},
+                              ActionRow{Action::Resize, "resize", Disruption::VfRestart},
+                              ActionRow{Action::Destroy, "destroy", Disruption::VfLoss}};
+constexpr std::array<std::string_view, 3> kDisruptions{"none", "vf-restart", "vf-loss"};
+
+const ActionRow& row_of(Action action) {
+    return kActions.at(static_cast<std::size_t>(action));
+}
+
+/// What is still to be done to one GPU.
+struct Work {
+    GpuInventory model;
+    std::vector<Step> changes{};  ///< Set and Rename, made together
+    std::vector<Step> creates{}, resizes{}, destroys{};
+    std::set<std::uint32_t> kept_numbers{};             ///< that names such as "gpu0-vf3" stand for
+    std::map<std::string, std::string> names_before{};  ///< of each new VF the one before it
+    std::string last_new{};                             ///< its name
+    std::set<std::uint32_t> matched{};                  ///< VFs that stay
+
+    /// Of the model, so of the moment the plan has come to.
+    [[nodiscard]] std::uint64_t vram_free() const {
+        std::uint64_t used = 0;
+        for (const InventoryVf& vf : model.vfs) used += vf.definition.shape.vram_bytes;
+        return used < model.vram_bytes ? model.vram_bytes - used : 0;
+    }
+    [[nodiscard]] bool has_number(std::uint32_t number) const {
+        return std::any_of(model.vfs.begin(), model.vfs.end(),
+                           [number](const InventoryVf& vf) { return vf.vf == number; });
+    }
+    /// 0 if there is none: then no VF of that name is there yet.
+    [[nodiscard]] std::uint32_t number_of(const std::string& name) const {
+        const auto at = std::ranges::find_if(
+            model.vfs, [&name](const InventoryVf& vf) { return vf.definition.name == name; });
+        return at == model.vfs.end() ? 0 : at->vf;
+    }
+    /// The first free number behind that of the new VF before it, so that a document makes VFs in
+    /// its own order and an export of them is the same again; else any; 0 if there is none.
+    [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
+        const std::uint32_t before = number_of(names_before.at(name));
+        for (std::uint32_t i = 0; i < model.total_vfs; ++i) {
+            const std::uint32_t number = (before + i) % model.total_vfs + 1;
+            if (!has_number(number) && !kept_numbers.contains(number)) return number;
+        }
+        return 0;
+    }
+};
+
+std::vector<VfDefinition> definitions_of(const GpuInventory& gpu) {
+    std::vector<VfDefinition> all;
+    for (const InventoryVf& vf : gpu.vfs) all.push_back(vf.definition);
+    return all;
+}
+
+bool can_be_scheduled(const GpuInventory& gpu) {
+    return admit(gpu.id, gpu.settings, definitions_of(gpu)).has_value();
+}
+
+/// Differences that only a restart of the VF can make, in words.
+std::string shape_differences(const VfShape& from, const VfShape& to) {
+    std::vector<std::string_view> what;
+    if (from.vram_bytes != to.vram_bytes) what.emplace_back("VRAM");
+    if (from.cu_mask != to.cu_mask) what.emplace_back("compute units");
+    if (from.doorbell_pages != to.doorbell_pages) what.emplace_back("doorbell pages");
+    if (from.security != to.security) what.emplace_back("security");
+    return fmt::format("{}", fmt::join(what, ", "));
+}
+
+/// Null if there is none: a VF with a UUID is that one and no other, whatever it is called now.
+const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted) {
+    const auto find = [&gpu](const auto& is_it) -> const InventoryVf* {
+        const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
+                                     [&](const InventoryVf& vf) { return is_it(vf.definition); });
+        return at == gpu.vfs.end() ? nullptr : &*at;
+    };
+    const VfDefinition& known = wanted.definition;
+    if (known.uuid != Uuid{})
+        return find([&](const VfDefinition& vf) { return vf.uuid == known.uuid; });
+    const InventoryVf* by_name =
+        find([&](const VfDefinition& vf) { return vf.name == known.name; });
+    if (by_name != nullptr || wanted.was.empty()) return by_name;
+    return find([&](const VfDefinition& vf) { return vf.name == wanted.was; });
+}
+
+/// A VF that only has another profile's name is the same VF, unless it is to be exactly so.
+bool wants_settings(const VfDefinition& now, const VfDefinition& wanted) {
+    const bool is_exact = wanted.uuid != Uuid{};
+    const bool changes_profile =
+        wanted.profile != now.profile && (is_exact || wanted.shape != now.shape);
+    return wanted.weight != now.weight || wanted.quantum_us != now.quantum_us ||
+           wanted.qos != now.qos || wanted.custody != now.custody || changes_profile;
+}
+
+/// All that a step Set changes.
+void take_settings(const VfDefinition& from, VfDefinition& to) {
+    to.weight = from.weight;
+    to.quantum_us = from.quantum_us;
+    to.qos = from.qos;
+    to.custody = from.custody;
+    to.profile = from.profile;
+}
+
+class Planner {
+public:
+    explicit Planner(const Surroundings& around) : around_(around) {}
+
+    Result<> add(const WantedGpu& wanted, const GpuInventory& gpu);
+    Result<ChangePlan> plan();
+
+private:
+    [[nodiscard]] Result<std::uint32_t> kept_number(const std::string& name,
+                                                    const GpuInventory& gpu) const;
+    Result<> check_name(const std::string& name) const;
+    Result<> note_name(const std::string& name, const std::string& gpu, bool is_its_own);
+    Result<> want(Work& work, const WantedVf& wanted);
+    void want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted);
+    Result<> want_new(Work& work, const WantedVf& wanted);
+    static Result<> destroy_others(Work& work);
+    bool advance();
+    bool make_changes(Work& work);
+    bool make_create(Work& work);
+    bool make_resize(Work& work);
+    bool make_destroy(Work& work);
+    [[nodiscard]] std::string who_waits() const;
+    void emit(Work& work, const Step& step);
+
+    const Surroundings& around_;
+    std::vector<Work> works_;
+    /// A name that is wanted: of which GPU, and whether the VF has it already.
+    struct WantedName {
+        std::string gpu;
+        bool is_its_own = false;
+    };
+    std::map<std::string, WantedName> wanted_names_;
+    std::multiset<std::string> names_;  ///< of all VFs of the models
+    std::vector<Step> kept_, steps_;
+};
+
+/// The VF number that a name such as "gpu0-vf3" stands for; 0 for any other name.
+Result<std::uint32_t> Planner::kept_number(const std::string& name, const GpuInventory& gpu) const {
+    for (const std::string& id : around_.gpus) {
+        const std::string prefix = id + "-vf";
+        if (!name.starts_with(prefix)) continue;
+        std::uint32_t number = 0;
+        const char* const end = name.data() + name.size();
+        const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, number);
+        const bool is_number = error == std::errc{} && stop == end && number > 0;
+        if (id == gpu.id && is_number && number <= gpu.total_vfs &&
+            name == fmt::format("{}{}", prefix, number))
+            return number;
+        return fail(ErrorId::NameTaken,
+                    fmt::format("'{}' is kept for VFs without a name of their own", name));
+    }
+    return std::uint32_t{0};
+}
+
+Result<> Planner::check_name(const std::string& name) const {
+    if (std::find(around_.gpus.begin(), around_.gpus.end(), name) != around_.gpus.end())
+        return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
+    if (const auto other = around_.names.find(name); other != around_.names.end())
+        return fail(ErrorId::NameTaken, fmt::format("'{}' is the name of {}, which this "
+                                                    "configuration says nothing about",
+                                                    name, other->second));
+    return {};
+}
+
+/// A state may have a name twice (a GPU came back with one that was given meanwhile): VFs that have
+/// it keep it, nobody gets it anew.
+Result<> Planner::note_name(const std::string& name, const std::string& gpu, bool is_its_own) {
+    const auto [at, is_new] = wanted_names_.try_emplace(name, WantedName{gpu, is_its_own});
+    if (is_new || (is_its_own && at->second.is_its_own)) return {};
+    return fail(
+        ErrorId::BadConfiguration,
+        fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
+}
+
+/// One VF may need up to three steps; each has `from` as it is now and changes its own part only,
+/// so that their order does not matter.
+void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
+    const VfDefinition& now = vf.definition;
+    const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .trouble = vf.trouble};
+    const auto put = [&step](std::vector<Step>& to, Action action, std::string why) -> Step& {
+        Step one = step;
+        one.action = action;
+        one.to = one.from;
+        one.why = std::move(why);
+        return to.emplace_back(std::move(one));
+    };
+    bool is_same = true;
+    if (wanted.name != now.name) {
+        put(work.changes, Action::Rename, "it was known under its former name").to->name =
+            wanted.name;
+        is_same = false;
+    }
+    if (wants_settings(now, wanted)) {
+        Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
+        if (wanted.custody.handover != now.custody.handover) set.in_use = use_of(vf);
+        take_settings(wanted, *set.to);
+        is_same = false;
+    }
+    if (wanted.shape != now.shape) {
+        Step& resize = put(work.resizes, Action::Resize,
+                           fmt::format("{} can only change while its driver is unloaded",
+                                       shape_differences(now.shape, wanted.shape)));
+        resize.to->shape = wanted.shape;
+        resize.in_use = use_of(vf);
+        is_same = false;
+    }
+    if (is_same)
+        put(kept_, Action::Keep,
+            vf.trouble.empty() ? "it is as wanted" : "it is defined as wanted, but not in service");
+}
+
+Result<> Planner::want_new(Work& work, const WantedVf& wanted) {
+    TRY(const std::uint32_t kept, kept_number(wanted.definition.name, work.model));
+    const std::uint32_t number = wanted.vf > 0 ? wanted.vf : kept;
+    if (number > 0) work.kept_numbers.insert(number);
+    Step create{.action = Action::Create,
+                .gpu = work.model.id,
+                .vf = number,
+                .to = wanted.definition,
+                .why = "no VF has this name"};
+    if (!wanted.owner.name.empty()) create.owner = wanted.owner;
+    work.creates.push_back(std::move(create));
+    return {};
+}
+
+/// One of the document's; its shape is normalised.
+Result<> Planner::want(Work& work, const WantedVf& wanted) {
+    const GpuInventory& gpu = work.model;
+    const VfDefinition& definition = wanted.definition;
+    const InventoryVf* existing = find_existing(gpu, wanted);
+    const bool is_its_own = existing != nullptr && existing->definition.name == definition.name;
+    TRY_VOID(note_name(definition.name, gpu.id, is_its_own));
+    if (!is_its_own) TRY_VOID(check_name(definition.name));
+    if (existing == nullptr) {
+        work.names_before[definition.name] = std::exchange(work.last_new, definition.name);
+        return want_new(work, wanted);
+    }
+    if (!is_its_own) {
+        TRY(const std::uint32_t number, kept_number(definition.name, gpu));
+        if (number > 0 && number != existing->vf)
+            return fail(ErrorId::NameTaken, fmt::format("'{}' is kept for VF {} of {}",
+                                                        definition.name, number, gpu.id));
+    }
+    work.matched.insert(existing->vf);
+    want_existing(work, *existing, definition);
+    return {};
+}
+
+/// What the document does not name goes.
+Result<> Planner::destroy_others(Work& work) {
+    for (const InventoryVf& vf : work.model.vfs) {
+        const bool is_matched = work.matched.contains(vf.vf);
+        if (is_matched && work.kept_numbers.contains(vf.vf))
+            return fail(ErrorId::NameTaken,
+                        fmt::format("'{}-vf{}' is kept for that VF, which is '{}'", work.model.id,
+                                    vf.vf, vf.definition.name));
+        if (is_matched) continue;
+        work.destroys.push_back({.action = Action::Destroy,
+                                 .gpu = work.model.id,
+                                 .vf = vf.vf,
+                                 .from = vf.definition,
+                                 .owner = vf.owner,
+                                 .in_use = use_of(vf),
+                                 .why = "the configuration does not name it"});
+    }
+    return {};
+}
+
+Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
+    Work work{.model = gpu};
+    GpuSettings settings = gpu.settings;
+    settings.quantum_us = wanted.quantum_us.value_or(settings.quantum_us);
+    settings.max_gap_ms = wanted.max_gap_ms.value_or(settings.max_gap_ms);
+    if (settings != gpu.settings)
+        work.changes.push_back({.action = Action::Set,
+                                .gpu = gpu.id,
+                                .gpu_from = gpu.settings,
+                                .gpu_to = settings,
+                                .why = "takes effect with the next run table"});
+    std::vector<VfDefinition> all;
+    for (WantedVf vf : wanted.vfs) {
+        vf.definition.shape = normalised(vf.definition.shape, gpu);
+        all.push_back(vf.definition);
+        TRY_VOID(want(work, vf));
+    }
+    TRY_VOID(check_capacity(gpu, settings, all));
+    for (const InventoryVf& vf : gpu.vfs) names_.insert(vf.definition.name);
+    TRY_VOID(destroy_others(work));
+    works_.push_back(std::move(work));
+    return {};
+}
+
+void Planner::emit(Work& work, const Step& step) {
+    if (step.from) names_.extract(step.from->name);
+    if (step.to) names_.insert(step.to->name);
+    perform(step, work.model);
+    steps_.push_back(step);
+}
+
+/// All settings and names of one GPU, if the schedule and the names allow it now.
+/// All or none: weights that fit together in the end may not fit one by one, and names may be
+/// exchanged.
+bool Planner::make_changes(Work& work) {
+    if (work.changes.empty()) return false;
+    GpuInventory after = work.model;
+    std::multiset<std::string> names = names_;
+    for (const Step& step : work.changes) perform(step, after);
+    for (const Step& step : work.changes)
+        if (step.action == Action::Rename) names.extract(step.from->name);
+    for (const Step& step : work.changes) {
+        if (step.action != Action::Rename) continue;
+        if (names.contains(step.to->name)) return false;
+        names.insert(step.to->name);
+    }
+    if (!can_be_scheduled(after)) return false;
+    for (const Step& step : work.changes) {
+        perform(step, work.model);
+        steps_.push_back(step);
+    }
+    names_ = std::move(names);
+    work.changes.clear();
+    return true;
+}
+
+/// The first that fits now; the others wait for what a resize or destroy frees.
+bool Planner::make_create(Work& work) {
+    for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
+        Step step = *create;
+        if (step.to->shape.vram_bytes > work.vram_free() || names_.contains(step.to->name))
+            continue;
+        if (step.vf == 0) step.vf = work.free_number_for(step.to->name);
+        if (step.vf == 0 || work.has_number(step.vf)) continue;
+        GpuInventory after = work.model;
+        perform(step, after);
+        if (!can_be_scheduled(after)) continue;
+        work.creates.erase(create);
+        emit(work, step);
+        return true;
+    }
+    return false;
+}
+
+/// Those that need no more VRAM first.
+/// Shrinking gives room to growing; a VF that grows fits once the others have shrunk or gone, since
+/// the sum in the end does.
+bool Planner::make_resize(Work& work) {
+    std::stable_partition(work.resizes.begin(), work.resizes.end(), [](const Step& step) {
+        return step.to->shape.vram_bytes <= step.from->shape.vram_bytes;
+    });
+    for (auto resize = work.resizes.begin(); resize != work.resizes.end(); ++resize) {
+        const std::uint64_t has = resize->from->shape.vram_bytes;
+        if (resize->to->shape.vram_bytes > has + work.vram_free()) continue;
+        const Step step = *resize;
+        work.resizes.erase(resize);
+        perform(step, work.model);
+        steps_.push_back(step);
+        return true;
+    }
+    return false;
+}
+
+/// Something that cannot be done yet.
+std::string Planner::who_waits() const {
+    for (const Work& work : works_) {
+        if (!work.creates.empty()) return fmt::format("'{}'", work.creates.front().to->name);
+        if (!work.resizes.empty()) return fmt::format("'{}'", work.resizes.front().to->name);
+        if (!work.changes.empty()) return fmt::format("the settings of {}", work.model.id);
+    }
+    return "";
+}
+
+/// Last resort in each round: what is destroyed for room is destroyed no earlier than something
+/// waits for it, or when nothing else is left to do.
+bool Planner::make_destroy(Work& work) {
+    if (work.destroys.empty()) return false;
+    Step step = work.destroys.front();
+    work.destroys.erase(work.destroys.begin());
+    if (const std::string waiting = who_waits(); !waiting.empty())
+        step.why += fmt::format("; it makes way for {}", waiting);
+    emit(work, step);
+    return true;
+}
+
+/// The kinds of work over all GPUs before the GPUs over all kinds: nobody loses a VF on one GPU
+/// while another still has harmless work.
+bool Planner::advance() {
+    using Make = bool (Planner::*)(Work&);
+    constexpr std::array<Make, 4> kInOrder{&Planner::make_changes, &Planner::make_create,
+                                           &Planner::make_resize, &Planner::make_destroy};
+    for (const Make make : kInOrder)
+        for (Work& work : works_)
+            if ((this->*make)(work)) return true;
+    return false;
+}
+
+/// Ends: each round takes one piece of work off the lists.
+Result<ChangePlan> Planner::plan() {
+    while (advance()) {
+    }
+    if (const std::string waiting = who_waits(); !waiting.empty())
+        return fail(ErrorId::NoSchedule,
+                    fmt::format("no order of steps leads to {} without a moment at which the "
+                                "schedule or the VRAM would not suffice; apply it in two parts",
+                                waiting));
+    ChangePlan result{.label = "", .steps = std::move(kept_)};
+    result.steps.insert(result.steps.end(), std::make_move_iterator(steps_.begin()),
+                        std::make_move_iterator(steps_.end()));
+    return result;
+}
+
+}  // namespace
+
+std::string_view name_of(Action action) {
+    return row_of(action).name;
+}
+
+std::string_view name_of(Disruption disruption) {
+    return kDisruptions.at(static_cast<std::size_t>(disruption));
+}
+
+std::optional<Disruption> disruption_named(std::string_view name) {
+    const auto at = std::ranges::find(kDisruptions, name);
+    if (at == kDisruptions.end()) return {};
+    return static_cast<Disruption>(at - kDisruptions.begin());
+}
+
+Disruption disruption_of(Action action) {
+    return row_of(action).disruption;
+}
+
+bool ChangePlan::is_empty() const {
+    return std::all_of(steps.begin(), steps.end(),
+                       [](const Step& step) { return step.action == Action::Keep; });
+}
+
+Disruption ChangePlan::disruption() const {
+    Disruption worst = Disruption::None;
+    for (const Step& step : steps) worst = std::max(worst, disruption_of(step.action));
+    return worst;
+}
+
+std::string use_of(const InventoryVf& vf) {
+    const std::string owner = vf.is_lease_over ? "" : vf.owner.name;
+    if (vf.is_attached && !owner.empty())
+        return fmt::format("a client has it open; it belongs to '{}'", owner);
+    if (vf.is_attached) return "a client has it open";
+    return owner.empty() ? "" : fmt::format("it belongs to '{}'", owner);
+}
+
+std::string target_of(const Step& step) {
+    return step.vf == 0 ? step.gpu : fmt::format("{}/vf{}", step.gpu, step.vf);
+}
+
+Step inverse_of(const Step& step) {
+    Step inverse = step;
+    std::swap(inverse.from, inverse.to);
+    std::swap(inverse.gpu_from, inverse.gpu_to);
+    if (step.action == Action::Create) inverse.action = Action::Destroy;
+    if (step.action == Action::Destroy) inverse.action = Action::Create;
+    return inverse;
+}
+
+void perform(const Step& step, GpuInventory& gpu) {
+    if (step.gpu_to) gpu.settings = *step.gpu_to;
+    if (step.vf == 0 || step.action == Action::Keep) return;
+    const auto at = std::lower_bound(
+        gpu.vfs.begin(), gpu.vfs.end(), step.vf,
+        [](const InventoryVf& vf, std::uint32_t number) { return vf.vf < number; });
+    if (step.action == Action::Create) {
+        gpu.vfs.insert(at, InventoryVf{.vf = step.vf,
+                                       .definition = *step.to,
+                                       .owner = step.owner.value_or(OwnerRecord{})});
+        return;
+    }
+    if (at == gpu.vfs.end() || at->vf != step.vf) return;
+    if (step.action == Action::Destroy) {
+        gpu.vfs.erase(at);
+        return;
+    }
+    VfDefinition& vf = at->definition;
+    if (step.action == Action::Rename) vf.name = step.to->name;
+    if (step.action == Action::Resize) vf.shape = step.to->shape;
+    if (step.action != Action::Set) return;
+    take_settings(*step.to, vf);
+}
+
+namespace {
+
+GpuRoom room_of(const GpuInventory& gpu, const WantedGpu& wanted) {
+    GpuRoom room{.gpu = gpu.id,
+                 .vram_bytes = gpu.vram_bytes,
+                 .pf_vram_bytes = gpu.pf_vram_bytes,
+                 .cu_count = gpu.cu_count,
+                 .doorbell_pages = gpu.doorbell_pages};
+    for (const WantedVf& vf : wanted.vfs) room.wanted_vram_bytes += vf.definition.shape.vram_bytes;
+    return room;
+}
+
+}  // namespace
+
+Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
+                                    std::span<const GpuInventory> gpus,
+                                    const Surroundings& around) {
+    Planner planner(around);
+    std::vector<GpuRoom> rooms;
+    for (const WantedGpu& one : wanted) {
+        const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&one](const GpuInventory& other) {
+            return other.id == one.gpu;
+        });
+        if (gpu == gpus.end())
+            return fail(ErrorId::NoSuchGpu, fmt::format("there is no GPU '{}'", one.gpu));
+        TRY_VOID(planner.add(one, *gpu));
+        rooms.push_back(room_of(*gpu, one));
+    }
+    TRY(ChangePlan plan, planner.plan());
+    plan.rooms = std::move(rooms);
+    return plan;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+//
+// Plans as JSON: what Manager.Plan answers and Job.Plan shows.
+#include "daemon/service/config/change_plan.h"
+
+#include <nlohmann/json.hpp>
+
+namespace vgpu::daemon {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson scheduling_json(const VfDefinition& vf) {
+    return {{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
+}
+
+/// Of a VF that is set, all there is to compare; of one that comes or goes, what is special.
+OrderedJson special_part(Action action, const VfDefinition& vf) {
+    const bool is_all = action == Action::Set;
+    OrderedJson json = is_all ? whole_qos_json(vf.qos) : qos_json(vf.qos);
+    json.update(is_all ? whole_custody_json(vf.custody) : custody_json(vf.custody));
+    return json;
+}
+
+OrderedJson shape_json(const VfShape& shape) {
+    OrderedJson json{{"vram_bytes", shape.vram_bytes},
+                     {"cu_mask", shape.cu_mask},
+                     {"doorbell_pages", shape.doorbell_pages},
+                     {"preempt_timeout_us", shape.security.preempt_timeout_us},
+                     {"full_access_timeout_ms", shape.security.full_access_timeout_ms},
+                     {"exclusive_full_access", shape.security.is_exclusive_full_access}};
+    for (std::size_t kind = 0; kind < kGuardKinds.size(); ++kind)
+        json["guard_" + std::string(kGuardKinds[kind])] = shape.security.guard_limits[kind];
+    return json;
+}
+
+/// The part of a definition that steps of this kind are about.
+OrderedJson part_of(Action action, const VfDefinition& vf) {
+    OrderedJson json = OrderedJson::object();
+    const bool is_all = action == Action::Create || action == Action::Destroy;
+    if (is_all || action == Action::Rename) json["name"] = vf.name;
+    if (is_all || action == Action::Set) json.update(scheduling_json(vf));
+    if (is_all || action == Action::Set) json.update(special_part(action, vf));
+    if (is_all || action == Action::Resize) json.update(shape_json(vf.shape));
+    return json;
+}
+
+OrderedJson settings_json(const GpuSettings& settings) {
+    return {{"quantum_us", settings.quantum_us}, {"max_gap_ms", settings.max_gap_ms}};
+}
+
+/// Members that both have and that are the same say nothing.
+void drop_same(OrderedJson& from, OrderedJson& to) {
+    const OrderedJson before = from;
+    for (const auto& [key, value] : before.items()) {
+        if (!to.contains(key) || to.at(key) != value) continue;
+        from.erase(key);
+        to.erase(key);
+    }
+}
+
+OrderedJson step_json(const Step& step) {
+    OrderedJson from = OrderedJson::object(), to = OrderedJson::object();
+    if (step.from) from = part_of(step.action, *step.from);
+    if (step.to) to = part_of(step.action, *step.to);
+    if (step.gpu_from) from = settings_json(*step.gpu_from);
+    if (step.gpu_to) to = settings_json(*step.gpu_to);
+    drop_same(from, to);
+    const VfDefinition* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
+    return {{"action", name_of(step.action)},
+            {"target", target_of(step)},
+            {"name", vf != nullptr ? vf->name : ""},
+            {"from", std::move(from)},
+            {"to", std::move(to)},
+            {"disruption", name_of(disruption_of(step.action))},
+            {"in_use", step.in_use},
+            {"trouble", step.trouble},
+            {"why", step.why}};
+}
+
+OrderedJson room_json(const GpuRoom& room) {
+    return {{"gpu", room.gpu},
+            {"vram_bytes", room.vram_bytes},
+            {"pf_vram_bytes", room.pf_vram_bytes},
+            {"wanted_vram_bytes", room.wanted_vram_bytes},
+            {"compute_units", room.cu_count},
+            {"doorbell_pages", room.doorbell_pages}};
+}
+
+}  // namespace
+
+std::string encode_change_plan(const ChangePlan& plan) {
+    OrderedJson json{{"schema", "vgpu-plan-1"},       {"label", plan.label},
+                     {"is_empty", plan.is_empty()},   {"disruption", name_of(plan.disruption())},
+                     {"steps", OrderedJson::array()}, {"gpus", OrderedJson::array()}};
+    for (const Step& step : plan.steps) json["steps"].push_back(step_json(step));
+    for (const GpuRoom& room : plan.rooms) json["gpus"].push_back(room_json(room));
+    return json.dump(2) + "\n";
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/config/config.h"
+
+#include "daemon/service/input/json_section.h"
+#include "daemon/service/words.h"
+#include "pf-driver/process/socket_path.h"
+#include "pf-driver/uapi/vgpu_pf.h"
+#include "text/json_document.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace vgpu::daemon {
+
+namespace {
+
+using Json = nlohmann::json;
+
+SoftgpuConfig softgpu_of(const Json& json, const std::string& path, Error& error) {
+    constexpr std::uint32_t kMaxVramMb = 1u << 20, kMaxCus = 64, kMaxThreads = 256;
+    constexpr std::array<std::string_view, 2> kDoorbellModes{"trap", "poll"};
+    SoftgpuConfig config;
+    JsonSection section(json, path, error);
+    section.only({"vfs", "vram_mb", "aperture_mb", "cus", "threads", "true_copy", "doorbell_mode",
+                  "args", "pf_args"});
+    section.number("vfs", {1, VGPU_PF_MAX_VFS}, config.vfs);
+    section.number("vram_mb", {64, kMaxVramMb}, config.vram_mb);
+    section.number("aperture_mb", {16, kMaxVramMb}, config.aperture_mb);
+    section.number("cus", {1, kMaxCus}, config.cus);
+    section.number("threads", {1, kMaxThreads}, config.threads);
+    section.flag("true_copy", config.is_true_copy);
+    section.text("doorbell_mode", config.doorbell_mode);
+    section.texts("args", config.args);
+    section.texts("pf_args", config.pf_args);
+    if (std::find(kDoorbellModes.begin(), kDoorbellModes.end(), config.doorbell_mode) ==
+        kDoorbellModes.end())
+        section.complain("doorbell_mode", "is neither 'trap' nor 'poll'");
+    return config;
+}
+
+AttachConfig attach_of(const Json& json, const std::string& path, Error& error) {
+    AttachConfig config;
+    JsonSection section(json, path, error);
+    section.only({"uapi", "vf_socket_dir"});
+    section.text("uapi", config.uapi_socket);
+    section.text("vf_socket_dir", config.vf_socket_dir);
+    if (config.uapi_socket.empty()) section.complain("uapi", "is missing");
+    return config;
+}
+
+GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
+    GpuConfig config;
+    JsonSection section(json, path, error);
+    section.only({"id", "quantum_us", "max_gap_ms", "softgpu", "attach"});
+    section.text("id", config.id);
+    section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs},
+                   config.quantum_us);
+    section.number("max_gap_ms", {kMinGapMs, kMaxGapMs}, config.max_gap_ms);
+    if (!is_valid_name(config.id)) section.complain("id", "is missing or no valid name");
+    const Json* softgpu = section.find("softgpu");
+    const Json* attach = section.find("attach");
+    if ((softgpu == nullptr) == (attach == nullptr))
+        section.complain("", "wants either 'softgpu' or 'attach'");
+    if (softgpu != nullptr)
+        config.softgpu = softgpu_of(*softgpu, section.path_of("softgpu"), error);
+    if (attach != nullptr) config.attach = attach_of(*attach, section.path_of("attach"), error);
+    return config;
+}
+
+/// What "auto" finds.
+/// A device's number is its GPU's: gpu1 stays gpu1 when /dev/vgpu-pf0 is missing, and keeps its
+/// records.
+std::vector<GpuConfig> gpus_present(const std::vector<std::string>& pf_devices) {
+    if (pf_devices.empty()) return {{.id = "gpu0", .softgpu = SoftgpuConfig{}, .attach = {}}};
+    std::vector<GpuConfig> gpus;
+    for (const std::string& device : pf_devices) {
+        const std::size_t name = device.find_last_not_of("0123456789") + 1;
+        gpus.push_back({.id = "gpu" + device.substr(name),
+                        .softgpu = {},
+                        .attach = AttachConfig{.uapi_socket = device, .vf_socket_dir = ""}});
+    }
+    return gpus;
+}
+
+void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Config& config,
+               Error& error) {
+    const Json* gpus = root.find("gpus");
+    if (gpus != nullptr && *gpus == "auto") {
+        config.gpus = gpus_present(pf_devices);
+        return;
+    }
+    if (gpus == nullptr || !gpus->is_array() || gpus->empty()) {
+        root.complain("gpus", "wants a list of at least one GPU, or \"auto\"");
+        return;
+    }
+    for (std::size_t i = 0; i < gpus->size(); ++i) {
+        GpuConfig gpu = gpu_of((*gpus)[i], root.path_of(fmt::format("gpus/{}", i)), error);
+        for (const GpuConfig& other : config.gpus)
+            if (other.id == gpu.id)
+                root.complain(fmt::format("gpus/{}/id", i),
+                              fmt::format("'{}' is used twice", gpu.id));
+        config.gpus.push_back(std::move(gpu));
+    }
+}
+
+/// `key` says where the sockets are; `longest` is the longest path that would be made from it. The
+/// kernel takes no longer one, and QEMU could not open it.
+void check_socket(JsonSection& root, const std::string& key, const std::string& longest) {
+    if (longest.size() <= VGPU_SOCKET_PATH_MAX) return;
+    root.complain(key, fmt::format("is {} bytes too long: the socket {} would have {} bytes, and "
+                                   "{} are possible",
+                                   longest.size() - VGPU_SOCKET_PATH_MAX, longest, longest.size(),
+                                   VGPU_SOCKET_PATH_MAX));
+}
+
+void check_sockets(JsonSection& root, const Config& config) {
+    constexpr std::string_view kLongestOfVf = "vf16.agent.sock";
+    constexpr std::string_view kLongestOfVm = "00000000-0000-0000-0000-000000000000/15.agent.sock";
+    std::string longest = fmt::format("{}/vm/{}", config.run_dir, kLongestOfVm);
+    for (std::size_t i = 0; i < config.gpus.size(); ++i) {
+        const GpuConfig& gpu = config.gpus[i];
+        std::string of_gpu = fmt::format("{}/{}/{}", config.run_dir, gpu.id, kLongestOfVf);
+        if (gpu.softgpu && of_gpu.size() > longest.size()) longest = std::move(of_gpu);
+        if (!gpu.attach) continue;
+        const std::string key = fmt::format("gpus/{}/attach/", i);
+        check_socket(root, key + "uapi", gpu.attach->uapi_socket);
+        if (!gpu.attach->vf_socket_dir.empty())
+            check_socket(root, key + "vf_socket_dir",
+                         fmt::format("{}/{}", gpu.attach->vf_socket_dir, kLongestOfVf));
+    }
+    check_socket(root, "run_dir", longest);
+}
+
+/// Unknown members are mistakes, so that a misspelt one is not silently the default.
+Config config_of(const Json& json, const std::string& name,
+                 const std::vector<std::string>& pf_devices, Error& error) {
+    Config config;
+    JsonSection root(json, name + ":", error);
+    root.only({"$schema", "state_dir", "run_dir", "libvirt", "programs", "gpus"});
+    root.text("state_dir", config.state_dir);
+    root.text("run_dir", config.run_dir);
+    root.text("libvirt", config.libvirt_uri);
+    if (const Json* programs = root.find("programs")) {
+        JsonSection section(*programs, root.path_of("programs"), error);
+        section.only({"softgpu", "vgpu_pf", "vgpu_libvirt"});
+        section.text("softgpu", config.softgpu_program);
+        section.text("vgpu_pf", config.pf_program);
+        section.text("vgpu_libvirt", config.libvirt_program);
+    }
+    read_gpus(root, pf_devices, config, error);
+    check_sockets(root, config);
+    return config;
+}
+
+}  // namespace
+
+Result<Config> parse_config(const std::string& text, const std::string& name,
+                            const std::vector<std::string>& pf_devices) {
+    const auto json = text::read_json(text, text::Comments::Allowed);
+    if (!json) return fail(ErrorId::ConfigInvalid, fmt::format("{}: {}", name, json.error()));
+    Error error{.id = ErrorId::ConfigInvalid, .cause = ""};
+    Config config = config_of(*json, name, pf_devices, error);
+    if (!error.cause.empty()) return tl::make_unexpected(error);
+    return config;
+}
+
+}  // namespace vgpu::daemon

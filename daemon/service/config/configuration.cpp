@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/config/configuration.h"
+
+#include "daemon/service/config/config.h"
+#include "daemon/service/input/json_section.h"
+#include "daemon/service/words.h"
+#include "text/json_document.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint32_t kMaxCount = VGPU_PF_MAX_VFS;
+constexpr std::uint32_t kMaxCus = 64;
+/// Far beyond any device: a typing mistake is named here, with its path, and what a GPU has is
+/// checked when it is known.
+constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
+constexpr std::string_view kOff = "off";
+
+/// A number in `text` from its first letter to its last.
+std::optional<std::uint64_t> whole_number(std::string_view text, int base) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+    if (error != std::errc{} || end != text.data() + text.size()) return {};
+    return number;
+}
+
+/// A plain number is bytes: JSON has no units, and MiB would be a trap for scripts.
+void read_vram(JsonSection& section, std::uint64_t& to) {
+    const Json* value = section.find("vram");
+    if (value == nullptr) return section.complain("vram", "is missing");
+    std::optional<std::uint64_t> bytes;
+    if (value->is_number_unsigned()) bytes = value->get<std::uint64_t>();
+    if (value->is_string()) bytes = text::parse_size(value->get<std::string>());
+    if (!bytes || *bytes == 0 || *bytes > kMaxVramBytes)
+        return section.complain("vram",
+                                fmt::format("wants {}, not {}", text::kSizeWords, shown(*value)));
+    to = *bytes;
+}
+
+/// A number of units, or a mask of them as "0x0f".
+/// The first `count` units, or exactly those of the mask.
+void read_compute_units(JsonSection& section, std::uint64_t& mask) {
+    const Json* value = section.find("compute_units");
+    if (value == nullptr) return;
+    if (value->is_string()) {
+        const std::string text = value->get<std::string>();
+        const auto bits = text.starts_with("0x")
+                              ? whole_number(std::string_view(text).substr(2), 16)
+                              : std::nullopt;
+        if (bits && *bits != 0) mask = *bits;
+        if (mask == 0) section.complain("compute_units", "wants a mask such as \"0x0f\"");
+        return;
+    }
+    std::uint32_t count = 0;
+    section.number("compute_units", {1, kMaxCus}, count);
+    if (count > 0) mask = count >= kMaxCus ? ~0ull : (1ull << count) - 1;
+}
+
+void read_resources(const Json& json, const std::string& path, Error& error, VfShape& shape) {
+    JsonSection section(json, path, error);
+    section.only({"vram", "doorbell_pages", "compute_units"});
+    read_vram(section, shape.vram_bytes);
+    section.number("doorbell_pages", {1, UINT32_MAX}, shape.doorbell_pages);
+    read_compute_units(section, shape.cu_mask);
+}
+
+/// 0 stands for "the GPU's own".
+void read_quantum(JsonSection& section, std::uint32_t& to) {
+    const Json* value = section.find("quantum_us");
+    if (value != nullptr && *value == 0) return;
+    section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs}, to);
+}
+
+void read_scheduler(const Json& json, const std::string& path, Error& error, Profile& profile) {
+    JsonSection section(json, path, error);
+    std::vector<std::string_view> known = qos_names();
+    known.insert(known.begin(), {"weight", "quantum_us"});
+    section.only(known);
+    section.number("weight", {scheduler::kMinWeight, scheduler::kMaxWeight}, profile.weight);
+    read_quantum(section, profile.quantum_us);
+    read_qos(section, profile.qos);
+}
+
+/// "off" and not 0 switches a limit off: 0 is how the uapi says "the default".
+void read_guard(const Json& json, const std::string& path, Error& error, VfSecurity& security) {
+    JsonSection section(json, path, error);
+    section.only({kGuardKinds[0], kGuardKinds[1], kGuardKinds[2], kGuardKinds[3]});
+    for (std::size_t kind = 0; kind < kGuardKinds.size(); ++kind) {
+        const std::string key(kGuardKinds[kind]);
+        const Json* value = section.find(key);
+        if (value != nullptr && *value == std::string(kOff))
+            security.guard_limits[kind] = kGuardOff;
+        else
+            section.number(key, {1, kMaxGuardLimit}, security.guard_limits[kind]);
+    }
+}
+
+void read_security(const Json& json, const std::string& path, Error& error, Profile& profile) {
+    JsonSection section(json, path, error);
+    VfSecurity& security = profile.shape.security;
+    section.only({"preempt_timeout_us", "full_access_timeout_ms", "exclusive_full_access", "guard",
+                  "scrub"});
+    read_scrub(section, profile.custody);
+    section.number("preempt_timeout_us", {1, kMaxPreemptTimeoutUs}, security.preempt_timeout_us);
+    section.number("full_access_timeout_ms", {1, kMaxFullAccessTimeoutMs},
+                   security.full_access_timeout_ms);
+    section.flag("exclusive_full_access", security.is_exclusive_full_access);
+    if (const Json* guard = section.find("guard"))
+        read_guard(*guard, section.path_of("guard"), error, security);
+}
+
+/// Only the VRAM has no default: how much a VF needs nobody can guess.
+Profile profile_of(const Json& json, const std::string& path, Error& error) {
+    Profile profile;
+    JsonSection section(json, path, error);
+    section.only({"resources", "scheduler", "security", "handover"});
+    read_handover(section, profile.custody);
+    if (const Json* resources = section.find("resources"))
+        read_resources(*resources, section.path_of("resources"), error, profile.shape);
+    else
+        section.complain("resources", "is missing");
+    if (const Json* scheduler = section.find("scheduler"))
+        read_scheduler(*scheduler, section.path_of("scheduler"), error, profile);
+    if (const Json* security = section.find("security"))
+        read_security(*security, section.path_of("security"), error, profile);
+    return profile;
+}
+
+std::string replaced(std::string text, std::string_view what, const std::string& by) {
+    for (std::size_t at = text.find(what); at != std::string::npos;
+         at = text.find(what, at + by.size()))
+        text.replace(at, what.size(), by);
+    return text;
+}
+
+std::string name_of(const std::string& pattern, const std::string& gpu, std::uint32_t n) {
+    return replaced(replaced(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
+}
+
+/// Longer than any that makes a name: to replace what is in it would take long.
+constexpr std::size_t kMaxPatternBytes = 256;
+
+/// Tried with the largest number, which makes the longest name.
+void check_pattern(JsonSection& section, const std::string& key, const std::string& pattern,
+                   std::uint32_t count) {
+    if (pattern.size() > kMaxPatternBytes || !is_valid_name(name_of(pattern, "gpu0", count)))
+        section.complain(key,
+                         "wants a name of 1 to 63 letters, digits, '-', '_' or '.', first a "
+                         "letter; in it {n} and {gpu} are replaced");
+    if (count > 1 && pattern.find("{n}") == std::string::npos)
+        section.complain(key, fmt::format("wants {{n}} in it: {} VFs cannot have one name", count));
+}
+
+VfGroup group_of(const Json& json, const std::string& path, Error& error,
+                 const std::map<std::string, Profile>& profiles) {
+    VfGroup group;
+    JsonSection section(json, path, error);
+    section.only({"profile", "count", "name", "was"});
+    section.text("profile", group.profile);
+    section.number("count", {1, kMaxCount}, group.count);
+    section.text("name", group.name);
+    section.text("was", group.was);
+    if (group.profile.empty()) section.complain("profile", "is missing");
+    if (group.name.empty()) section.complain("name", "is missing");
+    // Near names are looked for once: a document may have thousands of unknown ones.
+    if (!profiles.contains(group.profile) && !section.has_complained()) {
+        std::vector<std::string_view> known;
+        for (const auto& [name, profile] : profiles) known.push_back(name);
+        const std::string shown = group.profile.substr(0, 64);
+        section.complain("profile", fmt::format("'{}' is not among the profiles{}", shown,
+                                                did_you_mean(shown, known)));
+    }
+    check_pattern(section, "name", group.name, group.count);
+    if (!group.was.empty()) check_pattern(section, "was", group.was, group.count);
+    return group;
+}
+
+void read_gpu_scheduler(const Json& json, const std::string& path, Error& error, GpuSection& gpu) {
+    JsonSection section(json, path, error);
+    section.only({"quantum_us", "max_gap_ms"});
+    std::uint32_t quantum_us = 0, max_gap_ms = 0;
+    section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs}, quantum_us);
+    section.number("max_gap_ms", {kMinGapMs, kMaxGapMs}, max_gap_ms);
+    if (quantum_us > 0) gpu.quantum_us = quantum_us;
+    if (max_gap_ms > 0) gpu.max_gap_ms = max_gap_ms;
+}
+
+GpuSection gpu_section_of(const Json& json, const std::string& path, Error& error,
+                          const std::map<std::string, Profile>& profiles) {
+    GpuSection gpu;
+    JsonSection section(json, path, error);
+    section.only({"gpu", "scheduler", "vfs"});
+    section.text("gpu", gpu.gpu);
+    if (gpu.gpu.empty()) section.complain("gpu", "is missing");
+    if (const Json* scheduler = section.find("scheduler"))
+        read_gpu_scheduler(*scheduler, section.path_of("scheduler"), error, gpu);
+    const Json* vfs = section.find("vfs");
+    if (vfs == nullptr || !vfs->is_array()) {
+        section.complain("vfs", "wants a list of VFs; [] for none");
+        return gpu;
+    }
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < vfs->size() && !section.has_complained(); ++i) {
+        gpu.vfs.push_back(
+            group_of((*vfs)[i], section.path_of(fmt::format("vfs/{}", i)), error, profiles));
+        count += gpu.vfs.back().count;
+        if (count > kMaxVfsPerGpu)
+            section.complain("vfs", fmt::format("wants more than {} VFs", kMaxVfsPerGpu));
+    }
+    return gpu;
+}
+
+/// Said instead of reading on.
+void check_count(JsonSection& root, const std::string& path, const Json& list, std::size_t most,
+                 std::string_view what) {
+    if (list.size() > most)
+        root.complain(path, fmt::format("has {} {}; {} are the most", list.size(), what, most));
+}
+
+void read_profiles(JsonSection& root, Configuration& to) {
+    const Json* profiles = root.find("profiles");
+    if (profiles == nullptr || !profiles->is_object())
+        return root.complain("profiles", "wants an object of profiles by name");
+    check_count(root, "profiles", *profiles, kMaxProfiles, "profiles");
+    for (const auto& [name, profile] : profiles->items()) {
+        if (root.has_complained()) return;
+        const std::string path = "profiles/" + name.substr(0, 64);
+        if (!is_valid_label(name)) root.complain(path, "is no name for a profile");
+        to.profiles[name] = profile_of(profile, root.path_of(path), root.error());
+    }
+}
+
+std::vector<GpuSection> gpu_sections_of(JsonSection& root, const std::string& path,
+                                        const Json& json,
+                                        const std::map<std::string, Profile>& profiles) {
+    std::vector<GpuSection> sections;
+    if (!json.is_array()) {
+        root.complain(path, "wants a list of GPUs");
+        return sections;
+    }
+    check_count(root, path, json, kMaxGpuSections, "entries for GPUs");
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < json.size() && !root.has_complained(); ++i) {
+        const std::string place = fmt::format("{}/{}", path, i);
+        sections.push_back(gpu_section_of(json[i], root.path_of(place), root.error(), profiles));
+        if (!seen.insert(sections.back().gpu).second)
+            root.complain(place + "/gpu", "has two entries; put their VFs into one");
+    }
+    return sections;
+}
+
+/// `profiles` was read before: a group names one of them.
+void read_configs(JsonSection& root, Configuration& to) {
+    const Json* configs = root.find("configs");
+    if (configs == nullptr || !configs->is_object() || configs->empty())
+        return root.complain("configs", "wants an object of at least one config by label");
+    check_count(root, "configs", *configs, kMaxLabels, "labels");
+    for (const auto& [label, sections] : configs->items()) {
+        if (root.has_complained()) return;
+        const std::string path = "configs/" + label.substr(0, 64);
+        if (!is_valid_label(label)) root.complain(path, "is no label");
+        to.configs[label] = gpu_sections_of(root, path, sections, to.profiles);
+    }
+}
+
+/// nlohmann::json keeps the last of several members of one name: an operator would lose the others.
+/// Called by the parser for each member, while the document is read once.
+class TwiceSeen {
+public:
+    /// Always true: the parser keeps what it has read.
+    bool note(Json::parse_event_t event, const Json& value) {
+        if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+        if (event == Json::parse_event_t::object_end) keys_.pop_back();
+        if (event != Json::parse_event_t::key) return true;
+        const auto& key = value.get_ref<const std::string&>();
+        if (!keys_.back().insert(key).second && key_.empty()) key_ = key;
+        return true;
+    }
+    [[nodiscard]] const std::string& key() const { return key_; }
+
+private:
+    std::vector<std::set<std::string>> keys_;
+    std::string key_;
+};
+
+Result<> parse_into(Json& json, std::string_view text) {
+    TwiceSeen twice;
+    const auto note = [&twice](int, Json::parse_event_t event, const Json& value) {
+        return twice.note(event, value);
+    };
+    auto read = text::read_json(text, text::Comments::Allowed, note);
+    if (!read) {
+        constexpr std::size_t kShown = 300;
+        return fail(ErrorId::BadConfiguration, std::string(start_of(read.error(), kShown)));
+    }
+    json = *std::move(read);
+    if (!twice.key().empty())
+        return fail(ErrorId::BadConfiguration,
+                    fmt::format("'{}' is there twice in one object", twice.key().substr(0, 64)));
+    if (!json.is_object()) return fail(ErrorId::BadConfiguration, "the document is no object");
+    return {};
+}
+
+// --- writing
+
+/// As a number where the mask is what that number stands for.
+Json compute_units_json(std::uint64_t mask) {
+    for (std::uint32_t count = 1; count < kMaxCus; ++count)
+        if (mask == (1ull << count) - 1) return count;
+    return fmt::format("{:#x}", mask);
+}
+
+nlohmann::ordered_json security_json(const Profile& profile) {
+    const VfSecurity& security = profile.shape.security;
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    if (security.preempt_timeout_us > 0) json["preempt_timeout_us"] = security.preempt_timeout_us;
+    if (security.full_access_timeout_ms > 0)
+        json["full_access_timeout_ms"] = security.full_access_timeout_ms;
+    if (security.is_exclusive_full_access) json["exclusive_full_access"] = true;
+    for (std::size_t kind = 0; kind < kGuardKinds.size(); ++kind) {
+        const std::uint32_t limit = security.guard_limits[kind];
+        const std::string key(kGuardKinds[kind]);
+        if (limit == kGuardOff)
+            json["guard"][key] = kOff;
+        else if (limit > 0)
+            json["guard"][key] = limit;
+    }
+    if (profile.custody.scrub != ScrubPolicy::Request)
+        json["scrub"] = name_of(profile.custody.scrub);
+    return json;
+}
+
+nlohmann::ordered_json profile_json(const Profile& profile) {
+    nlohmann::ordered_json json;
+    json["resources"]["vram"] = text::exact_size_text(profile.shape.vram_bytes);
+    if (profile.shape.doorbell_pages > 0)
+        json["resources"]["doorbell_pages"] = profile.shape.doorbell_pages;
+    if (profile.shape.cu_mask != 0)
+        json["resources"]["compute_units"] = compute_units_json(profile.shape.cu_mask);
+    json["scheduler"]["weight"] = profile.weight;
+    if (profile.quantum_us > 0) json["scheduler"]["quantum_us"] = profile.quantum_us;
+    json["scheduler"].update(qos_json(profile.qos));
+    auto security = security_json(profile);
+    if (!security.empty()) json["security"] = std::move(security);
+    if (profile.custody.handover != Handover::Default)
+        json["handover"] = name_of(profile.custody.handover);
+    return json;
+}
+
+nlohmann::ordered_json group_json(const VfGroup& group) {
+    nlohmann::ordered_json json{{"profile", group.profile}};
+    if (group.count != 1) json["count"] = group.count;
+    json["name"] = group.name;
+    if (!group.was.empty()) json["was"] = group.was;
+    return json;
+}
+
+nlohmann::ordered_json gpu_json(const GpuSection& gpu) {
+    nlohmann::ordered_json json{{"gpu", gpu.gpu}};
+    if (gpu.quantum_us) json["scheduler"]["quantum_us"] = *gpu.quantum_us;
+    if (gpu.max_gap_ms) json["scheduler"]["max_gap_ms"] = *gpu.max_gap_ms;
+    json["vfs"] = nlohmann::ordered_json::array();
+    for (const VfGroup& group : gpu.vfs) json["vfs"].push_back(group_json(group));
+    return json;
+}
+
+// --- choosing
+
+/// Without a label only a document with a single config says what is meant.
+Result<const std::vector<GpuSection>*> sections_of(const Configuration& configuration,
+                                                   const std::string& label) {
+    const auto& configs = configuration.configs;
+    if (const auto at = configs.find(chosen_label(configuration, label)); at != configs.end())
+        return &at->second;
+    std::vector<std::string_view> known;
+    for (const auto& [name, sections] : configs) known.push_back(name);
+    const std::string shown = label.substr(0, 64);
+    const std::string what =
+        label.empty() ? fmt::format("the document has {} configs", configs.size())
+                      : fmt::format("there is no label '{}'{}", shown, did_you_mean(shown, known));
+    return fail(ErrorId::NoSuchLabel,
+                fmt::format("{}; its labels are {}", what, fmt::join(known, ", ")));
+}
+
+/// A section for a GPU that is not there is a mistake and no wish for later: its VFs would silently
+/// be missing.
+Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std::string> gpus) {
+    const std::vector<std::string_view> known(gpus.begin(), gpus.end());
+    for (const GpuSection& section : sections) {
+        if (section.gpu == "*") continue;
+        if (std::find(gpus.begin(), gpus.end(), section.gpu) != gpus.end()) continue;
+        const std::string shown = section.gpu.substr(0, 64);
+        return fail(ErrorId::NoSuchGpu,
+                    fmt::format("there is no GPU '{}'{}", shown, did_you_mean(shown, known)));
+    }
+    return {};
+}
+
+/// The names are not checked yet: whether they are valid and unique can only be said over all GPUs.
+std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSection& section,
+                                 const std::string& gpu) {
+    std::vector<WantedVf> vfs;
+    for (const VfGroup& group : section.vfs) {
+        const Profile& profile = configuration.profiles.at(group.profile);
+        for (std::uint32_t n = 1; n <= group.count; ++n) {
+            WantedVf& vf = vfs.emplace_back();
+            vf.definition.name = name_of(group.name, gpu, n);
+            vf.definition.shape = profile.shape;
+            vf.definition.weight = profile.weight;
+            vf.definition.quantum_us = profile.quantum_us;
+            vf.definition.qos = profile.qos;
+            vf.definition.custody = profile.custody;
+            vf.definition.profile = group.profile;
+            vf.was = name_of(group.was, gpu, n);
+        }
+    }
+    return vfs;
+}
+
+/// Two passes: every name there will be must be known before a former name can be told from one
+/// that somebody else has. Whether a name may be there on two GPUs the plan says, which knows what
+/// there is.
+Result<> check_names(const std::vector<WantedGpu>& wanted) {
+    std::set<std::string> names;
+    std::set<std::pair<std::string, std::string>> given;
+    for (const WantedGpu& gpu : wanted)
+        for (const WantedVf& vf : gpu.vfs) {
+            const std::string& name = vf.definition.name;
+            if (!is_valid_name(name))
+                return fail(ErrorId::InvalidName, fmt::format("'{}' is no name for a VF of {}",
+                                                              name.substr(0, 80), gpu.gpu));
+            names.insert(name);
+            if (!given.emplace(gpu.gpu, name).second)
+                return fail(ErrorId::BadConfiguration,
+                            fmt::format("'{}' is the name of two VFs of {}", name, gpu.gpu));
+        }
+    std::set<std::string> former;
+    for (const WantedGpu& gpu : wanted)
+        for (const WantedVf& vf : gpu.vfs) {
+            if (vf.was.empty() || vf.was == vf.definition.name) continue;
+            if (names.contains(vf.was) || !former.insert(vf.was).second)
+                return fail(ErrorId::BadConfiguration,
+                            fmt::format("'{}' is to be renamed from '{}', which another VF is or "
+                                        "was to be too; rename one after the other",
+                                        vf.definition.name, vf.was));
+        }
+    return {};
+}
+
+}  // namespace
+
+Result<Configuration> parse_configuration(std::string_view text) {
+    if (text.size() > kMaxConfigurationBytes)
+        return fail(ErrorId::BadConfiguration,
+                    fmt::format("the document has {} bytes, at most {} are taken", text.size(),
+                                kMaxConfigurationBytes));
+    Json json;
+    TRY_VOID(parse_into(json, text));
+    Error error{.id = ErrorId::BadConfiguration, .cause = ""};
+    Configuration configuration;
+    JsonSection root(json, "", error);
+    root.only({"$schema", "profiles", "configs"});
+    read_profiles(root, configuration);
+    read_configs(root, configuration);
+    if (!error.cause.empty()) return tl::make_unexpected(error);
+    return configuration;
+}
+
+std::string encode_configuration(const Configuration& configuration) {
+    nlohmann::ordered_json json{{"profiles", nlohmann::ordered_json::object()},
+                                {"configs", nlohmann::ordered_json::object()}};
+    for (const auto& [name, profile] : configuration.profiles)
+        json["profiles"][name] = profile_json(profile);
+    for (const auto& [label, sections] : configuration.configs) {
+        json["configs"][label] = nlohmann::ordered_json::array();
+        for (const GpuSection& section : sections)
+            json["configs"][label].push_back(gpu_json(section));
+    }
+    return json.dump(2) + "\n";
+}
+
+bool is_valid_label(std::string_view label) {
+    const bool has_start =
+        !label.empty() && std::isalnum(static_cast<unsigned char>(label[0])) != 0;
+    return has_start && is_valid_name("a" + std::string(label));
+}
+
+std::string chosen_label(const Configuration& configuration, const std::string& label) {
+    const bool is_only_one = label.empty() && configuration.configs.size() == 1;
+    return is_only_one ? configuration.configs.begin()->first : label;
+}
+
+Result<std::vector<WantedGpu>> want(const Configuration& configuration, const std::string& label,
+                                    std::span<const std::string> gpus) {
+    TRY(const std::vector<GpuSection>* sections, sections_of(configuration, label));
+    TRY_VOID(check_gpus(*sections, gpus));
+    std::vector<WantedGpu> wanted;
+    for (const std::string& gpu : gpus) {
+        const auto named = std::find_if(sections->begin(), sections->end(),
+                                        [&](const GpuSection& one) { return one.gpu == gpu; });
+        const auto general = std::find_if(sections->begin(), sections->end(),
+                                          [](const GpuSection& one) { return one.gpu == "*"; });
+        const auto section = named != sections->end() ? named : general;
+        if (section == sections->end()) continue;
+        wanted.push_back({.gpu = gpu,
+                          .quantum_us = section->quantum_us,
+                          .max_gap_ms = section->max_gap_ms,
+                          .vfs = wanted_vfs(configuration, *section, gpu)});
+    }
+    TRY_VOID(check_names(wanted));
+    return wanted;
+}
+
+}  // namespace vgpu::daemon

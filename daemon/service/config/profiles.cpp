@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/config/profiles.h"
+
+#include "daemon/service/config/capacity.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+Profile profile_of(const VfDefinition& vf) {
+    return {.shape = vf.shape,
+            .weight = vf.weight,
+            .quantum_us = vf.quantum_us,
+            .qos = vf.qos,
+            .custody = vf.custody};
+}
+
+/// "64MiB", "64MiB-w300"
+std::string descriptive_name(const Profile& profile) {
+    constexpr unsigned kMiBShift = 20;
+    std::string name = fmt::format("{}MiB", profile.shape.vram_bytes >> kMiBShift);
+    if (profile.weight != scheduler::kDefaultWeight) name += fmt::format("-w{}", profile.weight);
+    return name;
+}
+
+/// The name under which `vf`'s values are among the profiles: the one it was made from if that
+/// still says the same, else one that is added.
+/// Two VFs of one profile name whose values differ by now need two profiles, or reading the
+/// document back would change one of them.
+std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinition& vf) {
+    const Profile profile = profile_of(vf);
+    if (vf.profile.empty())
+        for (const auto& [name, other] : profiles)
+            if (other == profile) return name;
+    const std::string base = vf.profile.empty() ? descriptive_name(profile) : vf.profile;
+    std::string name = base;
+    for (int n = 2; profiles.contains(name) && profiles.at(name) != profile; ++n) {
+        const std::string number = fmt::format("-{}", n);
+        name = base.substr(0, kMostLabelBytes - number.size()) + number;
+    }
+    profiles[name] = profile;
+    return name;
+}
+
+/// What comes before the number that ends a name; empty if there is none.
+std::string stem_of(const std::string& name, std::uint32_t number) {
+    const std::string digits = std::to_string(number);
+    if (!name.ends_with(digits)) return "";
+    std::string stem = name.substr(0, name.size() - digits.size());
+    const bool is_whole =
+        !stem.empty() && std::isdigit(static_cast<unsigned char>(stem.back())) == 0;
+    return is_whole ? stem : "";
+}
+
+/// One entry for VFs in a row that are stem1, stem2, … of one profile.
+/// Only runs from 1 on: "{n}" counts from there.
+std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
+    std::vector<VfGroup> groups;
+    for (std::size_t i = 0; i < single.size();) {
+        const std::string stem = stem_of(single[i].name, 1);
+        std::uint32_t count = 1;
+        while (!stem.empty() && i + count < single.size() &&
+               single[i + count].profile == single[i].profile &&
+               single[i + count].name == stem + std::to_string(count + 1))
+            ++count;
+        groups.push_back(single[i]);
+        if (count > 1) {
+            groups.back().count = count;
+            groups.back().name = stem + "{n}";
+        }
+        i += count;
+    }
+    return groups;
+}
+
+constexpr std::array kRoundings{std::pair<std::string_view, Rounding>{"auto", Rounding::PowerOfTwo},
+                                std::pair<std::string_view, Rounding>{"even", Rounding::Unit}};
+
+/// Compute units and doorbell pages would be all without being named; here they are numbers that
+/// can be read.
+void add_split(Configuration& configuration, const GpuInventory& gpu, std::uint32_t vfs,
+               std::string_view kind, Rounding rounding) {
+    const std::uint64_t vram_bytes = split_vram_bytes(gpu, vfs, rounding);
+    if (vram_bytes == 0) return;
+    const std::string label = fmt::format("{}-{}", kind, vfs);
+    const std::string profile = fmt::format("{}-{}", gpu.id, label);
+    configuration.profiles[profile].shape = {
+        .vram_bytes = vram_bytes, .cu_mask = all_cus(gpu), .doorbell_pages = gpu.doorbell_pages};
+    configuration.configs[label].push_back(
+        {.gpu = gpu.id, .vfs = {{.profile = profile, .count = vfs, .name = gpu.id + "-{n}"}}});
+}
+
+}  // namespace
+
+Configuration current_configuration(std::span<const GpuInventory> gpus, const std::string& label) {
+    Configuration configuration;
+    std::vector<GpuSection>& sections = configuration.configs[label];
+    for (const GpuInventory& gpu : gpus) {
+        GpuSection section{.gpu = gpu.id,
+                           .quantum_us = gpu.settings.quantum_us,
+                           .max_gap_ms = gpu.settings.max_gap_ms};
+        for (const InventoryVf& vf : gpu.vfs)
+            section.vfs.push_back({.profile = name_among(configuration.profiles, vf.definition),
+                                   .name = vf.definition.name});
+        section.vfs = grouped(std::move(section.vfs));
+        sections.push_back(std::move(section));
+    }
+    return configuration;
+}
+
+/// The unit is a power of two on every device; where it were not, so many units are.
+std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs, Rounding rounding) {
+    if (vfs > gpu.total_vfs) return 0;
+    const std::uint64_t units =
+        std::min(gpu.vram_bytes / vfs, gpu.vram_most_bytes) / gpu.vram_unit_bytes;
+    return (rounding == Rounding::PowerOfTwo ? std::bit_floor(units) : units) * gpu.vram_unit_bytes;
+}
+
+Configuration automatic_configuration(std::span<const GpuInventory> gpus) {
+    Configuration configuration;
+    for (const auto& [kind, rounding] : kRoundings)
+        for (const std::uint32_t vfs : kSplits)
+            for (const GpuInventory& gpu : gpus) add_split(configuration, gpu, vfs, kind, rounding);
+    return configuration;
+}
+
+}  // namespace vgpu::daemon

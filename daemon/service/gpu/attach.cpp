@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: attaching to a PF core, adopting what it has in service, losing it.
+#include "daemon/service/gpu/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+/// The operator's record of a VF, or one made up for a VF that this vgpud did not make.
+VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
+    const GpuRecord record = ports_.store.gpu(id_);
+    const auto known = record.vfs.find(live.vf);
+    if (known != record.vfs.end() && is_vf(live, known->second.uuid)) return known->second;
+    Uuid uuid = uuid_of(live);
+    if (uuid == Uuid{}) uuid = make_uuid();
+    return {.vf = live.vf,
+            .name = fmt::format("{}-vf{}", id_, live.vf),
+            .uuid = uuid,
+            .vram_bytes = live.vram_bytes,
+            .cu_mask = live.cu_mask,
+            .doorbell_pages = live.doorbell_pages};
+}
+
+/// Everything between connect() and adopt() must succeed in one go: what was half read is read
+/// again by the next attempt, and until then VFs are shown as they were known.
+void GpuModel::try_attach(Nanoseconds now) {
+    if (now < retry_at_) return;
+    const auto live = live_;
+    const auto shown = shown_;
+    auto attached = attach(now);
+    if (attached) {
+        pf_.attached();
+        retry_delay_ = kFirstRetry;
+        return;
+    }
+    live_ = live;
+    shown_ = shown;
+    lose(attached.error(), now);
+}
+
+/// The order matters. The lease comes first: from then on nobody else changes policy while VFs are
+/// read. The ring is opened before the VFs are read, so that no change between reading and
+/// listening is missed. The table in force is adopted last, when the members it is held against are
+/// known; one that is fair for them stays, and no VF notices that vgpud was away.
+Result<> GpuModel::attach(Nanoseconds now) {
+    TRY_VOID(pf_.connect());
+    if (!ports_.store.is_read_only()) TRY_VOID(pf_.ask(&PfPort::acquire_lease));
+    TRY(events_, pf_.ask(&PfPort::open_events));
+    TRY(info_, pf_.ask(&PfPort::get_info));
+    note_device_clock();
+    TRY_VOID(read_all_vfs());
+    TRY_VOID(adopt_vfs());
+    look_at_handovers();
+    schedule_.restart();
+    waits_.on_lost();
+    refresh_members(now);
+    maybe_idle_.clear();
+    for (const auto& [vf, live] : live_) {
+        if (live.has_work != 0)
+            schedule_.on_wake(vf, now);
+        else
+            note_parked_idle(vf, now);
+    }
+    TRY(const vgpu_pf_run_table table, pf_.ask(&PfPort::get_run_table));
+    schedule_.adopt(table, now);
+    table_ = std::make_shared<const vgpu_pf_run_table>(table);
+    refreshed_at_ = now;
+    notice_device_state();
+    const auto in_service = std::count_if(live_.begin(), live_.end(), [](const auto& entry) {
+        return entry.second.state != VGPU_PF_VF_ABSENT;
+    });
+    say(0, "attached", fmt::format("{} VFs in service", in_service));
+    return {};
+}
+
+/// Reads all VFs with no event in between, so that service is counted exactly once.
+Result<> GpuModel::read_all_vfs() {
+    // An event in between would be counted by its arrival and by the counter. If the PF core is
+    // never quiet that long, a few runs are counted twice; shares are off by these and lags begin
+    // at zero anyway.
+    constexpr int kTries = 8;
+    for (int i = 0; i < kTries; ++i) {
+        events_->skip_to_end();
+        const std::uint64_t before = events_->next_seq();
+        live_.clear();
+        for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
+            TRY(const vgpu_pf_vf live, ask_vf(vf));
+            if (live.state != VGPU_PF_VF_ABSENT) live_[vf] = live;
+        }
+        if (events_->next_seq() == before) break;
+    }
+    counted_service_ns_.clear();
+    counted_reserved_ns_.clear();
+    for (const auto& [vf, live] : live_) {
+        counted_service_ns_[vf] = live.service_ns;
+        counted_reserved_ns_[vf] = live.reserved_service_ns;
+    }
+    return {};
+}
+
+/// Brings records and PF core together; the one that is right is named at each step.
+Result<> GpuModel::adopt_vfs() {
+    GpuRecord record = record_to_be();
+    shown_.clear();
+    scrubbed_.clear();
+    to_scrub_.clear();
+    if (!ports_.store.records().gpus.contains(id_)) {
+        record.quantum_us = config_.quantum_us;
+        record.max_gap_ms = config_.max_gap_ms;
+    }
+    std::vector<VfRecord> missing;
+    for (auto at = record.vfs.begin(); at != record.vfs.end();) {
+        const bool is_live = live_.contains(at->first);
+        if (!is_live && !at->second.is_releasing) missing.push_back(at->second);
+        const bool is_over = !is_live && at->second.is_releasing;
+        if (is_over && !ports_.store.is_read_only()) take_function_back(at->second);
+        at = is_over ? record.vfs.erase(at) : std::next(at);
+    }
+    // A copy: adopting may provision and change it.
+    const auto live = live_;
+    for (const auto& [vf, state] : live) TRY_VOID(adopt_vf(vf, record));
+    if (ports_.store.is_read_only()) return {};
+    if (const auto kept = ports_.store.commit(id_, record); !kept) {
+        for (const auto& [vf, one] : shown_) unrecorded_.insert(vf);
+        say(0, "record-left", kept.error().cause);
+    } else {
+        unrecorded_.clear();
+        unmade_.clear();
+    }
+    for (const VfRecord& wanted : missing) {
+        const auto done = wanted.next ? finish_reshape(wanted.vf) : restore_vf(wanted);
+        if (done) continue;
+        if (!pf_.is_connected()) return done;
+        say(wanted.vf, "record-left", done.error().cause);
+    }
+    return {};
+}
+
+Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
+    const vgpu_pf_vf& live = live_.at(vf);
+    const auto known = record.vfs.find(vf);
+    const bool is_known = known != record.vfs.end() && is_vf(live, known->second.uuid);
+    shown_[vf] = is_known ? known->second : record_for(live);
+    if (live.state == VGPU_PF_VF_SCRUBBING) {
+        // The event SCRUBBED may have come while no vgpud listened; asking the device is the only
+        // way to know. One that is not over yet will tell.
+        if (pf_.ask(&PfPort::verify_zero, vf, live.generation)) scrubbed_[vf] = live.generation;
+        return {};
+    }
+    if (is_known) {
+        settle_next(known->second, live);
+        shown_[vf] = known->second;
+        // A scrub that was owed when vgpud died is still owed.
+        if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
+        if (!known->second.is_releasing || ports_.store.is_read_only()) return {};
+        return go_on_releasing(known->second, live);
+    }
+    if (known != record.vfs.end()) {
+        // Same number, other UUID: somebody else made that VF. Neither is touched: the one in
+        // service computes, the record is the operator's.
+        say(vf, "replaced", trouble(vf));
+        return {};
+    }
+    record.vfs[vf] = shown_[vf];
+    say(vf, "found",
+        fmt::format("VF {} was in service but not known; weight {} assumed", vf,
+                    shown_[vf].weight));
+    return {};
+}
+
+/// A destroy that a vgpud did not come to the end of. One that the PF core refuses is as if it had
+/// never been asked for, as it is for destroy().
+Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
+    const auto released = pf_.ask(&PfPort::release, record.vf, live.generation);
+    if (released || !pf_.is_connected()) return released;
+    record.is_releasing = false;
+    shown_[record.vf] = record;
+    say(record.vf, "not-released",
+        fmt::format("'{}' was being destroyed when vgpud ended, which is refused now; it stays: {}",
+                    record.name, released.error().cause));
+    return {};
+}
+
+/// Makes a VF that the records want and the PF core does not have (both were restarted).
+Result<> GpuModel::restore_vf(const VfRecord& wanted) {
+    const auto made = provision(wanted);
+    if (made) {
+        say(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.name));
+        return {};
+    }
+    if (!pf_.is_connected()) return made;
+    hold(wanted, fmt::format("'{}' could not be given its resources again: {}", wanted.name,
+                             made.error().cause));
+    return {};
+}
+
+/// The PF core gives all resources or none; the generation is known only from the look after it.
+/// The function stays as `wanted` defines it, also after a refusal: a definition that stays is
+/// tried again.
+Result<> GpuModel::provision(const VfRecord& wanted) {
+    vgpu_pf_provision request = provision_of(shape_of(wanted));
+    request.vf = wanted.vf;
+    std::copy(wanted.uuid.begin(), wanted.uuid.end(), std::begin(request.uuid));
+    if (wanted.custody.handover != Handover::Default)
+        TRY_VOID(set_handover(wanted.vf, wanted.custody.handover));
+    TRY_VOID(pf_.ask(&PfPort::provision, request));
+    TRY(const vgpu_pf_vf live, ask_vf(wanted.vf));
+    live_[wanted.vf] = live;
+    shown_[wanted.vf] = wanted;
+    counted_service_ns_[wanted.vf] = live.service_ns;
+    counted_reserved_ns_[wanted.vf] = live.reserved_service_ns;
+    return {};
+}
+
+void GpuModel::lose(const Error& error, Nanoseconds now) {
+    pf_.disconnect();
+    events_.reset();
+    events_read_to_ = 0;
+    retry_at_ = now + retry_delay_;
+    // VFs go on by the table in force, so being late costs nobody's share.
+    retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+    const bool is_mismatch = error.id == ErrorId::VersionMismatch;
+    const bool has_failed = ports_.companions != nullptr && ports_.companions->has_failed();
+    const bool is_starting = ports_.companions != nullptr &&
+                             (state_ == GpuState::Starting || state_ == GpuState::Failed);
+    const GpuState next = is_mismatch   ? GpuState::VersionMismatch
+                          : has_failed  ? GpuState::Failed
+                          : is_starting ? GpuState::Starting
+                                        : GpuState::PfLost;
+    become(next, has_failed ? companions_message_ : error.cause);
+}
+
+/// RUN events carry the device's time, the other events CLOCK_MONOTONIC.
+void GpuModel::note_device_clock() {
+    const auto device = std::min<std::uint64_t>(info_.device_time_ns, INT64_MAX / 2);
+    device_clock_ahead_ = Nanoseconds{device} - ports_.clock.now();
+}
+
+void GpuModel::notice_device_state() {
+    if (info_.device_lost != 0)
+        become(GpuState::DeviceLost, "the device does not answer vgpu-pf");
+    else
+        become(GpuState::Ok, "");
+}
+
+void GpuModel::become(GpuState state, std::string message) {
+    if (state != state_) say(0, name_of(state), message.empty() ? "in service" : message);
+    state_ = state;
+    message_ = std::move(message);
+}
+
+}  // namespace vgpu::daemon

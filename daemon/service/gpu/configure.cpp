@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: what plans need to be carried out: an inventory, many settings in one durable step, and
+// a VF that gets another shape. A VF's way to another shape: record durable (VfRecord::next),
+// RELEASE, scrub seen, scrub durable, SCRUB_DURABLE, PROVISION, record durable. A VF that was never
+// released keeps its old shape; one that was gets the new one, or the old one if the PF core
+// refuses; so a vgpud that dies anywhere in between leaves the one or the other.
+#include "daemon/service/config/capacity.h"
+#include "daemon/service/gpu/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// True as far as the PF core tells: it says nothing of security.
+bool looks_like(const vgpu_pf_vf& live, VfShape shape, const GpuInventory& gpu) {
+    shape = normalised(shape, gpu);
+    shape.security = {};
+    return shape == normalised({.vram_bytes = live.vram_bytes,
+                                .cu_mask = live.cu_mask,
+                                .doorbell_pages = live.doorbell_pages},
+                               gpu);
+}
+
+InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const GpuInventory& gpu,
+                         UnixTime now, const std::string& trouble) {
+    InventoryVf vf{.vf = record.vf,
+                   .definition = definition_of(record),
+                   .is_attached = live.attached != 0,
+                   .owner = record.owner,
+                   .is_lease_over = is_expired(record.owner, now),
+                   .trouble = trouble};
+    vf.definition.shape = normalised(vf.definition.shape, gpu);
+    return vf;
+}
+
+}  // namespace
+
+GpuInventory GpuModel::capacity() const {
+    return {.id = id_,
+            .vram_bytes = info_.vram_free_bytes,
+            .pf_vram_bytes = info_.vram_pf_bytes,
+            .vram_unit_bytes = std::max<std::uint64_t>(1, info_.vram_unit_bytes),
+            .vram_most_bytes = info_.vram_aperture_bytes,
+            .total_vfs = info_.total_vfs,
+            .doorbell_pages = info_.doorbell_pages,
+            .cu_count = info_.cu_count};
+}
+
+Result<GpuInventory> GpuModel::inventory() {
+    TRY_VOID(usable());
+    TRY_VOID(look_at_gpu());
+    for (const std::uint32_t vf : vfs()) refresh(vf);
+    TRY_VOID(usable());
+    const GpuRecord record = record_to_be();
+    GpuInventory all = capacity();
+    all.settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
+    for (const auto& [vf, live] : live_) {
+        // Free plus used, since get_info() tells what is free now; VFs that are being scrubbed
+        // still count.
+        all.vram_bytes += live.vram_bytes;
+        all.is_scrubbing = all.is_scrubbing || live.state == VGPU_PF_VF_SCRUBBING;
+        const auto known = record.vfs.find(vf);
+        if (known == record.vfs.end() || known->second.is_releasing) continue;
+        VfRecord defined = known->second;
+        if (live.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, live);
+        all.vfs.push_back(
+            inventory_of(defined, live, all, ports_.store.leases().now(), trouble(vf)));
+    }
+    return all;
+}
+
+Result<> GpuModel::configure(const Settings& settings) {
+    TRY_VOID(usable());
+    for (const auto& [vf, change] : settings.vfs) {
+        TRY_VOID(known(vf));
+        TRY_VOID(defined_here(vf));
+        TRY_VOID(record_again(vf));
+    }
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord record = before;
+    if (settings.gpu.quantum_us) record.quantum_us = *settings.gpu.quantum_us;
+    if (settings.gpu.max_gap_ms) record.max_gap_ms = *settings.gpu.max_gap_ms;
+    for (const auto& [vf, change] : settings.vfs)
+        apply_change(record.vfs.try_emplace(vf, shown_.at(vf)).first->second, change);
+    TRY_VOID(settle(before, record, {.force = settings.force}));
+    for (const auto& [vf, change] : settings.vfs) shown_[vf] = record.vfs.at(vf);
+    refresh_members(ports_.clock.now());
+    return {};
+}
+
+void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
+    if (change.name) record.name = *change.name;
+    if (change.weight) record.weight = *change.weight;
+    if (change.quantum_us) record.quantum_us = *change.quantum_us;
+    apply(change.qos, record.qos);
+    apply(change.custody, record.custody);
+    if (change.profile) record.profile = *change.profile;
+}
+
+/// A VF on its way already is only told where to.
+Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) {
+    TRY_VOID(look_before_change(vf));
+    TRY_VOID(defined_here(vf));
+    VfDefinition definition = definition_of(shown_.at(vf));
+    definition.shape = shape;
+    TRY_VOID(check_vf_capacity(capacity(), definition));
+    TRY_VOID(record_again(vf));
+    TRY_VOID(check_owner(vf, "resize", force, ""));
+    const vgpu_pf_vf live = live_.at(vf);
+    if (live.state == VGPU_PF_VF_ABSENT) return redefine(vf, shape);
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord after = before;
+    VfRecord& record = after.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    const bool is_under_way = live.state == VGPU_PF_VF_SCRUBBING && record.next.has_value();
+    if (live.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
+        return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
+    if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
+    // Durable before the release: from here on a new vgpud knows that this VF comes back, and as
+    // what.
+    record.next = VfNext{.shape = shape,
+                         .replaces = live.generation,
+                         .owes_scrub = record.next && record.next->owes_scrub};
+    TRY_VOID(ports_.store.commit(id_, after));
+    shown_[vf] = record;
+    // Its scrub goes on; finish_scrub() reads the shape that is on record then.
+    if (is_under_way) return {};
+    if (const auto released = pf_.ask(&PfPort::release, vf, live.generation); !released) {
+        undo_reshape(vf, before);
+        return tl::make_unexpected(
+            Error{released.error().id,
+                  fmt::format("{}/vf{}: resize refused: {}", id_, vf, released.error().cause)});
+    }
+    refresh(vf);
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+/// A PF core that was lost may still have released it: then `next` says what is to be done.
+void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
+    if (!pf_.is_connected()) return;
+    if (const auto known = before.vfs.find(vf); known != before.vfs.end())
+        shown_[vf] = known->second;
+    else
+        shown_[vf].next.reset();
+    undo_record(vf, before);
+}
+
+/// `shown_` has what was before already.
+void GpuModel::undo_record(std::uint32_t vf, const GpuRecord& before) {
+    const auto undone = ports_.store.commit(id_, before);
+    if (undone) return;
+    unrecorded_.insert(vf);
+    say(vf, "record-left", undone.error().cause);
+}
+
+void GpuModel::put_shown(std::uint32_t vf, GpuRecord& record) const {
+    const auto known = record.vfs.find(vf);
+    const auto shown = shown_.find(vf);
+    if (known != record.vfs.end() && shown != shown_.end() &&
+        known->second.uuid == shown->second.uuid)
+        known->second = shown->second;
+}
+
+GpuRecord GpuModel::record_to_be() const {
+    GpuRecord record = ports_.store.gpu(id_);
+    for (const std::uint32_t vf : unrecorded_) put_shown(vf, record);
+    for (const auto& [vf, uuid] : unmade_) {
+        const auto known = record.vfs.find(vf);
+        if (known != record.vfs.end() && known->second.uuid == uuid)
+            known->second.is_releasing = true;
+    }
+    return record;
+}
+
+Result<> GpuModel::record_again(std::uint32_t vf) {
+    if (!unrecorded_.contains(vf)) return {};
+    GpuRecord record = ports_.store.gpu(id_);
+    put_shown(vf, record);
+    TRY_VOID(ports_.store.commit(id_, record));
+    unrecorded_.erase(vf);
+    return {};
+}
+
+/// One that a PF core made after all is in service, and its record goes when it is scrubbed.
+Result<> GpuModel::erase_unmade() {
+    if (unmade_.empty()) return {};
+    GpuRecord record = ports_.store.gpu(id_);
+    for (const auto& [vf, uuid] : unmade_) {
+        const auto known = record.vfs.find(vf);
+        if (known != record.vfs.end() && known->second.uuid == uuid && !live_.contains(vf))
+            record.vfs.erase(known);
+    }
+    TRY_VOID(ports_.store.commit(id_, record));
+    unmade_.clear();
+    return {};
+}
+
+void GpuModel::record_all_again(Nanoseconds now) {
+    if (now < scrub_retry_at_) return;
+    const auto unrecorded = unrecorded_;
+    for (const std::uint32_t vf : unrecorded)
+        if (!record_again(vf)) scrub_retry_at_ = now + kRefresh;
+    if (!erase_unmade()) scrub_retry_at_ = now + kRefresh;
+}
+
+/// Gives a VF that is ABSENT the shape its record is on the way to, or else the one it had.
+Result<> GpuModel::finish_reshape(std::uint32_t vf) {
+    GpuRecord record = ports_.store.gpu(id_);
+    VfRecord old_one = record.vfs.at(vf);
+    old_one.next.reset();
+    VfRecord new_one = old_one;
+    set_shape(new_one, record.vfs.at(vf).next->shape);
+    begin_anew(record.vfs.at(vf));
+    auto made = provision(new_one);
+    if (!made && !pf_.is_connected()) return made;
+    if (made) {
+        refresh_members(ports_.clock.now());
+        unrecorded_.insert(vf);
+        return record_again(vf);
+    }
+    say(vf, "not-resized",
+        fmt::format("'{}' could not be given {}: {}", new_one.name, size_text(new_one.vram_bytes),
+                    made.error().cause));
+    // The record before the old resources, which fit as a rule, since they have just become free: a
+    // VF that is found in service with `next` on record, and is not the one that was to go, has its
+    // new shape, also where the PF core does not tell the difference.
+    record.vfs[vf] = old_one;
+    const auto kept = ports_.store.commit(id_, record);
+    made = restore_vf(old_one);
+    refresh_members(ports_.clock.now());
+    if (!kept) unrecorded_.insert(vf);
+    TRY_VOID(kept);
+    return made;
+}
+
+/// A VF that was on its way to another shape when its vgpud died, and is in service now: if its
+/// generation is the one that was to go, it never went; else it came back, in one of the two
+/// shapes. One that never went and owes a scrub (owe_scrub) keeps its shape and still owes it.
+void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) const {
+    if (!record.next) return;
+    const VfNext next = *record.next;
+    const bool came_back = live.generation != next.replaces;
+    // An earlier vgpud said it by the shape alone.
+    const bool owes_scrub =
+        next.owes_scrub || (record.owner.name.empty() && next.shape == shape_of(record));
+    record.next.reset();
+    if (came_back && looks_like(live, next.shape, capacity())) set_shape(record, next.shape);
+    if (!came_back && owes_scrub)
+        record.next =
+            VfNext{.shape = shape_of(record), .replaces = live.generation, .owes_scrub = true};
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: what the PF core reports, and the run tables that follow from it.
+#include "daemon/service/gpu/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// Events that an administrator is told of, and in which words.
+/// {0} is the name of the reason or of the limit, {1} and {2} are arg and arg2.
+struct EventWords {
+    vgpu_pf_event_type type;
+    std::string_view kind;
+    std::string_view text;
+};
+
+constexpr std::array kWords{
+    EventWords{VGPU_PF_EVENT_HANG, "hang", "does not give up the engine ({0}); it will be reset"},
+    EventWords{VGPU_PF_EVENT_RESET_DONE, "reset-done", "was reset ({0})"},
+    EventWords{VGPU_PF_EVENT_GUARD, "guard", "exceeded the guard limit '{0}', level {2}"},
+    EventWords{VGPU_PF_EVENT_GUEST_ERROR, "guest-error", "the guest driver reports {1:#x} {2:#x}"},
+    EventWords{VGPU_PF_EVENT_UNTOLD, "guest-error",
+               "its guest caused {1} more errors, resets or log lines within a minute"},
+    EventWords{VGPU_PF_EVENT_WHOLE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
+};
+
+/// The event with which the guard lifts its limits names no limit.
+bool is_relaxed(const vgpu_pf_event& event) {
+    return event.type == VGPU_PF_EVENT_GUARD && event.arg2 == 0;
+}
+
+std::string name_in(const vgpu_pf_event& event) {
+    if (event.type != VGPU_PF_EVENT_GUARD)
+        return std::string(reason_name(static_cast<std::uint32_t>(event.arg)));
+    return event.arg < kGuardKinds.size() ? std::string(kGuardKinds[event.arg])
+                                          : std::to_string(event.arg);
+}
+
+/// A VF that is being reset stays in the table: without it, it would be replaced twice.
+bool may_compete(std::uint32_t state) {
+    constexpr std::array kCompeting{VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_READY, VGPU_PF_VF_RUNNING,
+                                    VGPU_PF_VF_RESETTING};
+    return std::find(kCompeting.begin(), kCompeting.end(), state) != kCompeting.end();
+}
+
+/// READY to RUNNING or back: it happens with every world switch.
+bool is_mere_switch(const vgpu_pf_event& event) {
+    const auto is_one = [](std::uint64_t state) {
+        return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
+    };
+    return is_one(event.arg) && is_one(event.arg2);
+}
+
+constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
+                                     VGPU_PF_EVENT_DEVICE_LOST, VGPU_PF_EVENT_DEVICE_BACK,
+                                     VGPU_PF_EVENT_WHOLE_RESET};
+/// 19 hours: far beyond any run, and sums of many are no overflow.
+constexpr std::uint64_t kLongestRunNs = 1ull << 46;
+/// A year: beyond what a VF can have received.
+constexpr std::uint64_t kMostServiceNs = 1ull << 55;
+/// A clock of the device that is ahead by more is none.
+constexpr Nanoseconds kAhead = std::chrono::seconds(1);
+
+/// An event of a VF has a VF, and a run has a length. The ring is another process's: numbers are
+/// checked before they are indexes, or are written down.
+bool is_possible(const vgpu_pf_event& event, std::uint32_t total_vfs) {
+    const bool is_run_possible =
+        event.duration_ns <= kLongestRunNs && event.reserved_ns <= event.duration_ns;
+    if (event.type == VGPU_PF_EVENT_RUN && !is_run_possible) return false;
+    if (event.vf != 0) return event.vf <= total_vfs;
+    return std::any_of(kEventsOfTheGpu.begin(), kEventsOfTheGpu.end(),
+                       [&](const vgpu_pf_event_type type) { return type == event.type; });
+}
+
+/// Of CLOCK_MONOTONIC, between its start and a moment after `now`.
+Nanoseconds time_of(const vgpu_pf_event& event, Nanoseconds now) {
+    const auto latest = static_cast<std::uint64_t>((now + kAhead).count());
+    return Nanoseconds{std::min(event.time_ns, latest)};
+}
+
+}  // namespace
+
+void GpuModel::read_events(Nanoseconds now) {
+    // Bounded, so that a PF core that writes faster than it is read does not keep requests waiting.
+    constexpr int kMaxBatches = 16;
+    for (int i = 0; i < kMaxBatches && events_; ++i) {
+        const std::uint64_t end = events_->next_seq();
+        const EventBatch batch = events_->read();
+        for (const vgpu_pf_event& event : batch.events) on_event(event, now);
+        if (batch.lost > 0) on_lost_events(batch.lost);
+        if (!batch.events.empty()) continue;
+        if (events_) events_read_to_ = end;
+        break;
+    }
+    const std::set<std::uint32_t> dirty = std::move(dirty_);
+    dirty_.clear();
+    for (const std::uint32_t vf : dirty) refresh(vf);
+    if (!dirty.empty()) refresh_members(now);
+}
+
+void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
+    if (!is_possible(event, info_.total_vfs)) return note_impossible(event, now);
+    switch (event.type) {
+        case VGPU_PF_EVENT_RUN:
+            on_run(event, now);
+            return;
+        case VGPU_PF_EVENT_WAKE:
+            wake(event, now);
+            return;
+        case VGPU_PF_EVENT_IDLE:
+            if (event.arg == VGPU_PF_IDLE_CAPPED)
+                note_capped(event.vf, time_of(event, now));
+            else if (event.arg == VGPU_PF_IDLE_PARKED)
+                note_parked_idle(event.vf, time_of(event, now));
+            else
+                note_idle(event.vf, time_of(event, now));
+            return;
+        case VGPU_PF_EVENT_STATE:
+            if (is_mere_switch(event) && live_.contains(event.vf)) {
+                live_[event.vf].state = static_cast<std::uint32_t>(event.arg);
+                return;
+            }
+            break;
+        case VGPU_PF_EVENT_POLICY:
+            policies_.push_back(event);
+            return;
+        case VGPU_PF_EVENT_SCRUBBED:
+            scrubbed_[event.vf] = static_cast<std::uint32_t>(event.arg);
+            break;
+        case VGPU_PF_EVENT_DEVICE_LOST:
+        case VGPU_PF_EVENT_DEVICE_BACK:
+            refreshed_at_ = now - kRefresh;
+            break;
+        default:
+            break;
+    }
+    if (event.vf != 0) dirty_.insert(event.vf);
+    note_event(event);
+}
+
+void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
+    const Nanoseconds length{event.duration_ns}, reserved{event.reserved_ns};
+    // The device's clock; without a refresh it may have drifted from ours.
+    const Nanoseconds end = std::clamp(
+        Nanoseconds{std::min<std::uint64_t>(event.time_ns, INT64_MAX / 2)} - device_clock_ahead_,
+        Nanoseconds::zero(), now + kAhead);
+    counted_service_ns_[event.vf] += event.duration_ns;
+    counted_reserved_ns_[event.vf] += event.reserved_ns;
+    schedule_.on_run(event.vf, length.count(), end, reserved.count());
+    waits_.on_run(event.vf, length, end);
+}
+
+void GpuModel::note_impossible(const vgpu_pf_event& event, Nanoseconds now) {
+    ++impossible_;
+    if (now < impossible_at_) return;
+    impossible_at_ = now + kImpossiblePause;
+    say(0, "impossible-events",
+        fmt::format(
+            "{} events of vgpu-pf cannot be and were ignored, the last one: type {}, VF {}, "
+            "{} ns",
+            std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
+}
+
+/// arg is a mask of all VFs that wait with work; a PF core that knows one only leaves it 0.
+void GpuModel::wake(const vgpu_pf_event& event, Nanoseconds now) {
+    const Nanoseconds at = std::min(time_of(event, now), now);
+    note_wake(event.vf, at);
+    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
+        if ((event.arg >> (vf - 1) & 1) != 0) note_wake(vf, at);
+}
+
+void GpuModel::note_wake(std::uint32_t vf, Nanoseconds at) {
+    schedule_.on_wake(vf, at);
+    waits_.on_wake(vf, at);
+}
+
+void GpuModel::note_idle(std::uint32_t vf, Nanoseconds at) {
+    schedule_.on_idle(vf, at);
+    waits_.on_idle(vf);
+}
+
+void GpuModel::note_parked_idle(std::uint32_t vf, Nanoseconds at) {
+    schedule_.on_parked_idle(vf, at);
+    waits_.on_parked_idle(vf, at);
+}
+
+/// Waiting for tokens is no waiting for the engine.
+void GpuModel::note_capped(std::uint32_t vf, Nanoseconds at) {
+    schedule_.on_capped(vf, at);
+    waits_.on_parked_idle(vf, at);
+}
+
+void GpuModel::note_event(const vgpu_pf_event& event) {
+    const auto words = std::find_if(kWords.begin(), kWords.end(),
+                                    [&](const EventWords& row) { return row.type == event.type; });
+    if (words == kWords.end()) return;
+    const std::string_view text =
+        is_relaxed(event) ? "is within its guard limits again" : words->text;
+    say(event.vf, words->kind,
+        fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
+}
+
+/// Somebody wrote to the PF's sysfs files while this vgpud is the policy writer (D19).
+void GpuModel::obey_policies() {
+    for (const vgpu_pf_event& policy : std::exchange(policies_, {})) {
+        std::vector<std::uint32_t> whom{policy.vf};
+        if (policy.vf == 0) whom = vfs();
+        for (const std::uint32_t vf : whom) {
+            const auto obeyed = obey(policy, vf);
+            const std::string_view file = policy_name(static_cast<std::uint32_t>(policy.arg));
+            if (obeyed)
+                say(vf, "policy", fmt::format("{} {}, from sysfs", file, policy.arg2));
+            else
+                say(vf, "policy-refused",
+                    fmt::format("{} {}, from sysfs: {}", file, policy.arg2,
+                                text_of(obeyed.error())));
+        }
+    }
+}
+
+Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
+    constexpr std::uint64_t kUsPerMs = 1000;
+    const auto value = [&](std::uint64_t least, std::uint64_t most,
+                           std::uint64_t unit) -> Result<std::uint32_t> {
+        if (policy.arg2 >= least && policy.arg2 <= most)
+            return static_cast<std::uint32_t>(policy.arg2 * unit);
+        return fail(ErrorId::OutOfRange, fmt::format("it wants {} to {}", least, most));
+    };
+    VfChange change_of_vf;
+    if (policy.arg == VGPU_PF_POLICY_WEIGHT) {
+        TRY(change_of_vf.weight, value(scheduler::kMinWeight, scheduler::kMaxWeight, 1));
+    } else if (policy.arg == VGPU_PF_POLICY_EXEC_QUANTUM_MS) {
+        TRY(change_of_vf.quantum_us, value(0, scheduler::kMaxQuantumUs / kUsPerMs, kUsPerMs));
+    } else {
+        return fail(ErrorId::PolicyNotTaken,
+                    "while vgpud manages the GPU, sysfs sets weight and exec_quantum_ms");
+    }
+    return change(vf, change_of_vf);
+}
+
+void GpuModel::on_lost_events(std::uint64_t count) {
+    events_lost_ += count;
+    waits_.on_lost();
+    say(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
+    count_missed_service();
+    // State changes may have been among what was lost, too.
+    for (const auto& [vf, live] : live_) {
+        dirty_.insert(vf);
+        maybe_idle_.insert(vf);
+    }
+}
+
+/// Service that lost events told of: the PF core's counters against what was counted here.
+void GpuModel::count_missed_service() {
+    for (auto& [vf, live] : live_) {
+        auto now_live = ask_vf(vf);
+        if (!now_live) return;
+        live = *now_live;
+        std::uint64_t& counted = counted_service_ns_[vf];
+        std::uint64_t& reserved = counted_reserved_ns_[vf];
+        // What is reserved is part of it, whatever the two counters say.
+        const std::uint64_t missed = live.service_ns - std::min(counted, live.service_ns);
+        const std::uint64_t missed_reserved =
+            live.reserved_service_ns - std::min(reserved, live.reserved_service_ns);
+        if (missed > 0)
+            schedule_.on_missed(vf, static_cast<std::int64_t>(missed),
+                                static_cast<std::int64_t>(std::min(missed, missed_reserved)));
+        counted = live.service_ns;
+        reserved = live.reserved_service_ns;
+        if (live.state == VGPU_PF_VF_SCRUBBING &&
+            pf_.ask(&PfPort::verify_zero, vf, live.generation))
+            scrubbed_[vf] = live.generation;
+    }
+    if (events_) events_->skip_to_end();
+}
+
+void GpuModel::finish_scrubs(Nanoseconds now) {
+    if (scrubbed_.empty() || now < scrub_retry_at_ || ports_.store.is_read_only()) return;
+    const auto scrubbed = scrubbed_;
+    for (const auto& [vf, generation] : scrubbed) {
+        const auto live = live_.find(vf);
+        if (live == live_.end() || live->second.state != VGPU_PF_VF_SCRUBBING ||
+            live->second.generation != generation) {
+            scrubbed_.erase(vf);
+            vgpu_pf_event scrubbed_event{};
+            scrubbed_event.type = VGPU_PF_EVENT_SCRUBBED;
+            scrubbed_event.vf = vf;
+            note_impossible(scrubbed_event, now);
+            continue;
+        }
+        const auto done = finish_scrub(vf, generation);
+        if (done) continue;
+        // That is told already, and the scrub may be on record.
+        if (!pf_.is_connected()) return;
+        // The VRAM stays out of use until the disk takes the record: slow, never unsafe.
+        scrub_retry_at_ = now + kRefresh;
+        say(vf, "scrub-not-recorded", done.error().cause);
+    }
+}
+
+/// The record first, then the PF core may hand the VRAM out again.
+Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
+    GpuRecord record = ports_.store.gpu(id_);
+    record.scrubs[vf] = generation;
+    const auto known = record.vfs.find(vf);
+    const bool comes_back = known != record.vfs.end() && !known->second.is_releasing;
+    const VfRecord wanted = comes_back ? known->second : VfRecord{};
+    const VfRecord released = known != record.vfs.end() ? known->second : VfRecord{};
+    if (!comes_back) record.vfs.erase(vf);
+    // One record says both that the scrub is over and what becomes of the VF. After a crash on
+    // either side of it the VF is still SCRUBBING: the next vgpud has the device verify the VRAM
+    // (adopt_vf) and comes here again.
+    TRY_VOID(ports_.store.commit(id_, record));
+    scrubbed_.erase(vf);
+    TRY_VOID(pf_.ask(&PfPort::scrub_durable, vf, generation));
+    ask_again();
+    restore_at_ = Nanoseconds{0};
+    if (!comes_back) take_function_back(released);
+    if (wanted.next) return finish_reshape(vf);
+    if (comes_back) {
+        begin_anew(wanted);
+        TRY_VOID(restore_vf(wanted));
+        refresh_members(ports_.clock.now());
+        return {};
+    }
+    say(vf, "released", fmt::format("VF {} is scrubbed and free", vf));
+    dirty_.insert(vf);
+    ask_again();
+    return {};
+}
+
+void GpuModel::refresh(std::uint32_t vf) {
+    if (!pf_.is_connected() || vf == 0 || vf > info_.total_vfs) return;
+    static_cast<void>(look_at(vf));
+}
+
+Result<vgpu_pf_vf> GpuModel::ask_vf(std::uint32_t vf) {
+    TRY(vgpu_pf_vf live, pf_.ask(&PfPort::get_vf, vf));
+    live.vf = vf;
+    live.service_ns = std::min<std::uint64_t>(live.service_ns, kMostServiceNs);
+    live.reserved_service_ns = std::min(live.reserved_service_ns, live.service_ns);
+    return live;
+}
+
+Result<> GpuModel::look_at(std::uint32_t vf) {
+    auto live = ask_vf(vf);
+    if (!live) return tl::make_unexpected(live.error());
+    if (live->state == VGPU_PF_VF_ABSENT) {
+        note_absent(*live);
+        return {};
+    }
+    live_[vf] = *live;
+    clients_.erase(vf);  // it may be another's now
+    const bool may_be_idle = maybe_idle_.erase(vf) != 0;
+    if (live->has_work != 0)
+        schedule_.on_wake(vf, ports_.clock.now());
+    else if (may_be_idle)
+        note_parked_idle(vf, ports_.clock.now());
+    if (!shown_.contains(vf)) shown_[vf] = record_for(*live);
+    return {};
+}
+
+Result<> GpuModel::look_at_gpu() {
+    const auto info = pf_.ask(&PfPort::get_info);
+    if (!info) return fail(info.error().id, fmt::format("{}: {}", id_, info.error().cause));
+    info_ = *info;
+    note_device_clock();
+    notice_device_state();
+    return {};
+}
+
+void GpuModel::refresh_all(Nanoseconds now) {
+    if (!pf_.is_connected() || now - refreshed_at_ < kRefresh) return;
+    refreshed_at_ = now;
+    if (!look_at_gpu()) return;
+    looked_at_ = now;
+    look_at_handovers();
+    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
+        if (live_.contains(vf)) dirty_.insert(vf);
+}
+
+void GpuModel::freshen(Freshness wanted) {
+    const Nanoseconds now = ports_.clock.now();
+    if (!pf_.is_connected() || now - refreshed_at_ < kFreshEnough) return;
+    if (wanted == Freshness::Gpu) static_cast<void>(look_at_gpu());
+    if (wanted != Freshness::Counters) return;
+    refreshed_at_ = now - kRefresh;
+    refresh_all(now);
+    read_events(now);
+}
+
+/// The GPU last: what a device said that is lost by then does not count.
+Result<> GpuModel::look_now(std::uint32_t vf) {
+    TRY_VOID(in_reach());
+    TRY_VOID(known(vf));
+    TRY_VOID(look_at(vf));
+    TRY_VOID(look_at_gpu());
+    TRY_VOID(in_reach());
+    return known(vf);
+}
+
+/// What is known of GPU and VFs is out of date.
+void GpuModel::ask_again() {
+    refreshed_at_ = ports_.clock.now() - kRefresh;
+}
+
+/// Tells the schedule who competes now.
+void GpuModel::refresh_members(Nanoseconds now) {
+    are_members_stale_ = false;
+    const GpuPolicy policy = ports_.store.policy(id_);
+    std::vector<GpuSchedule::Member> members;
+    for (const auto& [vf, live] : live_)
+        if (may_compete(live.state) && shown_.contains(vf))
+            add_member(members, shown_.at(vf), policy);
+    look_at_loosened(members);
+    schedule_.set_members(members, policy.max_gap_ms, now);
+}
+
+/// That a strict VF went idle changed nothing, and is not told again when it is strict no more.
+void GpuModel::look_at_loosened(const std::vector<GpuSchedule::Member>& members) {
+    for (const GpuSchedule::Member& member : members) {
+        const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
+        if (is_strict || !schedule_->is_strict(member.vf)) continue;
+        maybe_idle_.insert(member.vf);
+        dirty_.insert(member.vf);
+    }
+}
+
+bool GpuModel::may_plan() const {
+    return pf_.is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
+}
+
+/// The generation is read from the PF core each time: somebody may have set a table while the lease
+/// was free. A refusal is not repeated at once but with a growing delay (GpuSchedule::refused()).
+void GpuModel::install_table(Nanoseconds now) {
+    if (!may_plan() || !schedule_->wants_table(now)) return;
+    auto in_force = pf_.ask(&PfPort::get_run_table);
+    if (!in_force) return;
+    auto table = schedule_.make_table(in_force->generation + 1, now);
+    const auto set = table ? pf_.ask(&PfPort::set_run_table, *table)
+                           : Result<>(tl::make_unexpected(table.error()));
+    if (set) {
+        schedule_.installed(now);
+        table_ = std::make_shared<const vgpu_pf_run_table>(*table);
+    } else {
+        schedule_.refused(now);
+    }
+    note_table_trouble(set ? "" : set.error().cause);
+}
+
+/// Said once, however often the same table is refused.
+void GpuModel::note_table_trouble(std::string trouble) {
+    if (trouble == table_trouble_) return;
+    table_trouble_ = std::move(trouble);
+    if (!table_trouble_.empty()) say(0, "table-refused", table_trouble_);
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/gpu/gpu.h"
+
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+GpuModel::GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports)
+    : id_(config.id),
+      config_(config),
+      paths_(std::move(paths)),
+      ports_(std::move(ports)),
+      pf_(std::move(ports_.pf), [this](const Error& error) { lose(error, ports_.clock.now()); }),
+      schedule_(trace_source()) {}
+
+trace::Recorder::Source GpuModel::trace_source() const {
+    return {.gpu = id_,
+            .names =
+                [this] {
+                    std::map<std::uint32_t, std::string> names;
+                    for (const auto& [vf, record] : shown_) names[vf] = record.name;
+                    return names;
+                },
+            .unix_time = [this] { return ports_.clock.unix_time().count(); }};
+}
+
+void GpuModel::step() {
+    const Nanoseconds now = ports_.clock.now();
+    for (Notice& due : fold_.take_due(now)) tell(std::move(due), now);
+    if (ports_.companions && now >= companions_at_) {
+        companions_message_ = ports_.companions->step(now);
+        companions_at_ = ports_.companions->next_step(now);
+    }
+    if (!pf_.is_connected()) try_attach(now);
+    if (!pf_.is_connected()) return;
+    read_events(now);
+    obey_policies();
+    // finish_scrub() goes by what is on record.
+    record_all_again(now);
+    finish_scrubs(now);
+    refresh_all(now);
+    // VFs that refresh_all() marked are looked at now rather than in the next turn, so that the
+    // table is planned from one state.
+    if (!dirty_.empty()) read_events(now);
+    scrub_released(now);
+    retry_scrubs(now);
+    restore_missing(now);
+    look_for_orphans(now);
+    // Only the table depends on it: it did not keep the answer waiting.
+    if (are_members_stale_) refresh_members(now);
+    install_table(now);
+}
+
+Nanoseconds GpuModel::wake_at() const {
+    const Nanoseconds now = ports_.clock.now();
+    Nanoseconds at = pf_.is_connected() ? refreshed_at_ + kRefresh : retry_at_;
+    if (may_plan()) at = std::min(at, schedule_->next_check(now));
+    if (ports_.companions) at = std::min(at, companions_at_);
+    if (const auto due = fold_.next_due()) at = std::min(at, *due);
+    // A client that leaves is seen by an event or a refresh; this is for one that does not leave.
+    for (const auto& [vf, since] : to_scrub_)
+        at = std::min(at, std::max(since + kDetachPatience, scrub_begin_at_));
+    return at;
+}
+
+std::vector<int> GpuModel::wait_fds() const {
+    if (!pf_.is_connected()) return {};
+    return {pf_.connection_fd(), events_ ? events_->wait_fd() : -1};
+}
+
+std::vector<std::uint32_t> GpuModel::vfs() const {
+    std::vector<std::uint32_t> numbers;
+    for (const auto& [vf, live] : live_) numbers.push_back(vf);
+    return numbers;
+}
+
+std::string GpuModel::socket_of(std::uint32_t vf) const {
+    return paths_.vf_socket_dir.empty() ? ""
+                                        : fmt::format("{}/vf{}.sock", paths_.vf_socket_dir, vf);
+}
+
+std::string GpuModel::client_of(std::uint32_t vf) const {
+    const std::string socket = socket_of(vf);
+    if (live_.at(vf).attached == 0 || socket.empty() || ports_.owners == nullptr) return "";
+    return printable(ports_.owners->client_of(socket));
+}
+
+VfView GpuModel::view(std::uint32_t vf) {
+    VfView view{.gpu = id_, .record = shown_.at(vf), .live = live_.at(vf), .socket = ""};
+    view.socket = socket_of(vf);
+    const auto [client, is_new] = clients_.try_emplace(vf);
+    if (is_new) client->second = client_of(vf);
+    view.client = client->second;
+    const auto counted = counted_service_ns_.find(vf);
+    view.service_ns = counted == counted_service_ns_.end() ? 0 : counted->second;
+    view.share_window = schedule_->account().share_window(vf);
+    view.share_total = schedule_->account().share_total(vf);
+    view.share_ideal = schedule_->ideal_share(vf);
+    view.is_capped = schedule_->is_capped(vf);
+    view.lag_ns = schedule_->fluid().lag_ns(vf);
+    view.lag_quanta = schedule_->lag_quanta(vf);
+    view.worst_lag_quanta = schedule_->worst_lag_quanta(vf);
+    // Computed when a snapshot is made, not when it is read: the readers have no lock.
+    view.wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count());
+    const auto wait = [&](double part) {
+        return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
+    };
+    view.wait_p50_ns = wait(0.5);
+    view.wait_p99_ns = wait(0.99);
+    if (const auto at = handovers_.find(vf); at != handovers_.end()) view.handover = at->second;
+    view.lease_expires = ports_.store.leases().wall_time(view.record.owner.expires);
+    view.trouble = trouble(vf);
+    for (const auto* troubles : {&handover_troubles_, &name_clashes_})
+        if (const auto at = troubles->find(vf); view.trouble.empty() && at != troubles->end())
+            view.trouble = at->second;
+    if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
+    return view;
+}
+
+/// Why it is not in service, or what of it is not.
+std::string GpuModel::state_text() const {
+    if (const std::size_t troubled = count_troubled(); state_ == GpuState::Ok && troubled > 0)
+        return fmt::format(
+            "{} of its VFs are not as they are defined; 'vgpuctl doctor' says which and "
+            "why",
+            troubled);
+    const bool is_all = state_ == GpuState::Ok || state_ == GpuState::Failed;
+    if (is_all || companions_message_.empty()) return message_;
+    return message_ + "; " + companions_message_;
+}
+
+GpuView GpuModel::view() {
+    const GpuPolicy policy = ports_.store.policy(id_);
+    const scheduler::Plan& plan = schedule_->plan();
+    vgpu_pf_info info = info_;
+    info.device_time_ns = 0;
+    return {.id = id_,
+            .state = state_,
+            .message = state_text(),
+            .uapi_socket = paths_.uapi_socket,
+            .vf_socket_dir = paths_.vf_socket_dir,
+            .softgpu_pid = ports_.companions ? ports_.companions->softgpu_pid() : 0,
+            .pf_pid = ports_.companions ? ports_.companions->pf_pid() : 0,
+            .quantum_us = policy.quantum_us,
+            .max_gap_ms = policy.max_gap_ms,
+            .info = info,
+            .table_entries = plan.entries.size(),
+            .table_cycle_us = plan.cycle_us,
+            .table_worst_gap_us = plan.worst_gap_us,
+            .is_table_exact = plan.is_exact,
+            .events_lost = events_lost_};
+}
+
+std::vector<Notice> GpuModel::take_notices() {
+    return std::exchange(notices_, {});
+}
+
+void GpuModel::say(std::uint32_t vf, std::string_view kind, std::string text) {
+    const Nanoseconds now = ports_.clock.now();
+    Notice notice{.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)};
+    if (fold_.admits(notice, now)) tell(std::move(notice), now);
+}
+
+void GpuModel::tell(Notice notice, Nanoseconds now) {
+    // A main loop that hangs must not make the GPU's thread hoard memory.
+    constexpr std::size_t kMaxNotices = 1024;
+    schedule_.note(notice.vf, notice.kind, notice.text, now);
+    if (notices_.size() < kMaxNotices) notices_.push_back(std::move(notice));
+}
+
+}  // namespace vgpu::daemon

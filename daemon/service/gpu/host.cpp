@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/gpu/host.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+std::uint32_t GpuSnapshot::vf_state(std::uint32_t vf) const {
+    const auto at = vfs.find(vf);
+    return at == vfs.end() ? static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT) : at->second.live.state;
+}
+
+bool GpuSnapshot::has_more_than(const GpuSnapshot& before) const {
+    return !vfs.is_shared_with(before.vfs) || gpu != before.gpu ||
+           vram_available != before.vram_available || is_connected != before.is_connected ||
+           table != before.table || events != before.events ||
+           events_read_to != before.events_read_to;
+}
+
+GpuHost::GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock)
+    : id_(model->id()), model_(std::move(model)), clock_(clock) {
+    publish({});
+}
+
+GpuHost::~GpuHost() {
+    // Before anything else of the host goes: the turn under way uses all of it.
+    if (runner_) runner_->stop();
+}
+
+void GpuHost::start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_news) {
+    on_news_ = std::move(on_news);
+    runner_ = std::move(runner);
+    runner_->start(*this);
+}
+
+std::shared_ptr<const GpuSnapshot> GpuHost::look() const {
+    const std::scoped_lock lock(mutex_);
+    return snapshot_;
+}
+
+/// The runner is woken outside the lock: its turn wants it at once.
+void GpuHost::enqueue(Job job) {
+    {
+        const std::scoped_lock lock(mutex_);
+        queue_.push_back({.since = clock_.now(), .job = std::move(job)});
+    }
+    if (runner_) return runner_->wake();
+    turn();
+    finish();
+}
+
+void GpuHost::finish() {
+    if (!is_newer(finished_)) return;
+    std::vector<Answer> answers;
+    {
+        const std::scoped_lock lock(mutex_);
+        answers.swap(answers_);
+    }
+    for (const Answer& answer : answers) answer();
+}
+
+void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
+    if (ask_fresh(wanted)) await_fresh(limit);
+}
+
+/// A GPU that did not manage the last time is not waited for again: one stopped PF core must not
+/// cost every list its patience.
+bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
+    std::unique_lock lock(mutex_);
+    if (wanted == Freshness::Events && knows_all_events()) return false;
+    const auto looked_at = fresh_at_.at(static_cast<std::size_t>(wanted));
+    if (max_age > Nanoseconds::zero() && looked_at && clock_.now() - *looked_at <= max_age)
+        return false;
+    const bool is_late = fresh_wanted_ != fresh_done_;
+    // A turn that is under way has taken less than this.
+    if (!is_late || wanted > freshness_) ++fresh_wanted_;
+    freshness_ = std::max(freshness_, wanted);
+    lock.unlock();
+    if (!runner_) {
+        turn();
+        return false;
+    }
+    runner_->wake();
+    return !is_late;
+}
+
+bool GpuHost::knows_all_events() const {
+    return clock_.now() - snapshot_->made_at <= GpuModel::kFreshEnough && snapshot_->is_current();
+}
+
+void GpuHost::note_look(Freshness freshness, Nanoseconds at) {
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(freshness); ++i) fresh_at_.at(i) = at;
+}
+
+void GpuHost::await_fresh(Nanoseconds limit) {
+    std::unique_lock lock(mutex_);
+    turned_.wait_for(lock, limit, [this] { return fresh_wanted_ == fresh_done_; });
+}
+
+void GpuHost::wait_for_first(Nanoseconds limit) {
+    std::unique_lock lock(mutex_);
+    turned_.wait_for(lock, limit, [this] { return turns_ > 0; });
+}
+
+std::vector<Notice> GpuHost::take_notices() {
+    if (!is_newer(told_)) return {};
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(notices_, {});
+}
+
+// --- the GPU's thread
+
+GpuHost::Answer GpuHost::do_job(const Queued& queued) {
+    // Its caller has timed out on the bus: doing it now would be a surprise.
+    const Nanoseconds waited = clock_.now() - queued.since;
+    if (waited <= kPatience) return queued.job(model_.get(), {});
+    return queued.job(
+        nullptr, {ErrorId::TimedOut,
+                  fmt::format("{}: vgpu-pf was busy for {} s; the request was not begun", id_,
+                              std::chrono::duration_cast<std::chrono::seconds>(waited).count())});
+}
+
+void GpuHost::turn() {
+    std::vector<Queued> queue;
+    std::uint64_t fresh_wanted = 0;
+    bool wants_fresh = false;
+    Freshness freshness = Freshness::Events;
+    {
+        const std::scoped_lock lock(mutex_);
+        // Taken out under the lock and done outside: the main loop can go on asking.
+        queue.swap(queue_);
+        fresh_wanted = fresh_wanted_;
+        wants_fresh = fresh_wanted_ != fresh_done_;
+        freshness = std::exchange(freshness_, Freshness::Events);
+    }
+    std::vector<Answer> answers;
+    for (Queued& queued : queue) {
+        static_cast<void>(model_->take_only_change());  // of a step
+        answers.push_back(do_job(queued));
+        // The main loop lets go of what a request holds, with its answer: it counts them.
+        queued.job = nullptr;
+        // After each job, not after all: whoever gets the answer must find in look() what was done.
+        if (const auto vf = model_->take_only_change())
+            publish_record(*vf, std::exchange(answers, {}));
+        else
+            publish(std::exchange(answers, {}));
+    }
+    if (!queue.empty() && !wants_fresh && puts_off_step()) return;
+    put_off_since_.reset();
+    const Nanoseconds began_at = clock_.now();
+    const auto looked_before = model_->looked_at();
+    model_->step();
+    if (wants_fresh) model_->freshen(freshness);
+    // the model asks for everything by itself, too
+    const bool has_looked = model_->looked_at() != looked_before;
+    const bool is_due = has_looked || clock_.now() - published_at_ >= kPublish;
+    has_unpublished_ = true;
+    // Every world switch is an event: a snapshot for each would cost more than the turns.
+    if (is_due || wants_fresh || model_->has_notices() || !runner_) publish({});
+    const std::scoped_lock lock(mutex_);
+    ++turns_;
+    fresh_done_ = fresh_wanted;
+    if (wants_fresh) note_look(freshness, began_at);
+    if (has_looked) note_look(Freshness::Counters, *model_->looked_at());
+    turned_.notify_all();
+}
+
+/// Without a runner nobody would take the turn that follows.
+bool GpuHost::puts_off_step() {
+    if (!runner_ || !model_->owes_table()) return false;
+    const Nanoseconds now = clock_.now();
+    if (!put_off_since_) put_off_since_ = now;
+    step_at_ = std::min(now + kTablePause, *put_off_since_ + kLatestTable);
+    return now < step_at_;
+}
+
+Nanoseconds GpuHost::wake_at() const {
+    if (put_off_since_) return step_at_;
+    const Nanoseconds at = model_->wake_at();
+    return has_unpublished_ ? std::min(at, published_at_ + kPublish) : at;
+}
+
+GpuSnapshot GpuHost::snapshot_without_vfs() {
+    return {.gpu = model_->view(),
+            .vfs = {},
+            .vram_available = model_->vram_available(),
+            .is_connected = model_->is_connected(),
+            .table = model_->table(),
+            .events = model_->events(),
+            .events_read_to = model_->events_read_to(),
+            .made_at = clock_.now()};
+}
+
+void GpuHost::publish(std::vector<Answer> answers) {
+    const auto before = look();
+    GpuSnapshot fresh = snapshot_without_vfs();
+    for (const std::uint32_t vf : model_->vfs())
+        if (model_->has_record(vf)) fresh.vfs.set(vf, model_->view(vf), before->vfs);
+    published_at_ = fresh.made_at;
+    has_unpublished_ = false;
+    hand_out(std::move(fresh), std::move(answers));
+}
+
+void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
+    GpuSnapshot fresh = snapshot_without_vfs();
+    fresh.vfs = look()->vfs;
+    fresh.vfs.set(vf, model_->view(vf));
+    has_unpublished_ = true;
+    hand_out(std::move(fresh), std::move(answers));
+}
+
+/// The GPU looks at itself several times a second, mostly to find all as it was: the main loop is
+/// not woken for that.
+void GpuHost::hand_out(GpuSnapshot fresh, std::vector<Answer> answers) {
+    // then the one before
+    std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
+    std::vector<Notice> notices = model_->take_notices();
+    const bool is_news = made->has_more_than(*look()) || !answers.empty() || !notices.empty();
+    {
+        const std::scoped_lock lock(mutex_);
+        snapshot_.swap(made);
+        answers_.insert(answers_.end(), std::make_move_iterator(answers.begin()),
+                        std::make_move_iterator(answers.end()));
+        notices_.insert(notices_.end(), std::make_move_iterator(notices.begin()),
+                        std::make_move_iterator(notices.end()));
+        if (is_news) snapshots_.fetch_add(1, std::memory_order_release);
+    }
+    if (is_news && on_news_) on_news_();
+}
+
+}  // namespace vgpu::daemon

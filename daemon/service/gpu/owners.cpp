@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: who VFs belong to. The rules are in ownership.h; here they are made durable, shown, and
+// held against what the host knows of the owners.
+#include "daemon/service/gpu/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// Who is there at one moment; the virtual machines are looked for once, if at all.
+/// Reading all of /proc is dear: done at most once for a round over all VFs, and only if some owner
+/// is a virtual machine.
+class Present {
+public:
+    explicit Present(const OwnerPort* owners) : owners_(owners) {}
+
+    /// Nothing if that cannot be told of such an owner.
+    std::optional<bool> has(std::string_view owner) {
+        if (owners_ == nullptr) return {};
+        const OwnerForm form = form_of(owner);
+        if (const auto* process = std::get_if<ProcessId>(&form))
+            return owners_->process_exists(*process);
+        const auto* domain = std::get_if<DomainOwner>(&form);
+        if (domain == nullptr) return {};
+        if (!domains_) domains_ = owners_->running_domains();
+        return domains_->contains(domain->uuid);
+    }
+
+private:
+    const OwnerPort* owners_;
+    std::optional<std::set<std::string>> domains_;
+};
+
+/// A process that is named by its number alone gets its start: a later one with that number, after
+/// a reboot for example, is not the owner.
+std::string full_name(const std::string& owner, const OwnerPort* owners) {
+    const OwnerForm form = form_of(owner);
+    const auto* process = std::get_if<ProcessId>(&form);
+    if (owners == nullptr || process == nullptr || process->start_time != 0) return owner;
+    const auto start_time = owners->start_time_of(process->pid);
+    return start_time ? fmt::format("pid:{}:{}", process->pid, *start_time) : owner;
+}
+
+/// Nobody's, or its owner's who has stopped: who claims a VF while it owes a scrub is refused.
+bool may_scrub(const OwnerRecord& owner) {
+    return owner.name.empty() || is_reservation(owner);
+}
+
+}  // namespace
+
+std::string GpuModel::name_text(std::uint32_t vf) const {
+    return fmt::format("{}/vf{} ('{}')", id_, vf, shown_.at(vf).name);
+}
+
+Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& request) {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(known(vf));
+    TRY_VOID(in_service(vf));
+    TRY_VOID(defined_here(vf));
+    TRY_VOID(record_again(vf));
+    GpuRecord record = ports_.store.gpu(id_);
+    VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    if (one.is_releasing)
+        return fail(ErrorId::WrongState, fmt::format("{} is being destroyed", name_text(vf)));
+    if (one.next)
+        return fail(ErrorId::WrongState,
+                    fmt::format("{} is being scrubbed, and is then there again", name_text(vf)));
+    const OwnerRecord before = one.owner;
+    ClaimRequest full = request;
+    full.owner = full_name(request.owner, ports_.owners);
+    TRY(one.owner, daemon::claim(one.owner, full,
+                                 {.target = name_text(vf),
+                                  .now = ports_.store.leases().now(),
+                                  .is_attached = live_.at(vf).attached != 0,
+                                  .next_generation = record.claims + 1,
+                                  .boot = ports_.store.leases().boot()}));
+    const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
+    if (is_taken_over && one.custody.scrub == ScrubPolicy::Release)
+        return scrub_before_claim(vf, record, before);
+    // Never reused, also not by another VF of this GPU: a release that comes late names a claim
+    // that nobody has.
+    record.claims = std::max(record.claims, one.owner.generation);
+    TRY_VOID(ports_.store.commit(id_, record));
+    if (shown_.at(vf).owner.generation != one.owner.generation) unattached_since_.erase(vf);
+    shown_[vf] = one;
+    look_at_owner(vf, one.owner, {}, ports_.clock.now());
+    return one.owner.generation;
+}
+
+/// Somebody claims a VF whose lease is over, and its VRAM is the former owner's.
+tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord record,
+                                                   const OwnerRecord& before) {
+    VfRecord& one = record.vfs.at(vf);
+    one.owner = {};
+    owe_scrub(one);
+    if (const auto kept = ports_.store.commit(id_, record); !kept)
+        return tl::make_unexpected(kept.error());
+    shown_[vf] = one;
+    to_scrub_.try_emplace(vf, ports_.clock.now());
+    look_at_owner(vf, {}, {}, ports_.clock.now());
+    step();
+    return fail(ErrorId::WrongState,
+                fmt::format("{}/vf{}: the lease of {} is over; it is being scrubbed, and is then "
+                            "there again",
+                            id_, vf, claim_text(before)));
+}
+
+Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
+                           AfterRelease after) {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(known(vf));
+    TRY_VOID(check_owner_name(owner));
+    TRY_VOID(record_again(vf));
+    GpuRecord record = ports_.store.gpu(id_);
+    const auto one = record.vfs.find(vf);
+    if (one == record.vfs.end()) return {};
+    TRY_VOID(check_release(one->second.owner, owner, generation, name_text(vf)));
+    const bool scrubs =
+        after != AfterRelease::Keep || one->second.custody.scrub == ScrubPolicy::Release;
+    const bool was_owned = !one->second.owner.name.empty();
+    const bool is_same = shown_.at(vf).uuid == one->second.uuid;
+    if (after != AfterRelease::Pause || !is_reservation(one->second.owner)) one->second.owner = {};
+    if (scrubs && was_owned && is_same) owe_scrub(one->second);
+    TRY_VOID(ports_.store.commit(id_, record));
+    if (is_same) shown_[vf] = one->second;
+    look_at_owner(vf, one->second.owner, {}, ports_.clock.now());
+    if (shown_.at(vf).next) to_scrub_.try_emplace(vf, ports_.clock.now());
+    step();
+    return {};
+}
+
+/// A VF that is to be scrubbed before its next owner is one on its way to the shape it has: from
+/// this record on it is not handed out, also by another vgpud. A resize or destroy that is on
+/// record already may come to nothing, if the PF core was lost over it; the scrub does not.
+void GpuModel::owe_scrub(VfRecord& record) const {
+    const vgpu_pf_vf& live = live_.at(record.vf);
+    const bool has_vram = live.state != VGPU_PF_VF_ABSENT && live.state != VGPU_PF_VF_SCRUBBING;
+    if (!has_vram) return;
+    if (!record.next) record.next = VfNext{.shape = shape_of(record), .replaces = live.generation};
+    record.next->owes_scrub = true;
+}
+
+/// Begins the scrubs that are owed, each when the device has seen that the VF's client is gone.
+void GpuModel::scrub_released(Nanoseconds now) {
+    if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
+    // A copy: what is released here is taken off the map.
+    const auto owed = to_scrub_;
+    for (const auto& [vf, since] : owed) {
+        const auto live = live_.find(vf);
+        const bool is_owed = live != live_.end() && shown_.contains(vf) && shown_.at(vf).next &&
+                             may_scrub(shown_.at(vf).owner) &&
+                             live->second.generation == shown_.at(vf).next->replaces &&
+                             live->second.state != VGPU_PF_VF_SCRUBBING;
+        if (!is_owed) {
+            to_scrub_.erase(vf);
+            continue;
+        }
+        const bool is_open = live->second.attached != 0;
+        if (is_open && now - since < kDetachPatience) continue;
+        if (is_open)
+            say(vf, "taken-back",
+                fmt::format("{} was released {} s ago and a client still has it open; it loses it",
+                            name_text(vf), kDetachPatience.count() / 1'000'000'000));
+        if (const auto begun = scrub_released(vf, live->second); !begun) {
+            scrub_begin_at_ = now + kRefresh;
+            say(vf, "not-scrubbed", begun.error().cause);
+        }
+        if (!pf_.is_connected()) return;
+    }
+}
+
+/// A failed release is tried again by scrub_released(now), a while later.
+Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
+    const auto released = pf_.ask(&PfPort::release, vf, live.generation);
+    if (!released)
+        return fail(released.error().id, fmt::format("{} could not be scrubbed: {}", name_text(vf),
+                                                     released.error().cause));
+    to_scrub_.erase(vf);
+    refresh(vf);
+    refresh_members(ports_.clock.now());
+    return {};
+}
+
+/// A PF core that could not scrub a VF gives up after a few attempts, and says so by an error of a
+/// VF that is SCRUBBING. A release begins the scrub anew (docs/vf-lifecycle.md); until one comes to
+/// its end nobody gets number and VRAM.
+void GpuModel::retry_scrubs(Nanoseconds now) {
+    if (state_ != GpuState::Ok || now < rescrub_at_) return;
+    const auto live = live_;
+    for (const auto& [vf, one] : live) {
+        if (one.state != VGPU_PF_VF_SCRUBBING || one.last_error == VGPU_PF_REASON_NONE) continue;
+        rescrub_at_ = now + kRestoreRetry;
+        std::string why = fmt::format("its VRAM could not be scrubbed ({}); this is tried again",
+                                      reason_name(one.last_error));
+        const auto begun = pf_.ask(&PfPort::release, vf, one.generation);
+        if (!begun) why += ", and is refused: " + begun.error().cause;
+        say(vf, "not-scrubbed", fmt::format("{}: {}", name_text(vf), why));
+        note_refusal(vf, std::move(why));
+        if (!pf_.is_connected()) return;
+        refresh(vf);
+    }
+}
+
+/// What would end what the owner computes wants the owner's name, or force.
+Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
+                               const std::string& by) const {
+    const OwnerRecord& owner = shown_.at(vf).owner;
+    if (owner.name.empty() || is_same_owner(owner.name, by) || force == Force::Yes) return {};
+    if (is_expired(owner, ports_.store.leases().now())) return {};
+    return fail(ErrorId::Claimed,
+                fmt::format("{} belongs to {}; {} it in its name (option 'owner') or with option "
+                            "'force'",
+                            name_text(vf), claim_text(owner), verb));
+}
+
+void GpuModel::look_for_orphans(Nanoseconds now) {
+    if (now < owners_at_) return;
+    owners_at_ = now + kOwnerCheck;
+    const bool has_lease = std::any_of(shown_.begin(), shown_.end(), [](const auto& entry) {
+        return entry.second.owner.lease_s > 0;
+    });
+    if (has_lease && !ports_.store.is_read_only()) ports_.store.note_time();
+    Present present(ports_.owners);
+    for (const auto& [vf, record] : shown_)
+        look_at_owner(vf, record.owner, present.has(record.owner.name), now);
+}
+
+void GpuModel::look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
+                             Nanoseconds now) {
+    const auto live = live_.find(vf);
+    const bool is_attached = live != live_.end() && live->second.attached != 0;
+    if (is_attached || owner.name.empty()) unattached_since_.erase(vf);
+    const Nanoseconds since = is_attached || owner.name.empty()
+                                  ? now
+                                  : unattached_since_.try_emplace(vf, now).first->second;
+    const std::string cause = orphan_cause(
+        owner, {.now = ports_.store.leases().now(),
+                .is_attached = is_attached,
+                .unattached_for = std::chrono::duration_cast<std::chrono::seconds>(now - since),
+                .exists = exists});
+    std::string& known_cause = orphans_[vf];
+    if (cause == known_cause) return;
+    known_cause = cause;
+    if (!cause.empty()) say(vf, "orphan", cause);
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: what operators ask for. Every request is checked, made durable, then done; a failure
+// leaves everything as it was and says what would have worked.
+#include "daemon/service/config/capacity.h"
+#include "daemon/service/gpu/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+namespace vgpu::daemon {
+
+namespace {
+
+struct ActionRow {
+    vgpu_pf_control_action action;
+    std::string_view verb;
+    bool takes_engine;  ///< a client that has the VF open would see its engine stop
+    bool ends_state;    ///< what the VF's owner computes would be lost
+};
+
+constexpr std::array kActions{
+    ActionRow{VGPU_PF_PAUSE, "pause", true, false},
+    ActionRow{VGPU_PF_RESUME, "resume", false, false},
+    ActionRow{VGPU_PF_STOP, "stop", true, false},
+    ActionRow{VGPU_PF_RESET, "reset", false, true},
+    ActionRow{VGPU_PF_CLEAR_QUARANTINE, "clear-quarantine", false, false},
+};
+
+const ActionRow& row_of_action(vgpu_pf_control_action action) {
+    return *std::find_if(kActions.begin(), kActions.end(),
+                         [action](const ActionRow& row) { return row.action == action; });
+}
+
+/// A stopped VF has no engine state left to go on with: a reset puts it back (core/vf/control.c).
+vgpu_pf_control_action way_to(vgpu_pf_control_action wanted, std::uint32_t state) {
+    return wanted == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : wanted;
+}
+
+/// The guard's verdict stands until an operator takes it back by name.
+Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
+                          const std::string& target) {
+    const bool is_way_back = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
+    if (state != VGPU_PF_VF_QUARANTINED || !is_way_back) return {};
+    return fail(ErrorId::WrongState,
+                fmt::format("{} is in quarantine: its guest went beyond a guard limit; 'vgpuctl "
+                            "resume {} --clear-quarantine' forgives it",
+                            target, target));
+}
+
+/// The PF core's refusal with the VF and the act in front.
+Error in_words(Error error, std::string_view target, std::string_view verb) {
+    if (error.id == ErrorId::PfRefused)
+        error.cause = fmt::format("{}: {} refused: {}", target, verb, error.cause);
+    return error;
+}
+
+std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) {
+    return unit > 0 ? value / unit * unit : value;
+}
+
+}  // namespace
+
+Result<> GpuModel::usable() const {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    return in_reach();
+}
+
+Result<> GpuModel::in_reach() const {
+    const std::string why = fmt::format("{}: {}", id_, message_);
+    if (state_ == GpuState::VersionMismatch) return fail(ErrorId::VersionMismatch, why);
+    if (!pf_.is_connected()) return fail(ErrorId::PfLost, why);
+    if (state_ == GpuState::DeviceLost) return fail(ErrorId::DeviceLost, why);
+    return {};
+}
+
+Result<> GpuModel::known(std::uint32_t vf) const {
+    if (live_.contains(vf) && shown_.contains(vf)) return {};
+    return fail(ErrorId::NoSuchVf, fmt::format("{} has no VF {} in service", id_, vf));
+}
+
+Result<> GpuModel::look_before_change(std::uint32_t vf) {
+    TRY_VOID(usable());
+    TRY_VOID(known(vf));
+    refresh(vf);
+    TRY_VOID(usable());
+    return known(vf);
+}
+
+/// A number whose socket a client still has open is the last choice: it would find the new VF.
+Result<std::uint32_t> GpuModel::free_vf() {
+    const GpuRecord record = ports_.store.gpu(id_);
+    std::optional<std::uint32_t> open;
+    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
+        if (live_.contains(vf) || record.vfs.contains(vf)) continue;
+        const auto absent = pf_.ask(&PfPort::get_vf, vf);
+        if (!absent) return tl::make_unexpected(absent.error());
+        if (absent->attached == 0) return vf;
+        if (!open) open = vf;
+    }
+    if (open) return *open;
+    return fail(ErrorId::NoFreeVf,
+                fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
+}
+
+/// A VF that has a record but no resources may be made anew.
+Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
+    if (!request.vf) return free_vf();
+    const bool exists = *request.vf >= 1 && *request.vf <= info_.total_vfs;
+    if (exists && !live_.contains(*request.vf)) return *request.vf;
+    return fail(ErrorId::NoFreeVf,
+                fmt::format("{}/vf{} {}", id_, *request.vf,
+                            exists ? "is in use or being scrubbed" : "does not exist"));
+}
+
+std::uint64_t GpuModel::vram_available() const {
+    const std::uint64_t most = std::min(info_.vram_free_bytes, info_.vram_largest_free_bytes);
+    return round_down(std::min(most, info_.vram_aperture_bytes), info_.vram_unit_bytes);
+}
+
+/// Without a wish a fair part of what is free: VFs that are not in service yet share it, so sixteen
+/// creates without a wish get a part each.
+Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
+    if (request.vram_bytes) return *request.vram_bytes;
+    const std::uint64_t vfs_left =
+        info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, live_.size());
+    const std::uint64_t part =
+        std::min(vram_available(), round_down(info_.vram_free_bytes / vfs_left,
+                                              std::max<std::uint64_t>(1, info_.vram_unit_bytes)));
+    if (part > 0) return part;
+    return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
+}
+
+/// As in a plan, and that it is free now.
+Result<> GpuModel::check_room(const VfRecord& wanted) const {
+    TRY_VOID(check_vf_capacity(capacity(), definition_of(wanted)));
+    const std::uint64_t available = vram_available();
+    if (wanted.vram_bytes <= available) return {};
+    return fail(ErrorId::NoVram,
+                fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
+                            "would fit",
+                            size_text(wanted.vram_bytes), size_text(info_.vram_free_bytes), id_,
+                            size_text(wanted.vram_bytes - available), size_text(available)));
+}
+
+/// A VF that is being destroyed competes no more.
+void GpuModel::add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
+                          const GpuPolicy& policy) {
+    if (vf.is_releasing) return;
+    members.push_back({.vf = vf.vf,
+                       .weight = vf.weight,
+                       .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : policy.quantum_us,
+                       .qos = vf.qos});
+}
+
+/// All VFs of `record` must be schedulable together, also those that are paused now.
+Result<> GpuModel::admit(const GpuRecord& record) const {
+    std::vector<VfDefinition> vfs;
+    for (const auto& [vf, one] : record.vfs)
+        if (!one.is_releasing) vfs.push_back(definition_of(one));
+    return daemon::admit(id_, {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms},
+                         vfs);
+}
+
+Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
+    TRY_VOID(usable());
+    TRY_VOID(erase_unmade());
+    TRY_VOID(look_at_gpu());
+    TRY_VOID(in_reach());
+    TRY(const std::uint32_t vf, vf_for(request));
+    TRY(const std::uint64_t vram_bytes, vram_for(request));
+    const VfRecord wanted{
+        .vf = vf,
+        .name = request.name.empty() ? fmt::format("{}-vf{}", id_, vf) : request.name,
+        .uuid = request.uuid.value_or(make_uuid()),
+        .weight = request.weight,
+        .quantum_us = request.quantum_us,
+        .qos = request.qos,
+        .custody = request.custody,
+        .vram_bytes = vram_bytes,
+        .cu_mask = request.cu_mask,
+        .doorbell_pages = request.doorbell_pages,
+        .profile = request.profile,
+        .security = request.security,
+        .owner = request.owner};
+    TRY_VOID(check_room(wanted));
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord after = before;
+    after.vfs[vf] = wanted;
+    TRY_VOID(admit(after));
+    TRY_VOID(ports_.store.commit(id_, after));
+    if (auto made = provision(wanted); !made) {
+        undo_create(wanted, before);
+        return tl::make_unexpected(
+            in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
+    }
+    refresh_members(ports_.clock.now());
+    ask_again();
+    step();
+    return vf;
+}
+
+/// A PF core that was lost may still make the VF: the record stays, to be released when it is back.
+void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
+    GpuRecord after = before;
+    const auto function = handovers_.find(wanted.vf);
+    const bool was_handed_over =
+        function != handovers_.end() && function->second == wanted.custody.handover;
+    if (pf_.is_connected()) {
+        // What the home refused is as it was.
+        if (was_handed_over) take_function_back(wanted);
+    } else {
+        after.vfs[wanted.vf] = wanted;
+        after.vfs[wanted.vf].is_releasing = true;
+    }
+    if (const auto undone = ports_.store.commit(id_, after); !undone) {
+        unmade_[wanted.vf] = wanted.uuid;
+        say(wanted.vf, "record-left", undone.error().cause);
+    }
+}
+
+/// A client that has the VF open would lose it under its driver.
+Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
+    if (live_.at(vf).attached == 0 || force == Force::Yes) return {};
+    const std::string socket = socket_of(vf), client = client_of(vf);
+    return fail(ErrorId::WrongState,
+                fmt::format("{}/vf{} ('{}') is attached: {} has it open{}, and its driver would "
+                            "lose it; shut down or suspend that VM first, or {} it with option "
+                            "'force'",
+                            id_, vf, shown_.at(vf).name, client.empty() ? "a client" : client,
+                            socket.empty() ? "" : " (" + socket + ")", verb));
+}
+
+Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {
+    TRY_VOID(look_before_change(vf));
+    TRY_VOID(record_again(vf));
+    const vgpu_pf_vf live = live_.at(vf);
+    const bool is_scrubbing = live.state == VGPU_PF_VF_SCRUBBING;
+    if (is_scrubbing && !comes_back(vf)) return {};
+    if (!is_scrubbing) TRY_VOID(check_attached(vf, "destroy", force));
+    TRY_VOID(check_owner(vf, "destroy", force, by));
+    if (is_scrubbing) return keep_away(vf);
+    if (live.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord after = before;
+    const bool is_defined = after.vfs.contains(vf) && defined_here(vf);
+    if (is_defined) after.vfs[vf].is_releasing = true;
+    TRY_VOID(ports_.store.commit(id_, after));
+    if (is_defined) shown_[vf].is_releasing = true;
+    if (const auto released = pf_.ask(&PfPort::release, vf, live.generation); !released) {
+        if (pf_.is_connected()) {
+            shown_[vf].is_releasing = false;
+            undo_record(vf, before);
+        }
+        return tl::make_unexpected(
+            in_words(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
+    }
+    refresh(vf);
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+/// Of a VF that is being scrubbed: it is there again afterwards.
+bool GpuModel::comes_back(std::uint32_t vf) const {
+    const GpuRecord record = ports_.store.gpu(id_);
+    const auto known = record.vfs.find(vf);
+    return known != record.vfs.end() && !known->second.is_releasing &&
+           known->second.uuid == shown_.at(vf).uuid;
+}
+
+/// Its scrub goes on; finish_scrub() reads what is on record then.
+Result<> GpuModel::keep_away(std::uint32_t vf) {
+    GpuRecord record = ports_.store.gpu(id_);
+    VfRecord& one = record.vfs.at(vf);
+    one.is_releasing = true;
+    one.next.reset();
+    TRY_VOID(ports_.store.commit(id_, record));
+    shown_[vf] = one;
+    refresh_members(ports_.clock.now());
+    step();
+    return {};
+}
+
+Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker& asker) {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(known(vf));
+    TRY_VOID(defined_here(vf));
+    TRY_VOID(record_again(vf));
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord record = before;
+    VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    apply_change(one, change);
+    TRY_VOID(settle(before, record, asker));
+    shown_[vf] = one;
+    are_members_stale_ = true;
+    only_change_ = vf;
+    return {};
+}
+
+Result<> GpuModel::change_gpu(const GpuChange& change) {
+    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    GpuRecord record = ports_.store.gpu(id_);
+    if (change.quantum_us) record.quantum_us = *change.quantum_us;
+    if (change.max_gap_ms) record.max_gap_ms = *change.max_gap_ms;
+    TRY_VOID(admit(record));
+    TRY_VOID(ports_.store.commit(id_, record));
+    are_members_stale_ = true;
+    return {};
+}
+
+Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
+                           const std::string& by) {
+    TRY_VOID(look_before_change(vf));
+    const vgpu_pf_vf live = live_.at(vf);
+    const ActionRow& row = row_of_action(action);
+    const std::string target = fmt::format("{}/vf{}", id_, vf);
+    TRY_VOID(in_service(vf));
+    if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
+    if (row.ends_state) TRY_VOID(check_owner(vf, row.verb, force, by));
+    TRY_VOID(check_quarantine(action, live.state, target));
+    if (const auto done =
+            pf_.ask(&PfPort::control, vf, live.generation, way_to(action, live.state));
+        !done) {
+        return tl::make_unexpected(in_words(done.error(), target, row.verb));
+    }
+    dirty_.insert(vf);
+    step();
+    return {};
+}
+
+Result<> GpuModel::dump(int fd) {
+    if (!pf_.is_connected()) return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
+    return pf_.ask(&PfPort::dump, fd);
+}
+
+void GpuModel::forget(std::uint32_t vf) {
+    live_.erase(vf);
+    shown_.erase(vf);
+    scrubbed_.erase(vf);
+    unrecorded_.erase(vf);
+    refusals_.erase(vf);
+    handover_troubles_.erase(vf);
+    orphans_.erase(vf);
+    unattached_since_.erase(vf);
+    clients_.erase(vf);
+    to_scrub_.erase(vf);
+    maybe_idle_.erase(vf);
+    counted_service_ns_.erase(vf);
+    counted_reserved_ns_.erase(vf);
+    waits_.forget(vf);
+}
+
+}  // namespace vgpu::daemon

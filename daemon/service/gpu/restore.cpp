@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: VFs that are defined and not in service as they are defined. They stay visible, with
+// the reason; what they are defined to have is tried again, until it can be had or the operator
+// changes or destroys the definition.
+#include "daemon/service/gpu/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// The generation of the VF's resources; 0 while it has none, whatever the PF core remembers.
+std::uint32_t life_of(const vgpu_pf_vf& live) {
+    return live.state == VGPU_PF_VF_ABSENT ? 0 : live.generation;
+}
+
+}  // namespace
+
+bool GpuModel::is_replaced(std::uint32_t vf) const {
+    const auto defined = ports_.store.uuid(id_, vf);
+    return defined && !is_vf(live_.at(vf), *defined);
+}
+
+std::string GpuModel::trouble(std::uint32_t vf) const {
+    const auto live = live_.find(vf);
+    if (live == live_.end()) return "";
+    const auto why = refusals_.find(vf);
+    if (why != refusals_.end() && why->second.generation == life_of(live->second))
+        return why->second.text;
+    if (life_of(live->second) == 0 || !is_replaced(vf)) return "";
+    const std::string name = ports_.store.gpu(id_).vfs.at(vf).name;
+    return fmt::format(
+        "'{}' is defined here, but somebody else's VF {} (UUID {}) is in service; destroy that "
+        "one, and '{}' gets its place",
+        name, vf, uuid_text(uuid_of(live->second)), name);
+}
+
+std::size_t GpuModel::count_troubled() const {
+    return static_cast<std::size_t>(
+        std::count_if(live_.begin(), live_.end(),
+                      [this](const auto& entry) { return !trouble(entry.first).empty(); }));
+}
+
+void GpuModel::note_refusal(std::uint32_t vf, std::string text) {
+    refusals_[vf] = {.generation = life_of(live_.at(vf)), .text = std::move(text)};
+}
+
+/// Shows a VF without resources; said once for each reason.
+void GpuModel::hold(const VfRecord& wanted, std::string why) {
+    if (trouble(wanted.vf) != why) say(wanted.vf, "not-restored", why);
+    show_absent(wanted);
+    note_refusal(wanted.vf, std::move(why));
+}
+
+/// As the PF core would tell of it, so that nobody has to know that this one was made up.
+void GpuModel::show_absent(const VfRecord& wanted) {
+    vgpu_pf_vf absent{};
+    absent.vf = wanted.vf;
+    absent.state = VGPU_PF_VF_ABSENT;
+    live_[wanted.vf] = absent;
+    shown_[wanted.vf] = wanted;
+}
+
+/// Counters and waits of the VF that was scrubbed are not the new one's. It stays in view, also if
+/// the PF core is lost before it has made the new one; and a refusal that was said is not said
+/// again.
+void GpuModel::begin_anew(const VfRecord& wanted) {
+    auto refusal = refusals_.extract(wanted.vf);
+    forget(wanted.vf);
+    show_absent(wanted);
+    refusals_.insert(std::move(refusal));
+}
+
+/// A VF that has no resources (any more): one that is defined is to have them again.
+void GpuModel::note_absent(const vgpu_pf_vf& absent) {
+    const GpuRecord record = record_to_be();
+    const auto wanted = record.vfs.find(absent.vf);
+    const bool is_defined = wanted != record.vfs.end() && !wanted->second.is_releasing;
+    if (!is_defined) return forget(absent.vf);
+    if (live_.contains(absent.vf) && life_of(live_.at(absent.vf)) == 0)
+        live_[absent.vf] = absent;
+    else
+        hold(wanted->second,
+             fmt::format("'{}' was released by somebody else", wanted->second.name));
+}
+
+void GpuModel::restore_missing(Nanoseconds now) {
+    const auto is_absent = [](const auto& entry) { return life_of(entry.second) == 0; };
+    if (now < restore_at_ || !may_plan()) return;
+    if (std::none_of(live_.begin(), live_.end(), is_absent)) return;
+    // What is missing (VRAM, a free number) rarely comes back by itself; requests that may have
+    // freed some set restore_at_ back to now.
+    restore_at_ = now + kRestoreRetry;
+    const GpuRecord record = ports_.store.gpu(id_);
+    for (const auto& [vf, wanted] : record.vfs) {
+        const auto live = live_.find(vf);
+        if (live == live_.end() || !is_absent(*live) || wanted.is_releasing) continue;
+        const auto done = wanted.next ? finish_reshape(vf) : restore_vf(wanted);
+        if (!pf_.is_connected()) return;
+        if (done) ask_again();
+    }
+    refresh_members(now);
+}
+
+/// Destroys a VF that has no resources: there is nothing to scrub.
+Result<> GpuModel::forget_definition(std::uint32_t vf) {
+    GpuRecord record = ports_.store.gpu(id_);
+    record.vfs.erase(vf);
+    TRY_VOID(ports_.store.commit(id_, record));
+    take_function_back(shown_.at(vf));
+    forget(vf);
+    say(vf, "released", fmt::format("VF {} is no longer defined; it had no resources", vf));
+    return {};
+}
+
+/// Another shape for a VF that has no resources: tried at once.
+Result<> GpuModel::redefine(std::uint32_t vf, const VfShape& shape) {
+    GpuRecord record = ports_.store.gpu(id_);
+    VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    set_shape(one, shape);
+    one.next.reset();
+    TRY_VOID(ports_.store.commit(id_, record));
+    shown_[vf] = one;
+    restore_at_ = Nanoseconds{0};
+    step();
+    return {};
+}
+
+Result<> GpuModel::in_service(std::uint32_t vf) const {
+    if (live_.at(vf).state != VGPU_PF_VF_ABSENT) return {};
+    const std::string why = trouble(vf);
+    return fail(ErrorId::WrongState, fmt::format("{} has no resources now: {}", name_text(vf),
+                                                 why.empty() ? "it is being made" : why));
+}
+
+/// What is in service under this number is what is defined, or nothing is.
+Result<> GpuModel::defined_here(std::uint32_t vf) const {
+    if (life_of(live_.at(vf)) == 0) return {};
+    const std::string why = trouble(vf);
+    if (why.empty()) return {};
+    return fail(ErrorId::WrongState, fmt::format("{}/vf{}: {}", id_, vf, why));
+}
+
+}  // namespace vgpu::daemon

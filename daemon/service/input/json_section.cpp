@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/input/json_section.h"
+
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// A value or key as messages show it: a hostile one may be long.
+std::string clipped(std::string text) {
+    constexpr std::size_t kShown = 60;
+    return text.size() <= kShown ? text : std::string(start_of(text, kShown)) + "...";
+}
+
+}  // namespace
+
+std::string shown(const nlohmann::json& value) {
+    return value.is_structured() ? std::string("a ") + (value.is_array() ? "list" : "group")
+                                 : clipped(value.dump());
+}
+
+JsonSection::JsonSection(const nlohmann::json& json, std::string path, Error& error)
+    : json_(json), path_(std::move(path)), error_(error) {
+    if (!json_.is_object()) complain("", "is no object");
+}
+
+void JsonSection::only(std::initializer_list<std::string_view> known) {
+    only(std::vector<std::string_view>(known));
+}
+
+void JsonSection::only(const std::vector<std::string_view>& known) {
+    if (!json_.is_object()) return;
+    for (const auto& [key, value] : json_.items()) {
+        if (has_complained()) return;
+        if (std::find(known.begin(), known.end(), key) == known.end())
+            complain(clipped(key),
+                     fmt::format("is not known{}; there are: {}", did_you_mean(clipped(key), known),
+                                 fmt::join(known, ", ")));
+    }
+}
+
+void JsonSection::number(const std::string& key, Bounds bounds, std::uint32_t& to) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return;
+    if (!value->is_number_unsigned() || value->get<std::uint64_t>() < bounds.least ||
+        value->get<std::uint64_t>() > bounds.most)
+        complain(key, fmt::format("wants a whole number within {}..{}, not {}", bounds.least,
+                                  bounds.most, shown(*value)));
+    else
+        to = value->get<std::uint32_t>();
+}
+
+void JsonSection::real(const std::string& key, double least, double most, double& to) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return;
+    if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
+        complain(key, fmt::format("wants a number within {:g}..{:g}, not {}", least, most,
+                                  shown(*value)));
+    else
+        to = value->get<double>();
+}
+
+void JsonSection::text(const std::string& key, std::string& to) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return;
+    if (!value->is_string() || value->get<std::string>().empty())
+        complain(key, fmt::format("wants a text, not {}", shown(*value)));
+    else
+        to = value->get<std::string>();
+}
+
+void JsonSection::flag(const std::string& key, bool& to) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return;
+    if (!value->is_boolean())
+        complain(key, fmt::format("wants true or false, not {}", shown(*value)));
+    else
+        to = value->get<bool>();
+}
+
+void JsonSection::texts(const std::string& key, std::vector<std::string>& to) {
+    const nlohmann::json* value = find(key);
+    if (value == nullptr) return;
+    const bool is_right =
+        value->is_array() && std::all_of(value->begin(), value->end(),
+                                         [](const nlohmann::json& one) { return one.is_string(); });
+    if (!is_right)
+        complain(key, "wants a list of texts");
+    else
+        to = value->get<std::vector<std::string>>();
+}
+
+const nlohmann::json* JsonSection::find(const std::string& key) const {
+    if (!json_.is_object()) return nullptr;
+    const auto at = json_.find(key);
+    return at == json_.end() ? nullptr : &*at;
+}
+
+void JsonSection::complain(const std::string& key, const std::string& what) {
+    if (!error_.cause.empty()) return;
+    error_.cause = fmt::format("{} {}", key.empty() ? path_ : path_of(key), what);
+}
+
+}  // namespace vgpu::daemon

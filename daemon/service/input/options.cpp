@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/input/options.h"
+
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// "b": the D-Bus type of a value, for messages.
+std::string type_text(const Value& value) {
+    struct Namer {
+        std::string operator()(bool) const { return "b"; }
+        std::string operator()(std::int64_t) const { return "x"; }
+        std::string operator()(std::uint64_t) const { return "t"; }
+        std::string operator()(double) const { return "d"; }
+        std::string operator()(const std::string&) const { return "s"; }
+    };
+    return std::visit(Namer{}, value);
+}
+
+tl::unexpected<Error> wrong_type(const std::string& name, std::string_view wanted,
+                                 const Value& value) {
+    return fail(ErrorId::WrongType, fmt::format("option '{}' wants {}, not a value of type '{}'",
+                                                name, wanted, type_text(value)));
+}
+
+tl::unexpected<Error> out_of_range(const std::string& name, Range range, const std::string& value) {
+    const std::string wanted = range.most == UINT64_MAX
+                                   ? fmt::format("{} or more", range.least)
+                                   : fmt::format("within {}..{}", range.least, range.most);
+    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is {}, not {}", name, value, wanted));
+}
+
+}  // namespace
+
+Result<> OptionReader::only(std::span<const std::string_view> known) const {
+    for (const auto& [name, value] : options_) {
+        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        // The name is the caller's and may be long; it goes into a message.
+        constexpr std::size_t kShown = 40;
+        const std::string shown(start_of(name, kShown));
+        const std::string all =
+            known.empty() ? "there is none" : fmt::format("there are: {}", fmt::join(known, ", "));
+        return fail(ErrorId::UnknownOption, fmt::format("there is no option '{}' here{}; {}", shown,
+                                                        did_you_mean(shown, known), all));
+    }
+    return {};
+}
+
+Result<std::optional<std::uint64_t>> OptionReader::number(const std::string& name,
+                                                          Range range) const {
+    const Value* value = find(name);
+    if (value == nullptr) return std::optional<std::uint64_t>{};
+    const auto* with_sign = std::get_if<std::int64_t>(value);
+    // Before the conversion: a negative number would become a very large one.
+    if (with_sign != nullptr && *with_sign < 0)
+        return out_of_range(name, range, std::to_string(*with_sign));
+    const auto* plain = std::get_if<std::uint64_t>(value);
+    if (with_sign == nullptr && plain == nullptr)
+        return wrong_type(name, "a whole number (u, t, i or x)", *value);
+    const std::uint64_t number = plain != nullptr ? *plain : static_cast<std::uint64_t>(*with_sign);
+    if (number < range.least || number > range.most)
+        return out_of_range(name, range, std::to_string(number));
+    return std::optional(number);
+}
+
+Result<std::optional<double>> OptionReader::real(const std::string& name, double least,
+                                                 double most) const {
+    const Value* value = find(name);
+    if (value == nullptr) return std::optional<double>{};
+    double number = 0;
+    if (const auto* real = std::get_if<double>(value))
+        number = *real;
+    else if (const auto* with_sign = std::get_if<std::int64_t>(value))
+        number = static_cast<double>(*with_sign);
+    else if (const auto* plain = std::get_if<std::uint64_t>(value))
+        number = static_cast<double>(*plain);
+    else
+        return wrong_type(name, "a number (d, u, t, i or x)", *value);
+    if (number >= least && number <= most) return std::optional(number);
+    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is {:g}, not within {:g}..{:g}", name,
+                                                 number, least, most));
+}
+
+Result<std::optional<std::string>> OptionReader::text(const std::string& name) const {
+    const Value* value = find(name);
+    if (value == nullptr) return std::optional<std::string>{};
+    if (const auto* text = std::get_if<std::string>(value)) return std::optional(*text);
+    return wrong_type(name, "a string (s)", *value);
+}
+
+Result<bool> OptionReader::flag(const std::string& name) const {
+    const Value* value = find(name);
+    if (value == nullptr) return false;
+    if (const auto* flag = std::get_if<bool>(value)) return *flag;
+    return wrong_type(name, "a boolean (b)", *value);
+}
+
+const Value* OptionReader::find(const std::string& name) const {
+    const auto at = options_.find(name);
+    return at == options_.end() ? nullptr : &at->second;
+}
+
+}  // namespace vgpu::daemon

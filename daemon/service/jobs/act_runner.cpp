@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/jobs/act_runner.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace vgpu::daemon {
+
+namespace {
+
+bool is_setting(const Step& step) {
+    return step.action == Action::Set || step.action == Action::Rename;
+}
+
+/// Set carries all that can be set, also what stays: the step says what is to be, not what changes.
+Settings settings_of(const std::vector<Step>& act, Force force) {
+    Settings settings{.force = force};
+    for (const Step& step : act) {
+        if (step.gpu_to)
+            settings.gpu = {.quantum_us = step.gpu_to->quantum_us,
+                            .max_gap_ms = step.gpu_to->max_gap_ms};
+        if (!step.to) continue;
+        VfChange& change = settings.vfs[step.vf];
+        if (step.action == Action::Rename) change.name = step.to->name;
+        if (step.action != Action::Set) continue;
+        change.weight = step.to->weight;
+        change.quantum_us = step.to->quantum_us;
+        change.qos = change_to(step.to->qos);
+        change.custody = change_to(step.to->custody);
+        change.profile = step.to->profile;
+    }
+    return settings;
+}
+
+CreateRequest create_request(const Step& step) {
+    const VfDefinition& vf = *step.to;
+    CreateRequest request;
+    request.name = vf.name;
+    request.vram_bytes = vf.shape.vram_bytes;
+    request.weight = vf.weight;
+    request.quantum_us = vf.quantum_us;
+    request.qos = vf.qos;
+    request.custody = vf.custody;
+    request.cu_mask = vf.shape.cu_mask;
+    request.doorbell_pages = vf.shape.doorbell_pages;
+    request.security = vf.shape.security;
+    request.profile = vf.profile;
+    request.vf = step.vf;
+    // A VF that is made again to undo its end keeps its identity.
+    if (vf.uuid != Uuid{}) request.uuid = vf.uuid;
+    request.owner = step.owner.value_or(OwnerRecord{});
+    return request;
+}
+
+/// True if whoever uses the VF of `step` would lose it, or its function.
+bool wants_force(const Step& step) {
+    if (disruption_of(step.action) != Disruption::None) return true;
+    return step.from && step.to && step.from->custody.handover != step.to->custody.handover;
+}
+
+/// Asked in the GPU's thread right before the act: between a plan and its acts VFs are scrubbed for
+/// seconds, and claims go on.
+Result<Force> force_for(GpuModel& model, const Act& act, const ApplyIntent& intent) {
+    if (!intent.is_forced || std::none_of(act.begin(), act.end(), wants_force)) return Force::No;
+    TRY(const GpuInventory now, model.inventory());
+    const bool is_forgiven = std::all_of(act.begin(), act.end(), [&](const Step& step) {
+        return !wants_force(step) || is_use_forgiven(intent, step, std::span(&now, 1));
+    });
+    return is_forgiven ? Force::Yes : Force::No;
+}
+
+/// Done in the GPU's thread; the generation of the VF before the act, where that matters.
+/// Before a destroy or resize the generation is noted: its end is seen by the generation being
+/// gone.
+Result<std::uint32_t> carry_out(GpuModel& model, const Act& act, const ApplyIntent& intent) {
+    const Step& step = act.front();
+    TRY(const Force force, force_for(model, act, intent));
+    if (is_setting(step)) {
+        TRY_VOID(model.configure(settings_of(act, force)));
+        return std::uint32_t{0};
+    }
+    if (step.action == Action::Create) return model.create(create_request(step));
+    const std::uint32_t generation =
+        model.has_vf(step.vf) ? model.view(step.vf).live.generation : 0;
+    if (step.action == Action::Resize) {
+        TRY_VOID(model.reshape(step.vf, step.to->shape, force));
+    } else {
+        TRY_VOID(model.destroy(step.vf, force));
+    }
+    return generation;
+}
+
+}  // namespace
+
+std::vector<Act> acts_of(const ChangePlan& plan) {
+    std::vector<Act> acts;
+    for (const Step& step : plan.steps) {
+        if (step.action == Action::Keep) continue;
+        const bool joins = !acts.empty() && is_setting(step) && is_setting(acts.back().back()) &&
+                           acts.back().back().gpu == step.gpu;
+        if (!joins) acts.emplace_back();
+        acts.back().push_back(step);
+    }
+    return acts;
+}
+
+std::string words_for(const Step& step) {
+    const VfDefinition* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
+    return vf == nullptr
+               ? fmt::format("{} {}", name_of(step.action), target_of(step))
+               : fmt::format("{} {} '{}'", name_of(step.action), target_of(step), vf->name);
+}
+
+std::string words_for(const Act& act) {
+    if (act.size() == 1) return words_for(act.front());
+    return fmt::format("{} and {} more settings of {}", words_for(act.front()), act.size() - 1,
+                       act.front().gpu);
+}
+
+bool empties(const Act& act) {
+    return act.front().action == Action::Create || act.front().action == Action::Resize;
+}
+
+bool is_loss(ErrorId id) {
+    constexpr std::array kLosses{ErrorId::PfLost, ErrorId::DeviceLost, ErrorId::VersionMismatch};
+    return std::find(kLosses.begin(), kLosses.end(), id) != kLosses.end();
+}
+
+bool may_pass(ErrorId id) {
+    return is_loss(id) || id == ErrorId::StateNotWritten;
+}
+
+bool is_setting(const Act& act) {
+    return is_setting(act.front());
+}
+
+void ActRunner::begin(Act act, const ApplyIntent& intent) {
+    for (Step& step : act)
+        if (step.owner && manager_.has_ended(step.gpu, *step.owner)) step.owner.reset();
+    step_ = act.front();
+    is_awaited_ = false;
+    end_.reset();
+    manager_.find_gpu(step_->gpu)
+        ->ask<std::uint32_t>(
+            [act, intent](GpuModel& model) { return carry_out(model, act, intent); },
+            [this](Result<std::uint32_t> generation) { on_answer(std::move(generation)); });
+}
+
+void ActRunner::on_answer(Result<std::uint32_t> generation) {
+    if (!generation) {
+        end_ = ActEnd{.result = tl::make_unexpected(generation.error()), .ended = Ended::AtOnce};
+        return;
+    }
+    is_awaited_ = step_->action == Action::Resize || step_->action == Action::Destroy;
+    if (!is_awaited_) end_ = ActEnd{.result = {}, .ended = Ended::AtOnce};
+    generation_ = *generation;
+    deadline_ = clock_.now() + kTimeout;
+}
+
+std::optional<ActEnd> ActRunner::take_end() {
+    if (!end_ && is_awaited_)
+        if (auto result = outcome())
+            end_ = ActEnd{.result = std::move(*result),
+                          .ended = clock_.now() >= deadline_ ? Ended::Late : Ended::Afterwards};
+    if (!end_) return {};
+    step_.reset();
+    return std::exchange(end_, std::nullopt);
+}
+
+/// How the act ended; nothing if it has not.
+/// Looks at the snapshot that the GPU's thread publishes; nothing is asked.
+std::optional<Result<>> ActRunner::outcome() const {
+    const Step& step = *step_;
+    const auto seen = manager_.find_gpu(step.gpu)->look();
+    const bool is_there = seen->has_vf(step.vf);
+    if (seen->gpu.state != GpuState::Ok)
+        return fail(ErrorId::PfLost, fmt::format("{}: {}", step.gpu, seen->gpu.message));
+    if (clock_.now() >= deadline_)
+        return fail(
+            ErrorId::TimedOut,
+            fmt::format("{} is still being scrubbed after {} s", target_of(step),
+                        std::chrono::duration_cast<std::chrono::seconds>(kTimeout).count()));
+    if (step.action == Action::Destroy) {
+        if (is_there && seen->vfs.at(step.vf).live.generation == generation_) return {};
+        return Result<>{};
+    }
+    const bool is_on_its_way = is_there && (seen->vf_state(step.vf) == VGPU_PF_VF_SCRUBBING ||
+                                            seen->vfs.at(step.vf).record.next.has_value());
+    if (is_on_its_way) return {};
+    return outcome_of_resize(*seen);
+}
+
+/// The record has one shape or the other when `next` is gone: which one tells how it ended.
+Result<> ActRunner::outcome_of_resize(const GpuSnapshot& seen) const {
+    const Step& step = *step_;
+    const std::string target = target_of(step);
+    if (!seen.has_vf(step.vf) || seen.vf_state(step.vf) == VGPU_PF_VF_ABSENT)
+        return fail(ErrorId::PfRefused,
+                    fmt::format("{} could be given neither its new nor its old resources", target));
+    if (shape_of(seen.vfs.at(step.vf).record) == step.to->shape) return {};
+    return fail(ErrorId::PfRefused,
+                fmt::format("the PF core would not give {} its new resources; it has its old ones",
+                            target));
+}
+
+}  // namespace vgpu::daemon

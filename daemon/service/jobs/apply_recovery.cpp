@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/jobs/apply_recovery.h"
+
+#include "daemon/service/jobs/apply_run.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+namespace vgpu::daemon {
+
+ApplyRecovery::ApplyRecovery(Manager& manager, const Clock& clock, ApplyIntent intent,
+                             std::string holder)
+    : manager_(manager),
+      clock_(clock),
+      intent_(std::move(intent)),
+      holder_(std::move(holder)),
+      runner_(manager, clock) {
+    step_text_ = "looking at what there is";
+    hold();
+    manager_.say("apply-resumed",
+                 intent_.goes_forward()
+                     ? fmt::format("{}: it was interrupted, and goes on", holder_)
+                     : fmt::format("{}: it is being taken back: {}", holder_, intent_.back_cause));
+}
+
+ApplyRecovery::~ApplyRecovery() {
+    if (is_holding_) manager_.let_go();
+}
+
+JobRun::State ApplyRecovery::state() const {
+    if (phase_ == Phase::Over) return ended_as_;
+    return intent_.goes_forward() ? State::Running : State::TakingBack;
+}
+
+double ApplyRecovery::progress() const {
+    if (phase_ == Phase::Over && ended_as_ == State::Done) return 1.0;
+    return acts_.empty() ? 0.0 : static_cast<double>(next_) / static_cast<double>(acts_.size());
+}
+
+Nanoseconds ApplyRecovery::next_look(Nanoseconds now) const {
+    return std::max(look_at_, now + kLook);
+}
+
+void ApplyRecovery::step() {
+    while (advance()) {
+    }
+}
+
+bool ApplyRecovery::advance() {
+    if (is_over() || is_asking_) return false;
+    if (runner_.is_under_way()) {
+        const auto end = runner_.take_end();
+        if (end) end_act(end->result);
+        return end.has_value();
+    }
+    if (clock_.now() < look_at_) return false;
+    if (phase_ == Phase::Looking) return look();
+    if (phase_ == Phase::Acting) return begin_next();
+    clear();
+    return !is_asking_;
+}
+
+/// Nobody else holds anything when a recovery is made; if somebody should, it waits.
+void ApplyRecovery::hold() {
+    if (is_holding_) return;
+    const auto held = manager_.hold(holder_, gpus_of(intent_), names_of(intent_));
+    is_holding_ = held.has_value();
+    if (!held) wait(held.error().cause);
+}
+
+bool ApplyRecovery::look() {
+    hold();
+    if (!is_holding_) return false;
+    if (is_cancelled() && intent_.goes_forward()) {
+        heed_cancel();
+        turn_back({ErrorId::Cancelled, "it was cancelled"});
+    }
+    if (!is_noted_) {
+        note_direction();
+        return !is_asking_;
+    }
+    if (const std::string what = missing(); !what.empty()) {
+        wait("waiting for " + what);
+        return false;
+    }
+    begin_survey();
+    return !is_asking_;
+}
+
+/// Writes nothing if the state files have it already.
+void ApplyRecovery::note_direction() {
+    is_asking_ = true;
+    manager_.commit_apply(intent_, [this](const Result<>& kept) {
+        is_asking_ = false;
+        is_noted_ = kept.has_value();
+        if (!kept) wait("waiting for the disk: " + kept.error().cause);
+    });
+}
+
+std::string ApplyRecovery::missing() {
+    for (const std::string& gpu : gpus_of(intent_)) {
+        if (dropped_.contains(gpu)) continue;
+        const GpuHost* host = manager_.find_gpu(gpu);
+        if (host == nullptr) {
+            drop(gpu, "vgpud has no such GPU any more");
+            continue;
+        }
+        const auto seen = host->look();
+        if (seen->gpu.state == GpuState::Ok) continue;
+        if (!is_cancelled()) return fmt::format("{}: {}", gpu, seen->gpu.message);
+        drop(gpu, seen->gpu.message);
+    }
+    return "";
+}
+
+void ApplyRecovery::drop(const std::string& gpu, std::string why) {
+    dropped_.insert(gpu);
+    troubles_.push_back(fmt::format("{}: {}", gpu, why));
+}
+
+std::vector<WantedGpu> ApplyRecovery::goal() const {
+    std::vector<WantedGpu> gpus = intent_.goal();
+    std::erase_if(gpus, [this](const WantedGpu& gpu) { return dropped_.contains(gpu.gpu); });
+    return gpus;
+}
+
+void ApplyRecovery::begin_survey() {
+    std::vector<std::string> gpus;
+    for (const WantedGpu& gpu : goal()) gpus.push_back(gpu.gpu);
+    step_text_ = "looking at what there is";
+    is_asking_ = true;
+    survey(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
+        is_asking_ = false;
+        on_survey(std::move(found));
+    });
+}
+
+/// A PF core that went away between two looks is waited for like one that was not there.
+void ApplyRecovery::on_survey(Result<std::vector<GpuInventory>> found) {
+    if (!found) return wait(found.error().cause);
+    if (waits_for_scrubs(*found)) return;
+    auto plan = plan_for(manager_, intent_.label, goal(), *found);
+    if (plan) return accept(*std::move(plan), *found);
+    if (intent_.goes_forward()) return turn_back(plan.error());
+    troubles_.push_back(plan.error().cause);
+    phase_ = Phase::Clearing;
+}
+
+/// Scrubs that are under way hold resources that plans count on. One that does not end is a reason
+/// to go back; going back does without what it holds.
+bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
+    const bool is_scrubbing =
+        std::any_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.is_scrubbing; });
+    if (!is_scrubbing) {
+        scrub_deadline_.reset();
+        return false;
+    }
+    if (!scrub_deadline_) scrub_deadline_ = clock_.now() + ActRunner::kTimeout;
+    if (clock_.now() < *scrub_deadline_) {
+        wait("waiting for VFs that are being scrubbed", kScrubAgain);
+        return true;
+    }
+    if (!intent_.goes_forward()) return false;
+    turn_back({ErrorId::TimedOut, "VFs are still being scrubbed"});
+    return true;
+}
+
+void ApplyRecovery::accept(ChangePlan plan, const std::vector<GpuInventory>& found) {
+    plan_text_ = encode_change_plan(plan);
+    if (intent_.goes_forward())
+        if (const auto possible = check_forward(plan, found); !possible)
+            return turn_back(possible.error());
+    if (!intent_.goes_forward()) leave_out_used(plan, found);
+    acts_ = acts_of(plan);
+    next_ = 0;
+    phase_ = Phase::Acting;
+}
+
+/// Everything is looked at before the first act: going forward a bit only to turn back would
+/// disturb for nothing.
+Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
+                                      const std::vector<GpuInventory>& found) const {
+    for (const Step& step : plan.steps) {
+        if (!step.in_use.empty() && !is_use_forgiven(intent_, step, found))
+            return fail(ErrorId::WrongState,
+                        fmt::format("{}: {}, and would lose it", words_for(step), step.in_use));
+        const bool has_failed = step.action == Action::Keep && !step.trouble.empty();
+        if (has_failed && is_changed_by(intent_, step))
+            return fail(ErrorId::WrongState, fmt::format("{}: {}", target_of(step), step.trouble));
+    }
+    return {};
+}
+
+void ApplyRecovery::leave_out_used(ChangePlan& plan, const std::vector<GpuInventory>& found) {
+    std::erase_if(plan.steps, [&](const Step& step) {
+        if (step.in_use.empty() || is_use_forgiven(intent_, step, found)) return false;
+        troubles_.push_back(fmt::format("{}: {}", words_for(step), step.in_use));
+        return true;
+    });
+}
+
+/// Uses that begin between the look and the act are seen by the GPU's thread, which then refuses.
+bool ApplyRecovery::begin_next() {
+    const bool turns = is_cancelled() && intent_.goes_forward() && next_ < acts_.size();
+    if (turns) {
+        phase_ = Phase::Looking;
+        return true;
+    }
+    if (next_ == acts_.size()) {
+        phase_ = Phase::Clearing;
+        return true;
+    }
+    const Act& act = acts_[next_];
+    step_text_ = (intent_.goes_forward() ? "" : "taking back: ") + words_for(act);
+    runner_.begin(act, intent_);
+    return true;
+}
+
+void ApplyRecovery::end_act(const Result<>& result) {
+    const Act& act = acts_[next_];
+    if (result) {
+        if (!intent_.goes_forward() && empties(act))
+            emptied_.push_back(fmt::format("'{}'", act.front().to->name));
+        ++next_;
+        return;
+    }
+    const Error& error = result.error();
+    if (may_pass(error.id) && (!is_loss(error.id) || ++losses_ <= kMostLosses)) {
+        phase_ = Phase::Looking;
+        return wait(error.cause);
+    }
+    if (intent_.goes_forward())
+        return turn_back({error.id, fmt::format("{}: {}", words_for(act), error.cause)});
+    troubles_.push_back(fmt::format("{}: {}", words_for(act), error.cause));
+    ++next_;
+}
+
+void ApplyRecovery::turn_back(Error error) {
+    intent_.back_cause = error.cause;
+    error_ = std::move(error);
+    is_noted_ = false;
+    scrub_deadline_.reset();
+    losses_ = 0;
+    acts_.clear();
+    next_ = 0;
+    phase_ = Phase::Looking;
+}
+
+void ApplyRecovery::wait(std::string why, Nanoseconds time) {
+    step_text_ = std::move(why);
+    look_at_ = clock_.now() + time;
+}
+
+void ApplyRecovery::clear() {
+    is_asking_ = true;
+    manager_.commit_apply(std::nullopt, [this](const Result<>& kept) {
+        is_asking_ = false;
+        if (kept) return end();
+        wait("waiting for the disk: " + kept.error().cause);
+    });
+}
+
+void ApplyRecovery::end() {
+    const std::string left = aftermath();
+    ended_as_ = State::Done;
+    if (error_ || !troubles_.empty()) {
+        const Error cause = error_.value_or(Error{ErrorId::WrongState, intent_.back_cause});
+        ended_as_ = cause.id == ErrorId::Cancelled ? State::Cancelled : State::Failed;
+        error_ = Error{cause.id, cause.cause.empty() ? left : cause.cause + "; " + left};
+    }
+    const bool is_whole = troubles_.empty();
+    manager_.say(!is_whole                ? "apply-unfinished"
+                 : intent_.goes_forward() ? "apply-finished"
+                                          : "apply-taken-back",
+                 fmt::format("{}: {}", holder_, error_ ? error_->cause : left));
+    step_text_ = ended_as_ == State::Done && intent_.goes_forward() ? "done" : "over";
+    phase_ = Phase::Over;
+    if (is_holding_) manager_.let_go();
+    is_holding_ = false;
+}
+
+std::string ApplyRecovery::aftermath() const {
+    std::string text = "the configuration is in force";
+    if (!intent_.goes_forward()) text = "everything is as it was before";
+    if (!troubles_.empty())
+        text =
+            fmt::format("not everything could be {} ({}); 'vgpuctl plan FILE' shows what is left",
+                        intent_.goes_forward() ? "done" : "taken back", fmt::join(troubles_, "; "));
+    if (!emptied_.empty())
+        text += fmt::format(", but the VRAM of {} is empty", fmt::join(emptied_, ", "));
+    return text;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/jobs/apply_run.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <memory>
+#include <set>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// Inventories as they come in.
+/// Shared by the answers of all GPUs; it lives until the last one.
+struct Gathering {
+    std::map<std::string, GpuInventory> found;
+    std::optional<Error> error;
+    std::size_t missing = 0;
+};
+
+Result<std::vector<GpuInventory>> in_order(const std::vector<std::string>& gpus,
+                                           const Gathering& gathering) {
+    if (gathering.error) return tl::make_unexpected(*gathering.error);
+    std::vector<GpuInventory> all;
+    for (const std::string& gpu : gpus) all.push_back(gathering.found.at(gpu));
+    return all;
+}
+
+}  // namespace
+
+void survey(Manager& manager, const std::vector<std::string>& gpus,
+            const Done<std::vector<GpuInventory>>& done) {
+    if (gpus.empty()) return done(std::vector<GpuInventory>{});
+    auto gathering = std::make_shared<Gathering>();
+    gathering->missing = gpus.size();
+    for (const std::string& gpu : gpus)
+        manager.find_gpu(gpu)->ask<GpuInventory>(
+            [](GpuModel& model) { return model.inventory(); },
+            [gathering, gpus, gpu, done](Result<GpuInventory> inventory) {
+                if (inventory)
+                    gathering->found[gpu] = *std::move(inventory);
+                else if (!gathering->error)
+                    gathering->error = inventory.error();
+                if (--gathering->missing == 0) done(in_order(gpus, *gathering));
+            });
+}
+
+/// Names of VFs on other GPUs are taken from the records, also of those that are not here now.
+Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
+                            const std::vector<WantedGpu>& wanted,
+                            const std::vector<GpuInventory>& gpus) {
+    Surroundings around;
+    const std::set<std::string> gpus_known = manager.known_gpus();
+    around.gpus = {gpus_known.begin(), gpus_known.end()};
+    for (const auto& [name, place] : manager.store().names()) {
+        const auto is_meant = [&gpu = place.first](const WantedGpu& one) { return one.gpu == gpu; };
+        if (std::none_of(wanted.begin(), wanted.end(), is_meant))
+            around.names[name] = path_of({place.first, place.second});
+    }
+    TRY(ChangePlan plan, make_change_plan(wanted, gpus, around));
+    plan.label = label;
+    return plan;
+}
+
+ApplyRun::ApplyRun(Manager& manager, const Clock& clock, ApplyOrder order)
+    : manager_(manager), clock_(clock), order_(std::move(order)), runner_(manager, clock) {
+    step_text_ = "waiting";
+}
+
+ApplyRun::~ApplyRun() {
+    if (is_holding_) manager_.let_go();
+}
+
+JobRun::State ApplyRun::state() const {
+    if (phase_ == Phase::Over) return ended_as_;
+    return phase_ == Phase::Undoing ? State::TakingBack : State::Running;
+}
+
+double ApplyRun::progress() const {
+    if (phase_ == Phase::Over && ended_as_ == State::Done) return 1.0;
+    return acts_.empty() ? 0.0 : static_cast<double>(next_) / static_cast<double>(acts_.size());
+}
+
+void ApplyRun::step() {
+    while (advance()) {
+    }
+}
+
+/// False if something else has to happen first.
+/// Awaited things first: an act is over when the device says so, not when it was asked for.
+bool ApplyRun::advance() {
+    if (is_over() || is_asking_) return false;
+    if (runner_.is_under_way()) {
+        const auto end = runner_.take_end();
+        if (end) end_act(*end);
+        return end.has_value();
+    }
+    if (phase_ == Phase::Acting) return begin_next();
+    if (phase_ == Phase::Undoing) return begin_undo();
+    if (clock_.now() < survey_at_) return false;
+    begin_survey();
+    return !is_asking_;
+}
+
+/// GPUs and names are held before the first look: what is seen must still be so when the plan is
+/// carried out.
+void ApplyRun::begin_survey() {
+    std::vector<std::string> gpus, names;
+    for (const WantedGpu& gpu : order_.wanted) {
+        gpus.push_back(gpu.gpu);
+        for (const WantedVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+    }
+    if (is_cancelled()) return give_up({ErrorId::Cancelled, "it was cancelled before it began"});
+    if (!is_holding_) {
+        if (const auto held = manager_.hold(order_.holder, gpus, names); !held)
+            return give_up(held.error());
+        is_holding_ = true;
+        survey_deadline_ = clock_.now() + ActRunner::kTimeout;
+    }
+    step_text_ = "looking at what there is";
+    is_asking_ = true;
+    survey(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
+        is_asking_ = false;
+        on_survey(std::move(found));
+    });
+}
+
+/// Scrubs that are under way hold resources that the plan counts on.
+void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
+    if (!gpus) return give_up(gpus.error());
+    const bool is_scrubbing =
+        std::any_of(gpus->begin(), gpus->end(), [](const auto& gpu) { return gpu.is_scrubbing; });
+    if (is_scrubbing && !order_.is_dry_run) {
+        if (clock_.now() >= *survey_deadline_)
+            return give_up({ErrorId::TimedOut, "VFs destroyed before are still being scrubbed"});
+        step_text_ = "waiting for VFs that are being scrubbed";
+        survey_at_ = clock_.now() + kSurveyAgain;
+        return;
+    }
+    auto plan = plan_for(manager_, order_.label, order_.wanted, *gpus);
+    if (!plan) return give_up(plan.error());
+    if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) give_up(accepted.error());
+}
+
+/// Uses are refused for the whole plan before its first act: a plan that stops in the middle for
+/// want of force would disturb for nothing.
+Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> gpus) {
+    plan_text_ = encode_change_plan(plan);
+    acts_ = acts_of(plan);
+    if (order_.is_dry_run || acts_.empty()) {
+        end(State::Done);
+        return {};
+    }
+    for (const Step& step : plan.steps)
+        if (disruption_of(step.action) > order_.most)
+            return fail(ErrorId::WrongState,
+                        fmt::format("{} is needed by now: '{}', but no more than '{}' was agreed "
+                                    "to; nothing was done. Plan again",
+                                    words_for(step), name_of(disruption_of(step.action)),
+                                    name_of(order_.most)));
+    for (const Step& step : plan.steps)
+        if (!step.in_use.empty() && order_.force == Force::No)
+            return fail(ErrorId::WrongState,
+                        fmt::format("{}: {}, and would lose it; nothing was done. End that use "
+                                    "first, or apply with option 'force'",
+                                    words_for(step), step.in_use));
+    intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
+    // also those of VFs that go: they may have to come back
+    manager_.hold_names(names_of(intent_));
+    commit(intent_, [this](const Result<>& kept) {
+        if (!kept) return give_up(kept.error());
+        phase_ = Phase::Acting;
+    });
+    return {};
+}
+
+void ApplyRun::commit(const std::optional<ApplyIntent>& intent, const Done<>& then) {
+    is_asking_ = true;
+    manager_.commit_apply(intent, [this, then](const Result<>& kept) {
+        is_asking_ = false;
+        then(kept);
+    });
+}
+
+/// Cancelling takes effect between acts only: half an act cannot be taken back.
+bool ApplyRun::begin_next() {
+    if (is_cancelled()) {
+        give_up({ErrorId::Cancelled,
+                 fmt::format("it was cancelled after {} of {} steps", next_, acts_.size())});
+        return true;
+    }
+    if (next_ == acts_.size()) {
+        finish(State::Done);
+        return true;
+    }
+    const Act& act = acts_[next_];
+    step_text_ = words_for(act);
+    runner_.begin(act, intent_);
+    return true;
+}
+
+/// Takes back the last act that is left, or ends. What could not be taken back only because a GPU
+/// or the disk is gone is a recovery's to go on with.
+bool ApplyRun::begin_undo() {
+    if (to_undo_.empty()) {
+        if (may_be_recovered_) {
+            leave();
+        } else {
+            error_->cause += "; " + aftermath();
+            finish(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
+        }
+        return true;
+    }
+    const Act& act = to_undo_.back();
+    step_text_ = "taking back: " + words_for(act);
+    runner_.begin(act, intent_);
+    return true;
+}
+
+void ApplyRun::end_act(const ActEnd& end) {
+    if (phase_ == Phase::Undoing) return end_undo(end.result);
+    const Act& act = acts_[next_];
+    const bool is_resized = act.front().action == Action::Resize && end.ended == Ended::Afterwards;
+    // An act that is merely late may still come to its end, so it is taken back as if it had; a VF
+    // that has no resources may have its new definition, and wants its old ones in any case.
+    if (end.result || end.ended == Ended::Late || (is_resized && defined_only(act.front()))) {
+        Act inverse;
+        for (auto step = act.rbegin(); step != act.rend(); ++step)
+            inverse.push_back(inverse_of(*step));
+        to_undo_.push_back(std::move(inverse));
+    } else if (is_resized) {
+        emptied_.push_back(fmt::format("'{}'", act.front().from->name));
+    }
+    if (end.result) {
+        ++next_;
+        return;
+    }
+    // The record may say already what becomes of the VF, and a GPU that comes back goes by it.
+    if (is_loss(end.result.error().id) && !is_setting(act)) {
+        may_be_recovered_ = true;
+        troubles_.push_back(fmt::format("{}: {}", words_for(act), end.result.error().cause));
+    }
+    give_up({end.result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, acts_.size(),
+                                                words_for(act), end.result.error().cause)});
+}
+
+void ApplyRun::end_undo(const Result<>& result) {
+    const Act act = std::move(to_undo_.back());
+    to_undo_.pop_back();
+    if (result && empties(act)) emptied_.push_back(fmt::format("'{}'", act.front().to->name));
+    if (result) return;
+    const Step& step = act.front();
+    // it had none before the apply either
+    if (step.action == Action::Resize && !step.trouble.empty() &&
+        defined_only(step) == step.to->shape)
+        return;
+    troubles_.push_back(fmt::format("{}: {}", words_for(act), result.error().cause));
+    may_be_recovered_ = may_be_recovered_ || may_pass(result.error().id);
+}
+
+std::optional<VfShape> ApplyRun::defined_only(const Step& step) const {
+    const auto seen = manager_.find_gpu(step.gpu)->look();
+    if (!seen->has_vf(step.vf) || seen->vf_state(step.vf) != VGPU_PF_VF_ABSENT) return {};
+    return shape_of(seen->vfs.at(step.vf).record);
+}
+
+/// Nothing was done while surveying; what was done while acting is taken back first. That it is to
+/// be is durable before anything is: a vgpud that dies meanwhile must not make the next one do what
+/// has been refused.
+void ApplyRun::give_up(Error error) {
+    error_ = std::move(error);
+    if (phase_ == Phase::Surveying)
+        return end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
+    intent_.back_cause = error_->cause;
+    commit(intent_, [this](const Result<>& kept) {
+        phase_ = Phase::Undoing;
+        if (kept) return;
+        troubles_.push_back(kept.error().cause);
+        leave();
+    });
+}
+
+/// The end is durable first. If the disk does not take it, a recovery sees that nothing is left.
+void ApplyRun::finish(State state) {
+    commit(std::nullopt, [this, state](const Result<>& kept) {
+        if (!kept) left_over_ = intent_;
+        end(state);
+    });
+}
+
+/// What is left to be taken back is another job's.
+void ApplyRun::leave() {
+    left_over_ = intent_;
+    error_->cause += "; " + aftermath();
+    end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
+}
+
+void ApplyRun::end(State state) {
+    phase_ = Phase::Over;
+    ended_as_ = state;
+    step_text_ = state == State::Done ? "done" : "over";
+    if (is_holding_) manager_.let_go();
+    is_holding_ = false;
+}
+
+/// What a run that failed has left.
+std::string ApplyRun::aftermath() const {
+    std::string text = "everything is as it was before";
+    if (left_over_)
+        text = fmt::format(
+            "not everything could be taken back yet ({}); another job, a recovery, "
+            "goes on with that",
+            fmt::join(troubles_, "; "));
+    else if (!troubles_.empty())
+        text = fmt::format(
+            "not everything could be taken back ({}); 'vgpuctl plan FILE' shows what is "
+            "left",
+            fmt::join(troubles_, "; "));
+    if (!emptied_.empty())
+        text += fmt::format(", but the VRAM of {} is empty", fmt::join(emptied_, ", "));
+    return text;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// JobRun: the work of a job as Jobs sees it: it is stepped in the main loop until it is over, and
+// tells meanwhile how far it has come. It never waits. Implemented by ApplyRun, ApplyRecovery, and
+// CallRun.
+#pragma once
+
+#include "daemon/ports/clock.h"
+#include "daemon/ports/result.h"
+#include "daemon/service/config/apply_intent.h"
+#include "daemon/service/views/views.h"
+
+#include <optional>
+#include <string>
+
+namespace vgpu::daemon {
+
+class JobRun {
+public:
+    enum class State { Running, TakingBack, Done, Failed, Cancelled };
+    /// Between two looks at what a job waits for.
+    static constexpr Nanoseconds kLook = std::chrono::milliseconds(20);
+
+    JobRun() = default;
+    virtual ~JobRun() = default;
+    JobRun(const JobRun&) = delete;
+    JobRun& operator=(const JobRun&) = delete;
+
+    /// Goes on as far as it can; also begins.
+    virtual void step() = 0;
+    [[nodiscard]] virtual State state() const = 0;
+    /// 0..1, in acts, not in time.
+    [[nodiscard]] virtual double progress() const = 0;
+    /// When it wants to look again if nothing else happens.
+    [[nodiscard]] virtual Nanoseconds next_look(Nanoseconds now) const { return now + kLook; }
+    /// Of a run that is over: what a recovery has to finish or take back; nothing: nothing.
+    [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
+    [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
+
+    /// Takes effect between two acts; without effect once it is over.
+    void cancel() { is_cancelled_ = true; }
+    [[nodiscard]] bool is_over() const { return state() >= State::Done; }
+    /// What is being done, in words.
+    [[nodiscard]] const std::string& step_text() const { return step_text_; }
+    /// Why it failed, and what that left.
+    [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+    /// The plan as JSON; empty until it is made.
+    [[nodiscard]] const std::string& plan_text() const { return plan_text_; }
+    /// What an agent said, of a job that asked one and is done.
+    [[nodiscard]] const std::optional<AgentReport>& report() const { return report_; }
+
+protected:
+    [[nodiscard]] bool is_cancelled() const { return is_cancelled_; }
+    /// For runs that may be cancelled more than once.
+    void heed_cancel() { is_cancelled_ = false; }
+
+    std::string step_text_;
+    std::optional<Error> error_;
+    std::string plan_text_;
+    std::optional<AgentReport> report_;
+
+private:
+    bool is_cancelled_ = false;
+};
+
+}  // namespace vgpu::daemon

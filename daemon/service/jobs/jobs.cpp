@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/jobs/jobs.h"
+
+#include "daemon/service/config/profiles.h"
+#include "daemon/service/jobs/apply_recovery.h"
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+constexpr const char* kDefaultLabel = "current";
+
+constexpr std::string_view kApply = "apply", kRecovery = "recovery";
+
+/// By JobRun::State.
+constexpr std::array<std::string_view, 5> kStates{"running", "rolling-back", "done", "failed",
+                                                  "cancelled"};
+
+struct Wish {
+    std::string label;
+    std::vector<WantedGpu> wanted;
+};
+
+/// Everything that can be wrong with the document is found before there is a job.
+Result<Wish> wish_of(const std::string& document, const OptionReader& reader,
+                     const std::vector<std::string>& gpus) {
+    TRY(const auto label, reader.text("label"));
+    TRY(const Configuration configuration, parse_configuration(document));
+    TRY(std::vector<WantedGpu> wanted, want(configuration, label.value_or(""), gpus));
+    return Wish{.label = chosen_label(configuration, label.value_or("")),
+                .wanted = std::move(wanted)};
+}
+
+Result<Disruption> most_disruption(const OptionReader& reader) {
+    TRY(const auto word, reader.text("disruption"));
+    if (!word) return Disruption::VfLoss;
+    if (const auto most = disruption_named(*word)) return *most;
+    return fail(ErrorId::OutOfRange,
+                fmt::format("option 'disruption' is '{}', not none, vf-restart or vf-loss",
+                            word->substr(0, 40)));
+}
+
+std::vector<std::string> ids_of(const std::vector<WantedGpu>& wanted) {
+    std::vector<std::string> ids;
+    for (const WantedGpu& gpu : wanted) ids.push_back(gpu.gpu);
+    return ids;
+}
+
+}  // namespace
+
+Jobs::Jobs(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {
+    if (const auto apply = manager.store().apply()) recover(*apply);
+}
+
+void Jobs::add(std::unique_ptr<Job> job) {
+    news_.push_back({.id = job->id, .result = ""});
+    jobs_.push_back(std::move(job));
+}
+
+void Jobs::recover(const ApplyIntent& intent) {
+    auto job = std::make_unique<Job>();
+    job->id = ++last_id_;
+    job->kind = kRecovery;
+    job->is_begun = true;
+    job->run = std::make_unique<ApplyRecovery>(
+        manager_, clock_, intent,
+        fmt::format("job {} (recovery of apply '{}')", job->id, intent.label));
+    add(std::move(job));
+}
+
+std::vector<std::string> Jobs::gpu_ids() const {
+    std::vector<std::string> ids;
+    for (const auto& gpu : manager_.gpus()) ids.push_back(gpu->id());
+    return ids;
+}
+
+/// Those of option 'gpu', or all.
+Result<std::vector<std::string>> Jobs::gpus_of(const Options& options) const {
+    TRY(const auto gpu, OptionReader(options).text("gpu"));
+    if (!gpu) return gpu_ids();
+    if (manager_.find_gpu(*gpu) != nullptr) return std::vector<std::string>{*gpu};
+    const std::vector<std::string> ids = gpu_ids();
+    const std::vector<std::string_view> known(ids.begin(), ids.end());
+    const std::string shown = gpu->substr(0, 64);
+    return fail(ErrorId::NoSuchGpu,
+                fmt::format("there is no GPU '{}'{}", shown, did_you_mean(shown, known)));
+}
+
+Result<> Jobs::start_plan(const std::string& document, const Options& options,
+                          const Done<std::string>& done) {
+    constexpr std::array<std::string_view, 1> kKnown{"label"};
+    const OptionReader reader(options);
+    TRY_VOID(reader.only(kKnown));
+    TRY(const Wish wish, wish_of(document, reader, gpu_ids()));
+    survey(manager_, ids_of(wish.wanted),
+           [this, wish, done](const Result<std::vector<GpuInventory>>& found) {
+               if (!found) return done(tl::make_unexpected(found.error()));
+               const auto plan = plan_for(manager_, wish.label, wish.wanted, *found);
+               if (!plan) return done(tl::make_unexpected(plan.error()));
+               done(encode_change_plan(*plan));
+           });
+    return {};
+}
+
+void Jobs::plan(const std::string& document, const Options& options,
+                const Done<std::string>& done) {
+    if (const auto started = start_plan(document, options, done); !started)
+        done(tl::make_unexpected(started.error()));
+}
+
+void Jobs::write_document(const std::vector<std::string>& gpus, const Done<std::string>& done,
+                          std::function<Configuration(const std::vector<GpuInventory>&)> write) {
+    survey(manager_, gpus,
+           [done, write = std::move(write)](const Result<std::vector<GpuInventory>>& found) {
+               if (!found) return done(tl::make_unexpected(found.error()));
+               done(encode_configuration(write(*found)));
+           });
+}
+
+void Jobs::export_document(const Options& options, const Done<std::string>& done) {
+    constexpr std::array<std::string_view, 2> kKnown{"gpu", "label"};
+    const OptionReader reader(options);
+    if (const auto known = reader.only(kKnown); !known)
+        return done(tl::make_unexpected(known.error()));
+    const auto label = reader.text("label");
+    if (!label) return done(tl::make_unexpected(label.error()));
+    const std::string name = label->value_or(kDefaultLabel);
+    if (!is_valid_label(name))
+        return done(fail(ErrorId::InvalidName,
+                         fmt::format("'{}' is no label for a config", name.substr(0, 64))));
+    const auto gpus = gpus_of(options);
+    if (!gpus) return done(tl::make_unexpected(gpus.error()));
+    write_document(*gpus, done, [name](const std::vector<GpuInventory>& found) {
+        return current_configuration(found, name);
+    });
+}
+
+void Jobs::automatic_document(const Options& options, const Done<std::string>& done) {
+    constexpr std::array<std::string_view, 1> kKnown{"gpu"};
+    if (const auto known = OptionReader(options).only(kKnown); !known)
+        return done(tl::make_unexpected(known.error()));
+    const auto gpus = gpus_of(options);
+    if (!gpus) return done(tl::make_unexpected(gpus.error()));
+    write_document(*gpus, done, [](const std::vector<GpuInventory>& found) {
+        return automatic_configuration(found);
+    });
+}
+
+/// The job begins with the next step(), so its number is known to the caller before anything
+/// happens.
+Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& options) {
+    constexpr std::array<std::string_view, 4> kKnown{"label", "force", "dry_run", "disruption"};
+    const OptionReader reader(options);
+    TRY_VOID(reader.only(kKnown));
+    TRY(const Disruption most, most_disruption(reader));
+    TRY(const bool is_forced, reader.flag("force"));
+    TRY(const bool is_dry_run, reader.flag("dry_run"));
+    TRY(const Wish wish, wish_of(document, reader, gpu_ids()));
+    const auto waiting =
+        std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->is_begun; });
+    if (static_cast<std::size_t>(waiting) >= kMostWaiting)
+        return fail(ErrorId::Busy,
+                    fmt::format("{} jobs wait behind job {}", waiting, active()->id));
+    auto job = std::make_unique<Job>();
+    job->id = ++last_id_;
+    job->kind = kApply;
+    job->run = std::make_unique<ApplyRun>(
+        manager_, clock_,
+        ApplyOrder{.label = wish.label,
+                   .wanted = wish.wanted,
+                   .force = is_forced ? Force::Yes : Force::No,
+                   .most = most,
+                   .is_dry_run = is_dry_run,
+                   .holder = fmt::format("job {} (apply '{}')", job->id, wish.label)});
+    add(std::move(job));
+    return last_id_;
+}
+
+Result<std::uint32_t> Jobs::start(CallOrder order) {
+    const auto under_way = std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) {
+        return job->is_call && !job->run->is_over();
+    });
+    if (static_cast<std::size_t>(under_way) >= kMostCalls)
+        return fail(ErrorId::Busy, fmt::format("{} jobs of single VFs are under way", under_way));
+    auto job = std::make_unique<Job>();
+    job->kind = order.kind;
+    job->is_call = job->is_begun = true;
+    job->run = std::make_unique<CallRun>(std::move(order));
+    job->run->step();
+    if (job->run->error()) return tl::make_unexpected(*job->run->error());
+    job->id = ++last_id_;
+    add(std::move(job));
+    return last_id_;
+}
+
+Result<> Jobs::cancel(std::uint32_t id) {
+    for (const auto& job : jobs_) {
+        if (job->id != id) continue;
+        if (job->run->is_over())
+            return fail(ErrorId::WrongState,
+                        fmt::format("job {} is over: it is {}", id, view_of(*job).state));
+        if (!job->run->can_be_cancelled())
+            return fail(ErrorId::WrongState,
+                        fmt::format("job {} is a {}, which cannot be taken back", id, job->kind));
+        job->run->cancel();
+        return {};
+    }
+    return fail(ErrorId::WrongState, fmt::format("job {} is over and forgotten", id));
+}
+
+/// Of those that go one after the other: the oldest that is not over, a recovery before all others;
+/// null if there is none.
+Jobs::Job* Jobs::active() const {
+    Job* oldest = nullptr;
+    for (const auto& job : jobs_) {
+        if (job->is_call || job->run->is_over()) continue;
+        if (job->kind == kRecovery) return job.get();
+        if (oldest == nullptr) oldest = job.get();
+    }
+    return oldest;
+}
+
+/// A loop: jobs that fail at once do not cost a turn each.
+void Jobs::step() {
+    for (Job* job = active(); job != nullptr; job = active()) {
+        job->is_begun = true;
+        job->run->step();
+        if (!job->run->is_over()) break;
+        // at once, so that nobody gets at the GPUs in between
+        if (const auto left = job->run->left_over()) recover(*left);
+    }
+    for (const auto& job : jobs_) {
+        if (job->is_told) continue;
+        if (job->is_call) job->run->step();
+        if (!job->run->is_over()) continue;
+        job->is_told = true;
+        job->ended_at = clock_.now();
+        news_.push_back({.id = job->id, .result = view_of(*job).state});
+    }
+    forget_old();
+}
+
+/// Only jobs whose end was told: a listener hears of each before it goes.
+void Jobs::forget_old() {
+    const Nanoseconds now = clock_.now();
+    auto over = static_cast<std::size_t>(
+        std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return job->is_told; }));
+    std::erase_if(jobs_, [&](const auto& job) {
+        const bool is_old = job->is_told && (over > kKeepMost || now - job->ended_at >= kKeepFor);
+        if (is_old) --over;
+        return is_old;
+    });
+}
+
+std::optional<Nanoseconds> Jobs::next_step() const {
+    const Nanoseconds now = clock_.now();
+    // A request may be answered after this turn's step().
+    for (const auto& job : jobs_)
+        if (job->is_call && !job->is_told && job->run->is_over()) return now;
+    // What a job waits for (a scrub) shows in snapshots, which wake the loop; this is for its
+    // deadlines and for looking again.
+    if (const Job* job = active()) return job->run->next_look(now);
+    std::optional<Nanoseconds> first;
+    for (const auto& job : jobs_) {
+        if (!job->is_told) continue;
+        if (const Nanoseconds at = job->ended_at + kKeepFor; !first || at < *first) first = at;
+    }
+    return first;
+}
+
+std::vector<JobNews> Jobs::take_news() {
+    return std::exchange(news_, {});
+}
+
+JobView Jobs::view_of(const Job& job) {
+    const JobRun& run = *job.run;
+    const bool is_waiting = !job.is_begun && !run.is_over();
+    return {.id = job.id,
+            .kind = std::string(job.kind),
+            .state = std::string(is_waiting ? "waiting"
+                                            : kStates.at(static_cast<std::size_t>(run.state()))),
+            .progress = run.progress(),
+            .step = run.step_text(),
+            .error = run.error(),
+            .plan = run.plan_text(),
+            .report = run.report()};
+}
+
+std::vector<JobView> Jobs::list() const {
+    std::vector<JobView> all;
+    for (const auto& job : jobs_) all.push_back(view_of(*job));
+    return all;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/owners/assignment.h"
+
+#include "daemon/service/config/configuration.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace vgpu::daemon {
+
+namespace {
+
+bool is_usable(std::uint32_t state) {
+    return state == VGPU_PF_VF_PROVISIONED || state == VGPU_PF_VF_READY ||
+           state == VGPU_PF_VF_RUNNING;
+}
+
+bool is_takeable(Availability availability) {
+    return availability == Availability::Free || availability == Availability::Own;
+}
+
+bool is_soon_takeable(Availability availability) {
+    return availability == Availability::Scrubbing || availability == Availability::OwnOpen;
+}
+
+/// A VF that counts as load of its GPU: somebody has it, or is about to.
+bool is_in_use(Availability availability) {
+    return availability == Availability::Own || availability == Availability::OwnOpen ||
+           availability == Availability::Claimed || availability == Availability::Open;
+}
+
+/// Its socket is the way to a virtual machine, and nobody shall get it.
+bool is_withheld(const VfView& view) {
+    return view.record.custody.handover == Handover::None && !view.socket.empty();
+}
+
+/// Availability and, if it cannot be had, why.
+/// What passes by itself is told first, so that a request may wait for it.
+std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
+                                           bool is_reserved, UnixTime now) {
+    const OwnerRecord& owned = view.record.owner;
+    const bool is_open = view.live.attached != 0;
+    const bool is_own = is_same_owner(owned.name, owner);
+    if (view.record.next || view.live.state == VGPU_PF_VF_SCRUBBING)
+        return {Availability::Scrubbing, "is being scrubbed"};
+    if (view.live.state == VGPU_PF_VF_RESETTING) return {Availability::Scrubbing, "is being reset"};
+    if (is_own && is_open) return {Availability::OwnOpen, "is still open"};
+    if (!is_own && !owned.name.empty() && (!is_expired(owned, now) || is_open))
+        return {Availability::Claimed, "belongs to " + claim_text(owned)};
+    if (!is_usable(view.live.state))
+        return {Availability::NotInService,
+                view.trouble.empty() ? fmt::format("is {}", vf_state_name(view.live.state))
+                                     : view.trouble};
+    if (is_reserved) return {Availability::Claimed, "is being given to another domain"};
+    if (is_withheld(view))
+        return {Availability::NotInService, "is handed over to nobody (handover 'none')"};
+    if (is_own) return {Availability::Own, ""};
+    if (is_open) return {Availability::Open, "is nobody's, but a client has it open"};
+    return {Availability::Free, ""};
+}
+
+/// Whose claims could be ended, and how; empty: nobody's.
+std::string orphans_text(std::span<const Target> orphans) {
+    std::vector<std::string> paths;
+    for (const Target& target : orphans) paths.push_back(path_of(target));
+    if (paths.empty()) return "";
+    return fmt::format("; claims that look forgotten: {} ('vgpuctl release --orphans' ends them)",
+                       fmt::join(paths, ", "));
+}
+
+Refusal refusal(ErrorId id, std::string cause, bool may_pass = false) {
+    return {.error = {id, std::move(cause)}, .may_pass = may_pass};
+}
+
+/// One request: what is taken so far, and how much each GPU has to do.
+/// Greedy and without going back: wants of one profile are interchangeable, and names are served
+/// first, so a choice that exists is found.
+class Chooser {
+public:
+    explicit Chooser(std::span<const Candidate> candidates) : candidates_(candidates) {
+        for (const Candidate& one : candidates)
+            // Weights and not numbers of VFs: they are what a VF can take of the engine.
+            load_[one.target.gpu] += is_in_use(one.availability) ? one.weight : 0;
+    }
+
+    tl::expected<Target, Refusal> by_name(const std::string& name) {
+        const auto is_called = [&name](const Candidate& one) { return one.name == name; };
+        const auto at = std::find_if(candidates_.begin(), candidates_.end(), is_called);
+        if (at == candidates_.end()) return tl::make_unexpected(no_such_name(name));
+        std::vector<Target> all;
+        for (const Candidate& one : candidates_)
+            if (is_called(one)) all.push_back(one.target);
+        if (all.size() > 1)
+            return tl::make_unexpected(Refusal{.error = ambiguous(name, all).value()});
+        if (taken_.contains(at->target))
+            return tl::make_unexpected(refusal(
+                ErrorId::NoMatchingVf, fmt::format("VF '{}' is asked for more than once", name)));
+        if (is_takeable(at->availability)) return take(*at);
+        const bool may_pass = is_soon_takeable(at->availability);
+        return tl::make_unexpected(refusal(
+            at->availability == Availability::Claimed ? ErrorId::Claimed : ErrorId::WrongState,
+            fmt::format("{} ('{}') {}{}", path_of(at->target), name, at->why,
+                        orphans_text(std::vector<Target>(at->is_orphan ? 1 : 0, at->target))),
+            may_pass));
+    }
+
+    tl::expected<Target, Refusal> by_profile(const std::string& profile) {
+        const Candidate* best = nullptr;
+        for (const Candidate& one : candidates_)
+            if (one.profile == profile && is_takeable(one.availability) &&
+                !taken_.contains(one.target) && (best == nullptr || rank(one) < rank(*best)))
+                best = &one;
+        if (best != nullptr) return take(*best);
+        return tl::make_unexpected(none_of(profile));
+    }
+
+private:
+    Target take(const Candidate& one) {
+        taken_.insert(one.target);
+        if (!is_in_use(one.availability)) load_[one.target.gpu] += one.weight;
+        return one.target;
+    }
+
+    /// Smaller is better: what the consumer has, in the order it got them; then the GPU with the
+    /// least to do.
+    [[nodiscard]] std::tuple<bool, UnixTime, std::uint64_t, Target> rank(
+        const Candidate& one) const {
+        const bool is_own = one.availability == Availability::Own;
+        return {!is_own, is_own ? one.owned_since : UnixTime{0}, load_.at(one.target.gpu),
+                one.target};
+    }
+
+    [[nodiscard]] Refusal no_such_name(const std::string& name) const {
+        std::vector<std::string_view> known;
+        for (const Candidate& one : candidates_) known.emplace_back(one.name);
+        const std::string shown = name.substr(0, 64);
+        return refusal(ErrorId::NoSuchVf,
+                       fmt::format("there is no VF '{}'{}", shown, did_you_mean(shown, known)));
+    }
+
+    /// Why there is no VF of `profile` to be had.
+    /// Counts what stands in the way, so that an operator sees whether more VFs or more patience
+    /// would help.
+    [[nodiscard]] Refusal none_of(const std::string& profile) const {
+        std::map<std::string, int> reasons;
+        std::set<std::string> profiles;
+        std::vector<Target> orphans;
+        int there_are = 0;
+        bool may_pass = false;
+        for (const Candidate& one : candidates_) {
+            if (!one.profile.empty()) profiles.insert(one.profile);
+            if (one.profile != profile) continue;
+            ++there_are;
+            if (one.is_orphan) orphans.push_back(one.target);
+            may_pass = may_pass || is_soon_takeable(one.availability);
+            ++reasons[taken_.contains(one.target) ? "already given to this domain"
+                                                  : words_for(one.availability)];
+        }
+        const std::string shown = profile.substr(0, 64);
+        if (there_are == 0)
+            return refusal(
+                ErrorId::NoMatchingVf,
+                fmt::format("there is no VF of profile '{}'; {}", shown,
+                            profiles.empty()
+                                ? std::string("no VF was made from a profile")
+                                : fmt::format("those there are: {}", fmt::join(profiles, ", "))));
+        std::vector<std::string> counted;
+        for (const auto& [reason, count] : reasons)
+            counted.push_back(fmt::format("{} {}", count, reason));
+        return refusal(ErrorId::NoMatchingVf,
+                       fmt::format("none of the {} VFs of profile '{}' is free: {}{}", there_are,
+                                   shown, fmt::join(counted, ", "), orphans_text(orphans)),
+                       may_pass);
+    }
+
+    static std::string words_for(Availability availability) {
+        switch (availability) {
+            case Availability::Scrubbing:
+                return "being scrubbed";
+            case Availability::OwnOpen:
+                return "still open";
+            case Availability::Claimed:
+                return "claimed";
+            case Availability::Open:
+                return "opened by a client without a claim";
+            case Availability::NotInService:
+                return "not in service";
+            case Availability::Free:
+            case Availability::Own:
+                break;
+        }
+        return "free";
+    }
+
+    std::span<const Candidate> candidates_;
+    std::set<Target> taken_;
+    std::map<std::string, std::uint64_t> load_;  ///< by GPU: weight in use
+};
+
+}  // namespace
+
+Result<> check_wants(std::size_t count) {
+    if (count > 0 && count <= kMostWants) return {};
+    return fail(ErrorId::OutOfRange,
+                fmt::format("{} VFs are asked for; 1 to {} can be", count, kMostWants));
+}
+
+Result<Want> want_of(const std::string& by, const std::string& value) {
+    if (by != "name" && by != "profile")
+        return fail(
+            ErrorId::UnknownOption,
+            fmt::format("a VF is asked for by 'name' or 'profile', not '{}'", by.substr(0, 64)));
+    const bool is_valid = by == "name" ? is_valid_name(value) : is_valid_label(value);
+    if (!is_valid)
+        return fail(ErrorId::InvalidName, fmt::format("'{}' is no {} of a VF", value.substr(0, 64),
+                                                      by == "name" ? "name" : "profile"));
+    return Want{.by = by == "name" ? Want::By::Name : Want::By::Profile, .value = value};
+}
+
+std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
+                                     const std::set<Target>& reserved, UnixTime now) {
+    std::vector<Candidate> all;
+    for (const auto& gpu : manager.gpus()) {
+        const auto seen = gpu->look();
+        for (const auto& [vf, view] : seen->vfs) {
+            const Target target{.gpu = gpu->id(), .vf = vf};
+            auto [availability, why] = judge(view, owner, reserved.contains(target), now);
+            if (is_takeable(availability) && seen->gpu.state != GpuState::Ok) {
+                availability = Availability::NotInService;
+                why = fmt::format("is of {}, which is {}", gpu->id(), name_of(seen->gpu.state));
+            }
+            all.push_back(
+                {.target = target,
+                 .name = view.record.name,
+                 .profile = view.record.profile,
+                 .weight = view.record.weight,
+                 .availability = availability,
+                 .why = std::move(why),
+                 .is_orphan = availability == Availability::Claimed && !view.orphan.empty(),
+                 .owned_since = view.record.owner.since});
+        }
+    }
+    return all;
+}
+
+tl::expected<std::vector<Target>, Refusal> choose(std::span<const Want> wants,
+                                                  std::span<const Candidate> candidates) {
+    Chooser chooser(candidates);
+    std::vector<Target> chosen(wants.size());
+    // names first: a profile must not take the one VF that a name stands for
+    for (const Want::By by : {Want::By::Name, Want::By::Profile})
+        for (std::size_t i = 0; i < wants.size(); ++i) {
+            if (wants[i].by != by) continue;
+            auto one = by == Want::By::Name ? chooser.by_name(wants[i].value)
+                                            : chooser.by_profile(wants[i].value);
+            if (!one) return tl::make_unexpected(std::move(one).error());
+            chosen[i] = *one;
+        }
+    return chosen;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/owners/assignments.h"
+
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+namespace vgpu::daemon {
+
+namespace {
+
+constexpr std::string_view kVfSocketEnd = ".sock";
+constexpr std::size_t kMostTitleBytes = 128;
+
+VfSockets sockets_of(const VfView& view) {
+    if (!view.socket.ends_with(kVfSocketEnd)) return {.vfio_user = view.socket, .agent = ""};
+    const std::string stem = view.socket.substr(0, view.socket.size() - kVfSocketEnd.size());
+    return {.vfio_user = view.socket, .agent = stem + ".agent.sock"};
+}
+
+/// The UUID that names the consumer's directory; nothing if it is no virtual machine.
+std::optional<std::string> uuid_of(const std::string& owner) {
+    const OwnerForm form = form_of(owner);
+    const auto* domain = std::get_if<DomainOwner>(&form);
+    return domain == nullptr ? std::nullopt : std::optional(domain->uuid);
+}
+
+/// A domain's name may hold anything; what is shown is printable and short.
+std::string printable_title(const std::string& title) {
+    return printable(start_of(title, kMostTitleBytes));
+}
+
+}  // namespace
+
+Assignments::Held Assignments::held(const VfView& view) {
+    return {.vf = view.record.uuid,
+            .owner = view.record.owner.name,
+            .generation = view.record.owner.generation,
+            .sockets = sockets_of(view)};
+}
+
+Assignments::HeldVfs Assignments::held_by(const std::string& owner) const {
+    HeldVfs all;
+    for (const auto& gpu : manager_.gpus()) {
+        const auto seen = gpu->look();
+        for (const auto& [vf, view] : seen->vfs)
+            if (is_same_owner(view.record.owner.name, owner))
+                all[{.gpu = gpu->id(), .vf = vf}] = held(view);
+    }
+    return all;
+}
+
+/// A GPU that is not attached shows none of its VFs, and a claim is durable all the same.
+Result<> Assignments::check_all_seen(const std::string& owner) const {
+    for (const auto& gpu : manager_.gpus()) {
+        const auto seen = gpu->look();
+        for (const auto& [vf, record] : manager_.store().gpu(gpu->id()).vfs)
+            if (is_same_owner(record.owner.name, owner) && !seen->has_vf(vf))
+                return fail(
+                    ErrorId::PfLost,
+                    fmt::format("{}/vf{} ('{}') is claimed by '{}', but {} is not in "
+                                "service: {}; the claim stays",
+                                gpu->id(), vf, record.name, owner, gpu->id(), seen->gpu.message));
+    }
+    return {};
+}
+
+// --- assign
+
+Result<> Assignments::start_assign(const std::string& owner, const std::vector<Want>& wants,
+                                   const Options& options, const Done<std::vector<GivenVf>>& done) {
+    constexpr std::array<std::string_view, 2> kKnown{"wait_ms", "title"};
+    const OptionReader reader(options);
+    TRY_VOID(reader.only(kKnown));
+    TRY_VOID(check_owner_name(owner));
+    TRY(const auto wait_ms, reader.number("wait_ms", {0, kMostWaitMs}));
+    TRY_VOID(check_wants(wants.size()));
+    TRY_VOID(take_title(owner, reader));
+    auto request = std::make_shared<Request>();
+    request->owner = owner;
+    request->wants = wants;
+    request->deadline = clock_.now() + std::chrono::milliseconds(wait_ms.value_or(kDefaultWaitMs));
+    request->done = done;
+    requests_.push_back(request);
+    try_choose(request);
+    return {};
+}
+
+void Assignments::assign(const std::string& owner, const std::vector<Want>& wants,
+                         const Options& options, Done<std::vector<GivenVf>> done) {
+    if (const auto started = start_assign(owner, wants, options, done); !started)
+        done(tl::make_unexpected(started.error()));
+}
+
+/// What is chosen is reserved until its claims are answered, so that two requests of one turn
+/// cannot choose the same VF.
+void Assignments::try_choose(const std::shared_ptr<Request>& request) {
+    const auto candidates =
+        candidates_of(manager_, request->owner, reserved_, manager_.store().leases().now());
+    const auto chosen = choose(request->wants, candidates);
+    if (!chosen) {
+        const bool may_wait = chosen.error().may_pass && clock_.now() < request->deadline;
+        if (!may_wait) give_up(request, chosen.error().error);
+        return;
+    }
+    request->chosen = *chosen;
+    request->had.clear();
+    for (const Candidate& one : candidates)
+        if (one.availability == Availability::Own) request->had.insert(one.target);
+    reserved_.insert(chosen->begin(), chosen->end());
+    request->is_claiming = true;
+    claim_next(request);
+}
+
+void Assignments::claim_next(const std::shared_ptr<Request>& request) {
+    if (request->given.size() == request->chosen.size()) return finish(request);
+    const Target target = request->chosen[request->given.size()];
+    manager_.claim(target, request->owner, {},
+                   [this, request, target](const Result<std::uint64_t>& generation) {
+                       on_claimed(request, target, generation);
+                   });
+}
+
+/// Somebody else may have claimed the VF, or destroyed it, since it was looked at.
+void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Target& target,
+                             const Result<std::uint64_t>& generation) {
+    if (generation) {
+        request->given.push_back({.target = target, .generation = *generation, .path = ""});
+        return claim_next(request);
+    }
+    undo_claims(*request);
+    const ErrorId id = generation.error().id;
+    const bool was_slow =
+        id == ErrorId::Claimed || id == ErrorId::NoSuchVf || id == ErrorId::WrongState;
+    if (!was_slow || request->is_cancelled || ++request->tries >= kTries)
+        return give_up(request, generation.error());
+}
+
+void Assignments::finish(const std::shared_ptr<Request>& request) {
+    if (request->is_cancelled)
+        return give_up(request, {ErrorId::Cancelled,
+                                 fmt::format("'{}' was given back meanwhile", request->owner)});
+    // before the paths: what another claim of the VF had is closed
+    for (const Target& target : request->chosen) note_opened(target);
+    if (const auto linked = link(*request); !linked) return give_up(request, linked.error());
+    take_back_others(*request);
+    for (const Target& target : request->chosen) reserved_.erase(target);
+    request->is_over = true;
+    request->done(request->given);
+}
+
+Result<> Assignments::link(Request& request) {
+    const auto uuid = uuid_of(request.owner);
+    if (!uuid) return {};
+    std::vector<VfSockets> sockets;
+    for (const GivenVf& one : request.given) {
+        const auto seen = manager_.find_gpu(one.target.gpu)->look();
+        sockets.push_back(seen->has_vf(one.target.vf) ? sockets_of(seen->vfs.at(one.target.vf))
+                                                      : VfSockets{});
+    }
+    TRY_VOID(sockets_.link(*uuid, sockets));
+    for (std::size_t n = 0; n < sockets.size(); ++n)
+        if (!sockets[n].vfio_user.empty()) request.given[n].path = sockets_.path_of(*uuid, n);
+    return {};
+}
+
+/// Nobody has opened them under this claim, so there is nothing to scrub.
+void Assignments::undo_claims(Request& request) {
+    for (const GivenVf& one : request.given)
+        if (!request.had.contains(one.target))
+            manager_.release(one.target, request.owner, one.generation, {}, [](const Result<>&) {});
+    for (const Target& target : request.chosen) reserved_.erase(target);
+    request.given.clear();
+    request.chosen.clear();
+    request.is_claiming = false;
+}
+
+void Assignments::give_up(const std::shared_ptr<Request>& request, const Error& error) {
+    undo_claims(*request);
+    request->is_over = true;
+    request->done(tl::make_unexpected(error));
+}
+
+/// What a consumer had and does not want any more: its last end was not heard.
+void Assignments::take_back_others(const Request& request) {
+    for (const auto& [target, held] : held_by(request.owner))
+        if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())
+            take_back_one(target, held, [](const Result<>&) {});
+}
+
+// --- grant
+
+Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
+                            const Options& options) {
+    TRY_VOID(OptionReader(options).only({}));
+    TRY_VOID(check_owner_name(owner));
+    const auto held = held_by(owner);
+    if (held.empty()) return fail(ErrorId::NoSuchVf, fmt::format("no VF belongs to '{}'", owner));
+    for (const auto& [target, one] : held) {
+        note_opened(target);
+        TRY_VOID(sockets_.grant(one.sockets, uid, gid));
+    }
+    return {};
+}
+
+// --- take back
+
+/// The socket is closed to the consumer first: a VM that is just dying could otherwise open the VF
+/// between release and scrub.
+void Assignments::take_back_one(const Target& target, const Held& held, Done<> done) {
+    sockets_.revoke(held.sockets);
+    manager_.pause(target, held.owner, held.generation, done);
+}
+
+void Assignments::take_back(const std::string& owner, const Options& options,
+                            Done<std::uint32_t> done) {
+    if (const auto known = OptionReader(options).only({}); !known)
+        return done(tl::make_unexpected(known.error()));
+    if (const auto named = check_owner_name(owner); !named)
+        return done(tl::make_unexpected(named.error()));
+    for (const auto& request : requests_)
+        if (request->owner == owner && !request->is_over) request->is_cancelled = true;
+    if (const auto uuid = uuid_of(owner)) sockets_.unlink(*uuid);
+    manager_.end_claims(owner);
+    const auto held = held_by(owner);
+    struct Count {
+        std::size_t left;
+        std::uint32_t taken = 0;
+        std::optional<Error> error{};
+    };
+    const auto count = std::make_shared<Count>(Count{.left = held.size()});
+    if (const auto seen = check_all_seen(owner); !seen) count->error = seen.error();
+    if (held.empty())
+        return done(count->error ? Result<std::uint32_t>(tl::make_unexpected(*count->error)) : 0u);
+    for (const auto& [target, one] : held)
+        take_back_one(target, one, [count, done](const Result<>& released) {
+            if (released)
+                ++count->taken;
+            else
+                count->error = released.error();
+            if (--count->left > 0) return;
+            if (count->error) return done(tl::make_unexpected(*count->error));
+            done(count->taken);
+        });
+}
+
+// --- adopt
+
+void Assignments::adopt(const std::string& owner, const Options& options,
+                        Done<std::uint32_t> done) {
+    constexpr std::array<std::string_view, 1> kKnown{"title"};
+    const OptionReader reader(options);
+    Result<> checked = reader.only(kKnown);
+    if (checked) checked = check_owner_name(owner);
+    if (checked) checked = take_title(owner, reader);
+    if (!checked) return done(tl::make_unexpected(checked.error()));
+    const auto uuid = uuid_of(owner);
+    const auto linked = uuid ? sockets_.linked(*uuid) : std::vector<std::string>{};
+    std::vector<Target> lost;
+    for (const auto& gpu : manager_.gpus()) {
+        const auto seen = gpu->look();
+        for (const auto& [vf, view] : seen->vfs)
+            if (view.record.owner.name.empty() && !view.socket.empty() &&
+                std::find(linked.begin(), linked.end(), view.socket) != linked.end())
+                lost.push_back({.gpu = gpu->id(), .vf = vf});
+    }
+    const auto left = std::make_shared<std::size_t>(lost.size());
+    const auto answer = [this, owner, done] {
+        done(static_cast<std::uint32_t>(held_by(owner).size()));
+    };
+    if (lost.empty()) return answer();
+    for (const Target& target : lost)
+        manager_.claim(target, owner, {}, [left, answer](const Result<std::uint64_t>&) {
+            if (--*left == 0) answer();
+        });
+}
+
+// --- claims that end in other ways
+
+void Assignments::follow_claims() {
+    const auto& gpus = manager_.gpus();
+    followed_.resize(gpus.size());
+    for (std::size_t i = 0; i < gpus.size(); ++i)
+        if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
+}
+
+/// Domains of an earlier vgpud have paths and sockets, too.
+void Assignments::follow(const GpuHost& gpu) {
+    auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
+    while (at != opened_.end() && at->first.gpu == gpu.id())
+        at = may_go_on(at->first, at->second) ? std::next(at) : opened_.erase(at);
+    const auto seen = gpu.look();
+    for (const auto& [vf, view] : seen->vfs) {
+        const Target target{.gpu = gpu.id(), .vf = vf};
+        if (uuid_of(view.record.owner.name)) note_opened(target);
+        if (seen->gpu.state == GpuState::Ok) release_left_behind(target, view);
+    }
+}
+
+/// A domain that is just being started has its VFs reserved, and then a claim of this boot.
+void Assignments::release_left_behind(const Target& target, const VfView& view) {
+    constexpr std::string_view kDomain = "libvirt:";
+    const OwnerRecord& owner = view.record.owner;
+    const bool is_left = owner.name.starts_with(kDomain) && view.live.attached == 0 &&
+                         owner.since <= manager_.store().leases().boot();
+    if (!is_left || is_reservation(owner) || reserved_.contains(target) || !is_off_ ||
+        !is_off_(owner.name))
+        return;
+    take_back_one(target, held(view), [this, target, owner](const Result<>& released) {
+        if (released)
+            manager_.say(target, "claim-ended",
+                         fmt::format("{} is from before the boot, and its domain is off; the VF is "
+                                     "emptied and free",
+                                     claim_text(owner)));
+    });
+}
+
+void Assignments::note_opened(const Target& target) {
+    const auto seen = manager_.find_gpu(target.gpu)->look();
+    if (!seen->has_vf(target.vf)) return;
+    if (const auto before = opened_.find(target); before != opened_.end())
+        may_go_on(target, before->second);
+    opened_[target] = held(seen->vfs.at(target.vf));
+}
+
+bool Assignments::may_go_on(const Target& target, Held& held) {
+    const auto record = record_of(target);
+    const bool is_there = record && record->uuid == held.vf;
+    if (is_there && record->owner.generation == held.generation) return true;
+    if (!std::exchange(held.is_revoked, true)) sockets_.revoke(held.sockets);
+    if (is_there && (record->owner.name.empty() || is_same_owner(record->owner.name, held.owner)))
+        return true;
+    if (const auto uuid = uuid_of(held.owner)) sockets_.unlink_vf(*uuid, held.sockets);
+    return false;
+}
+
+std::optional<VfRecord> Assignments::record_of(const Target& target) const {
+    const auto seen = manager_.find_gpu(target.gpu)->look();
+    if (seen->has_vf(target.vf)) return seen->vfs.at(target.vf).record;
+    const auto records = manager_.store().gpu(target.gpu).vfs;
+    const auto at = records.find(target.vf);
+    return at == records.end() ? std::nullopt : std::optional(at->second);
+}
+
+// --- time and names
+
+void Assignments::step() {
+    follow_claims();
+    // A copy: an answer may assign again.
+    const auto requests = requests_;
+    for (const auto& request : requests) {
+        if (request->is_over || request->is_claiming) continue;
+        if (request->is_cancelled)
+            give_up(request, {ErrorId::Cancelled,
+                              fmt::format("'{}' was given back meanwhile", request->owner)});
+        else
+            try_choose(request);
+    }
+    std::erase_if(requests_, [](const auto& request) { return request->is_over; });
+}
+
+std::optional<Nanoseconds> Assignments::next_step() const {
+    if (requests_.empty()) return {};
+    return clock_.now() + kLook;
+}
+
+Result<> Assignments::take_title(const std::string& owner, const OptionReader& options) {
+    TRY(const auto title, options.text("title"));
+    if (title) set_title(owner, *title);
+    return {};
+}
+
+void Assignments::set_title(const std::string& owner, const std::string& title) {
+    has_new_titles_ = true;
+    if (title.empty()) {
+        titles_.erase(owner);
+        return;
+    }
+    if (titles_.size() >= kMostTitles && !titles_.contains(owner)) forget_unused_titles();
+    titles_[owner] = printable_title(title);
+}
+
+/// Nobody is shown them; who claims a VF later brings a name, or libvirt says it again.
+void Assignments::forget_unused_titles() {
+    std::set<std::string> owners;
+    const Records records = manager_.store().records();
+    for (const auto& [id, gpu] : records.gpus)
+        for (const auto& [vf, record] : gpu.vfs) owners.insert(record.owner.name);
+    std::erase_if(titles_, [&owners](const auto& one) { return !owners.contains(one.first); });
+}
+
+std::string Assignments::title_of(const std::string& owner) const {
+    const auto at = titles_.find(owner);
+    return at == titles_.end() ? "" : at->second;
+}
+
+}  // namespace vgpu::daemon

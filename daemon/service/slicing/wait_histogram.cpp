@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/slicing/wait_histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace vgpu::daemon {
+
+/// Octave and the two bits below its highest.
+unsigned WaitHistogram::bucket_of(std::uint64_t ns) {
+    if (ns < 4) return static_cast<unsigned>(ns);
+    const auto octave = static_cast<unsigned>(std::bit_width(ns)) - 1;
+    const auto quarter = static_cast<unsigned>(ns >> (octave - 2) & 3);
+    return std::min(4 * (octave - 1) + quarter, kBuckets - 1);
+}
+
+/// The first value that is beyond it.
+std::uint64_t WaitHistogram::end_of(unsigned bucket) {
+    if (bucket < 4) return bucket + 1;
+    const unsigned octave = bucket / 4 + 1;
+    return std::uint64_t{bucket % 4 + 5} << (octave - 2);
+}
+
+void WaitHistogram::turn(Nanoseconds at) {
+    if (at - begin_ < kWindow) return;
+    // Two halves that take turns: what is told is of the last 30 to 60 s, in constant memory.
+    previous_ = at - begin_ < 2 * kWindow ? current_ : Counts{};
+    current_ = {};
+    begin_ = at;
+}
+
+void WaitHistogram::add(Nanoseconds ns, Nanoseconds at) {
+    turn(at);
+    ++current_[bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(0, ns.count())))];
+}
+
+Nanoseconds WaitHistogram::quantile(double part, Nanoseconds now) const {
+    const bool is_old = now - begin_ >= 2 * kWindow;
+    const bool is_previous_old = now - begin_ >= kWindow;
+    if (is_old) return Nanoseconds{0};
+    const auto count = [&](unsigned bucket) -> std::uint64_t {
+        return std::uint64_t{current_[bucket]} + (is_previous_old ? 0 : previous_[bucket]);
+    };
+    std::uint64_t all = 0;
+    for (unsigned bucket = 0; bucket < kBuckets; ++bucket) all += count(bucket);
+    if (all == 0) return Nanoseconds{0};
+    const auto wanted = static_cast<std::uint64_t>(std::ceil(part * static_cast<double>(all)));
+    std::uint64_t seen = 0;
+    for (unsigned bucket = 0; bucket < kBuckets; ++bucket) {
+        seen += count(bucket);
+        if (seen >= std::max<std::uint64_t>(1, wanted))
+            return Nanoseconds{static_cast<std::int64_t>(end_of(bucket))};
+    }
+    return Nanoseconds{static_cast<std::int64_t>(end_of(kBuckets - 1))};
+}
+
+}  // namespace vgpu::daemon

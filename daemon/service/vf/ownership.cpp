@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/vf/ownership.h"
+
+#include "daemon/service/words.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace vgpu::daemon {
+
+namespace {
+
+constexpr std::size_t kMaxOwner = 128;
+
+template <typename Number> bool parse_whole(std::string_view text, Number& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc{} && end == text.data() + text.size();
+}
+
+bool is_owner_letter(char letter) {
+    constexpr std::string_view kRefused = "'\"\\";
+    return letter > ' ' && letter <= '~' && kRefused.find(letter) == std::string_view::npos;
+}
+
+/// "N" or "N:START"
+std::optional<ProcessId> parse_process(std::string_view text) {
+    ProcessId id;
+    const std::size_t colon = text.find(':');
+    if (!parse_whole(text.substr(0, colon), id.pid) || id.pid <= 0) return {};
+    if (colon == std::string_view::npos) return id;
+    if (!parse_whole(text.substr(colon + 1), id.start_time)) return {};
+    return id;
+}
+
+OwnerRecord renewed(OwnerRecord owner, const ClaimRequest& request, UnixTime now) {
+    owner.lease_s = request.lease_s;
+    owner.expires = request.lease_s == 0 ? UnixTime{0} : now + UnixTime{request.lease_s};
+    owner.is_kept = request.is_kept.value_or(owner.is_kept);
+    return owner;
+}
+
+tl::unexpected<Error> claimed(const OwnerRecord& owner, std::string_view target,
+                              std::string_view but) {
+    return fail(ErrorId::Claimed,
+                fmt::format("{} belongs to {}{}", target, claim_text(owner), but));
+}
+
+}  // namespace
+
+Result<> check_owner_name(std::string_view owner) {
+    if (!owner.empty() && owner.size() <= kMaxOwner &&
+        std::all_of(owner.begin(), owner.end(), is_owner_letter))
+        return {};
+    std::string shown;
+    for (const char letter : owner.substr(0, 40)) shown += is_owner_letter(letter) ? letter : '?';
+    return fail(ErrorId::InvalidOwner,
+                fmt::format("'{}' ({} bytes) is no name for an owner", shown, owner.size()));
+}
+
+bool is_reservation(const OwnerRecord& owner) {
+    return owner.is_kept && !std::holds_alternative<ProcessId>(form_of(owner.name));
+}
+
+bool is_expired(const OwnerRecord& owner, UnixTime now) {
+    return !owner.name.empty() && owner.expires != UnixTime{0} && now >= owner.expires;
+}
+
+std::string claim_text(const OwnerRecord& owner) {
+    return fmt::format("'{}' (claim {})", owner.name, owner.generation);
+}
+
+Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request,
+                          const ClaimFacts& facts) {
+    TRY_VOID(check_owner_name(request.owner));
+    const bool is_own = is_same_owner(before.name, request.owner);
+    const bool is_free = before.name.empty();
+    if (!is_own && !is_free && !is_expired(before, facts.now))
+        return claimed(before, facts.target, "");
+    if (!is_own && !is_free && facts.is_attached)
+        return claimed(before, facts.target,
+                       ", whose lease is over, but a client still has the VF open");
+    // Compare and swap: whoever looked first names what it saw, and loses if it has changed.
+    if (request.generation && *request.generation != before.generation)
+        return fail(ErrorId::StaleClaim,
+                    fmt::format("{}: claim {} was named, but {}", facts.target, *request.generation,
+                                is_free ? "there is none" : claim_text(before) + " is in force"));
+    if (is_own) {
+        OwnerRecord owner = renewed(before, request, facts.now);
+        if (owner.since <= facts.boot) owner.since = facts.now;
+        return owner;
+    }
+    return renewed({.name = request.owner,
+                    .generation = facts.next_generation,
+                    .lease_s = 0,
+                    .since = facts.now,
+                    .expires = UnixTime{0}},
+                   request, facts.now);
+}
+
+Result<> check_release(const OwnerRecord& before, std::string_view owner, std::uint64_t generation,
+                       std::string_view target) {
+    if (before.name.empty()) return {};
+    // A late release of an earlier claim of the same owner must not end its new one.
+    if (generation != before.generation)
+        return fail(ErrorId::StaleClaim,
+                    fmt::format("{}: claim {} is not in force (any more): it belongs to {}", target,
+                                generation, claim_text(before)));
+    if (!is_same_owner(before.name, owner))
+        return claimed(before, target, fmt::format(", not to '{}'", owner.substr(0, kMaxOwner)));
+    return {};
+}
+
+OwnerForm form_of(std::string_view owner) {
+    constexpr std::string_view kProcess = "pid:";
+    constexpr std::array<std::string_view, 2> kDomains{"domain:", "libvirt:"};
+    if (owner.starts_with(kProcess)) {
+        const auto process = parse_process(owner.substr(kProcess.size()));
+        return process ? OwnerForm(*process) : OwnerForm(OtherOwner{});
+    }
+    for (const std::string_view prefix : kDomains)
+        if (owner.starts_with(prefix)) owner.remove_prefix(prefix.size());
+    const auto uuid = parse_uuid(owner);
+    return uuid ? OwnerForm(DomainOwner{uuid_text(*uuid)}) : OwnerForm(OtherOwner{});
+}
+
+bool is_same_owner(std::string_view one, std::string_view other) {
+    if (one == other) return true;
+    const OwnerForm form = form_of(one), other_form = form_of(other);
+    const auto* process = std::get_if<ProcessId>(&form);
+    const auto* other_process = std::get_if<ProcessId>(&other_form);
+    if (process == nullptr || other_process == nullptr) return false;
+    const bool is_start_open = process->start_time == 0 || other_process->start_time == 0;
+    return process->pid == other_process->pid && is_start_open;
+}
+
+std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
+    if (owner.name.empty()) return "";
+    if (is_expired(owner, facts.now))
+        return fmt::format("the lease of {} is over", claim_text(owner));
+    // A VM is claimed for before its process exists.
+    const bool is_new = facts.now - owner.since < kOwnerGrace;
+    if (facts.exists && !*facts.exists && !is_new && !is_reservation(owner))
+        return fmt::format("{} does not exist any more", claim_text(owner));
+    const bool is_known_to_live = (facts.exists && *facts.exists) || is_reservation(owner);
+    if (!facts.is_attached && !is_known_to_live && owner.lease_s == 0 &&
+        facts.unattached_for >= kLongUnattached)
+        return fmt::format("{} has not had the VF open for more than {} h", claim_text(owner),
+                           kLongUnattached.count());
+    return "";
+}
+
+}  // namespace vgpu::daemon

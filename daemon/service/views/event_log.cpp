@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/views/event_log.h"
+
+#include "daemon/service/words.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+namespace vgpu::daemon {
+
+void EventLog::add(const Notice& notice, std::uint64_t time_us) {
+    kept_.push_back({.seq = ++count_,
+                     .time_us = time_us,
+                     .gpu = notice.gpu,
+                     .vf = notice.vf,
+                     .kind = std::string(notice.kind),
+                     .text = std::string(start_of(notice.text, kMaxText))});
+    if (kept_.size() > kKept) drop_one();
+}
+
+void EventLog::drop_one() {
+    using Key = std::tuple<std::string_view, std::uint32_t, std::string_view>;
+    const auto key_of = [](const LoggedEvent& event) {
+        return Key{event.gpu, event.vf, event.kind};
+    };
+    std::map<Key, std::size_t> counts;
+    std::size_t most = 0;
+    for (const LoggedEvent& event : kept_) most = std::max(most, ++counts[key_of(event)]);
+    kept_.erase(std::find_if(kept_.begin(), kept_.end(), [&](const LoggedEvent& event) {
+        return counts.at(key_of(event)) == most;
+    }));
+}
+
+std::vector<LoggedEvent> EventLog::since(std::uint64_t after, std::size_t most) const {
+    const auto is_new = [after](const LoggedEvent& event) { return event.seq > after; };
+    auto first = std::find_if(kept_.begin(), kept_.end(), is_new);
+    const auto found = static_cast<std::size_t>(kept_.end() - first);
+    if (found > most) first += static_cast<std::ptrdiff_t>(found - most);
+    return {first, kept_.end()};
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// VfViews: views of VFs by number, as in a std::map, but nobody changes one that is in. Copies
+// share them, so that a snapshot with one VF that has changed costs one view and not all.
+#pragma once
+
+#include "daemon/service/views/views.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace vgpu::daemon {
+
+class VfViews {
+    using Shared = std::map<std::uint32_t, std::shared_ptr<const VfView>>;
+
+public:
+    struct Entry {
+        std::uint32_t first;
+        const VfView& second;
+        const Entry* operator->() const { return this; }
+    };
+    class Iterator {
+    public:
+        explicit Iterator(Shared::const_iterator at) : at_(at) {}
+        Entry operator*() const { return {.first = at_->first, .second = *at_->second}; }
+        Entry operator->() const { return **this; }
+        Iterator& operator++() {
+            ++at_;
+            return *this;
+        }
+        bool operator==(const Iterator&) const = default;
+
+    private:
+        Shared::const_iterator at_;
+    };
+
+    void set(std::uint32_t vf, VfView view) {
+        views_[vf] = std::make_shared<const VfView>(std::move(view));
+    }
+    /// The same; a view that is equal to that of `before` is shared with it.
+    void set(std::uint32_t vf, VfView view, const VfViews& before) {
+        const auto known = before.views_.find(vf);
+        if (known != before.views_.end() && *known->second == view)
+            views_[vf] = known->second;
+        else
+            set(vf, std::move(view));
+    }
+    /// True if all views are shared with `other`, which has no more.
+    [[nodiscard]] bool is_shared_with(const VfViews& other) const { return views_ == other.views_; }
+    [[nodiscard]] Iterator begin() const { return Iterator(views_.begin()); }
+    [[nodiscard]] Iterator end() const { return Iterator(views_.end()); }
+    [[nodiscard]] Iterator find(std::uint32_t vf) const { return Iterator(views_.find(vf)); }
+    [[nodiscard]] const VfView& at(std::uint32_t vf) const { return *views_.at(vf); }
+    [[nodiscard]] bool contains(std::uint32_t vf) const { return views_.contains(vf); }
+    [[nodiscard]] std::size_t size() const { return views_.size(); }
+    [[nodiscard]] bool empty() const { return views_.empty(); }
+
+private:
+    Shared views_;
+};
+
+}  // namespace vgpu::daemon

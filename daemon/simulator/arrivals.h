@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// The arrivals of work at VFs: the kinds of workload, and the arrivals of all VFs in the order of
+// time. Random pauses come from the caller's dice.
+#pragma once
+
+#include "daemon/simulator/dice.h"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <vector>
+
+namespace vgpu::simulator {
+
+enum class Arrivals : std::uint8_t {
+    Backlogged,  ///< always has work
+    Bursty,      ///< jobs of work_ns, exponential pauses of mean period_ns between arrivals
+    Periodic,    ///< a job of work_ns every period_ns, the first at phase_ns
+    Recorded,    ///< `jobs`
+};
+
+struct RecordedJob {
+    std::int64_t at_ns = 0;  ///< since the simulation began
+    std::int64_t work_ns = 0;
+};
+
+/// What a bad kernel does.
+enum class BadKernel : std::uint8_t {
+    None,
+    Endless,  ///< runs for ever, but can be stopped like any other
+    Hang,     ///< neither proceeds nor leaves the engine: its VF must be reset
+};
+
+struct VfFault {
+    std::int64_t at_ns = 0;  ///< since the simulation began
+    BadKernel kind = BadKernel::None;
+    bool stays_out = false;  ///< a guest that is reset does not load its driver again
+};
+
+struct Workload {
+    Arrivals arrivals = Arrivals::Backlogged;
+    std::int64_t work_ns = 0;
+    std::int64_t period_ns = 0;
+    std::int64_t phase_ns = 0;
+    std::int64_t deadline_ns = 0;     ///< after arrival; 0: none
+    std::vector<RecordedJob> jobs{};  ///< in the order of time
+    std::vector<VfFault> faults{};    ///< in addition to its jobs
+};
+
+struct Arrival {
+    std::int64_t at_ns = 0;
+    std::uint32_t vf = 0;
+    std::uint64_t life = 0;  ///< of the VF; arrivals of an earlier one are void
+    std::int64_t work_ns = 0;
+    std::size_t next_job = 0;  ///< of Workload::jobs
+    VfFault fault{};           ///< of a kind: this comes, and no job
+
+    bool operator>(const Arrival& other) const {
+        return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
+    }
+};
+
+class ArrivalQueue {
+public:
+    static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+    [[nodiscard]] bool is_empty() const { return queue_.empty(); }
+    [[nodiscard]] std::int64_t next_ns() const { return is_empty() ? kNever : queue_.top().at_ns; }
+    Arrival take() {
+        const Arrival arrival = queue_.top();
+        queue_.pop();
+        return arrival;
+    }
+    /// The first arrival of a life that begins at from.at_ns, and all its faults.
+    void begin(const Workload& work, Arrival from, Dice& dice) {
+        for (const VfFault& fault : work.faults)
+            if (fault.at_ns >= from.at_ns)
+                queue_.push(
+                    {.at_ns = fault.at_ns, .vf = from.vf, .life = from.life, .fault = fault});
+        if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, from);
+        if (work.arrivals == Arrivals::Bursty) from.at_ns += dice.exponential(work.period_ns);
+        if (work.arrivals == Arrivals::Periodic) from.at_ns += work.phase_ns;
+        from.work_ns = work.work_ns;
+        queue_.push(from);
+    }
+    /// A VF that lost its work is back; recorded jobs continue by themselves.
+    void begin_again(const Workload& work, const Arrival& from) {
+        if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
+    }
+    /// The arrival after `last`; backlogged work has only one.
+    void follow(const Workload& work, Arrival last, Dice& dice) {
+        if (work.arrivals == Arrivals::Backlogged) return;
+        if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, last);
+        last.at_ns +=
+            work.arrivals == Arrivals::Bursty ? dice.exponential(work.period_ns) : work.period_ns;
+        queue_.push(last);
+    }
+
+private:
+    /// The first job from last.next_job on that comes no earlier than `last`.
+    void follow_jobs(const Workload& work, Arrival last) {
+        while (last.next_job < work.jobs.size() && work.jobs[last.next_job].at_ns < last.at_ns)
+            ++last.next_job;
+        if (last.next_job == work.jobs.size()) return;
+        const RecordedJob& job = work.jobs[last.next_job++];
+        last.at_ns = job.at_ns;
+        last.work_ns = job.work_ns;
+        queue_.push(last);
+    }
+
+    std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> queue_;
+};
+
+}  // namespace vgpu::simulator

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/simulator/gps_fluid.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vgpu::simulator {
+
+namespace {
+
+/// A debt as small as this counts as paid.
+constexpr long double kPaidNs = 1e-6L;
+
+}  // namespace
+
+void GpsFluid::joined(std::uint32_t vf, std::uint32_t weight) {
+    if (vf >= accounts_.size()) accounts_.resize(vf + 1);
+    accounts_[vf].weight = accounts_[vf].wanted = static_cast<long double>(weight);
+}
+
+void GpsFluid::traded(std::uint32_t vf, std::uint32_t other) {
+    const std::size_t least = std::max(vf, other) + std::size_t{1};
+    if (least > accounts_.size()) accounts_.resize(least);
+    std::swap(accounts_[vf], accounts_[other]);
+}
+
+void GpsFluid::wants_weight(std::uint32_t vf, std::uint32_t weight) {
+    accounts_[vf].wanted = static_cast<long double>(weight);
+}
+
+/// The service owed to it goes to the others, but only once no VF is owed anything.
+void GpsFluid::left(std::uint32_t vf) {
+    Account& account = accounts_[vf];
+    if (!account.is_competing) return;
+    account.is_competing = false;
+    account.is_paying = account.ideal < account.received;
+    if (account.is_paying) return share_if_alone();
+    estate_ += account.ideal - account.received;
+    account.ideal = account.received;
+    share_if_alone();
+}
+
+/// If no VF is left that could be owed anything, debts are paid at once.
+void GpsFluid::share_if_alone() {
+    if (std::none_of(accounts_.begin(), accounts_.end(),
+                     [](const Account& account) { return account.is_competing; }))
+        share_estate();
+}
+
+void GpsFluid::decided(std::uint32_t /*vf*/) {
+    share_estate();
+}
+
+void GpsFluid::share_estate() {
+    while (estate_ > 0) {
+        long double weights = 0, step = estate_;
+        bool is_anybody_in = false;
+        for (const Account& account : accounts_) {
+            if (!account.is_competing && !account.is_paying) continue;
+            is_anybody_in = is_anybody_in || account.is_competing;
+            weights += account.weight;
+        }
+        for (const Account& account : accounts_) {
+            if (!account.is_competing && !account.is_paying) continue;
+            const long double ahead = account.received - account.ideal;
+            if (ahead <= kPaidNs && account.is_competing) return;
+            step = std::min(step, std::max(ahead, 0.0L) / account.weight * weights);
+        }
+        if (weights == 0) {
+            estate_ = 0;
+            return;
+        }
+        distribute(step, 0);
+        estate_ -= step;
+        if (!is_anybody_in) continue;
+        note_all();
+    }
+}
+
+void GpsFluid::reweighted(std::uint32_t vf, std::uint32_t weight, std::int64_t /*at_ns*/) {
+    Account& account = accounts_[vf];
+    const auto wanted = static_cast<long double>(weight);
+    if (account.weight == wanted) return;
+    const long double owed = account.ideal - account.received;
+    const bool is_early = owed > kEvenNs || (wanted < account.weight && owed < -kEvenNs);
+    if ((account.is_competing || account.is_paying) && is_early) ++early_weights_;
+    account.weight = wanted;
+}
+
+void GpsFluid::competes(std::uint32_t vf) {
+    accounts_[vf].is_competing = true;
+    accounts_[vf].is_paying = false;
+}
+
+void GpsFluid::rests(std::uint32_t vf, bool is_mid_slice) {
+    Account& account = accounts_[vf];
+    if (!account.is_competing) return;
+    account.is_competing = false;
+    const long double owed = account.ideal - account.received;
+    if (owed < 0) {
+        account.is_paying = true;
+    } else {
+        account.ideal = account.received;
+        if (is_mid_slice)
+            distribute(owed, vf);
+        else
+            estate_ += owed;
+        note_all();
+    }
+    share_if_alone();
+}
+
+void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t /*at_ns*/) {
+    if (is_reserved) return;
+    accounts_[vf].received += static_cast<long double>(ns);
+    distribute(static_cast<long double>(ns), vf);
+    // between two notes every lag is a straight line
+    note_all();
+}
+
+void GpsFluid::overran(std::int64_t ns) {
+    worst_overrun_ = std::max(worst_overrun_, ns);
+}
+
+/// Whether the VF is ahead and waits to be even for its smaller weight; its own service does not
+/// pay.
+bool GpsFluid::pays_for_weight(std::uint32_t vf, std::uint32_t served) const {
+    const Account& account = accounts_[vf];
+    return vf != served && account.is_competing && account.wanted < account.weight &&
+           account.received > account.ideal;
+}
+
+/// Splits `ns` by weight; a VF that has paid drops out or takes its smaller weight.
+void GpsFluid::distribute(long double ns, std::uint32_t served) {
+    while (ns > 0) {
+        long double weights = 0, step = ns;
+        for (const Account& account : accounts_)
+            if (account.is_competing || account.is_paying) weights += account.weight;
+        if (weights == 0) return;
+        for (std::uint32_t vf = 0; vf < accounts_.size(); ++vf) {
+            const Account& account = accounts_[vf];
+            if (!account.is_paying && !pays_for_weight(vf, served)) continue;
+            const long double debt = account.received - account.ideal;
+            step = std::min(step, std::max(debt, 0.0L) / account.weight * weights);
+        }
+        for (std::uint32_t vf = 0; vf < accounts_.size(); ++vf) {
+            Account& account = accounts_[vf];
+            if (!account.is_competing && !account.is_paying) continue;
+            const bool pays = account.is_paying || pays_for_weight(vf, served);
+            account.ideal += step * account.weight / weights;
+            if (!pays || account.received - account.ideal > kPaidNs) continue;
+            account.ideal = account.received;
+            account.is_paying = false;
+            account.weight = std::min(account.weight, account.wanted);
+        }
+        ns -= step;
+    }
+}
+
+void GpsFluid::note_all() {
+    for (const Account& account : accounts_) {
+        if (!account.is_competing && !account.is_paying) continue;
+        const long double lag = account.ideal - account.received;
+        worst_owed_ = std::max(worst_owed_, lag);
+        worst_ahead_ = std::max(worst_ahead_, -lag);
+    }
+}
+
+long double GpsFluid::lag_ns(std::uint32_t vf) const {
+    return accounts_[vf].ideal - accounts_[vf].received;
+}
+
+long double GpsFluid::worst_lag_ns() const {
+    return std::max(worst_owed_, worst_ahead_);
+}
+
+long double GpsFluid::worst_share_error(std::int64_t least_ns) const {
+    long double worst = 0;
+    for (const Account& account : accounts_)
+        if (account.ideal >= static_cast<long double>(least_ns) && account.ideal > 0)
+            worst = std::max(worst, std::fabs(account.received / account.ideal - 1));
+    return worst;
+}
+
+void ClairvoyantGps::joined(std::uint32_t vf, std::uint32_t weight) {
+    if (vf >= weights_.size()) {
+        weights_.resize(vf + 1, 1);
+        period_of_.resize(vf + 1, 0);
+    }
+    weights_[vf] = weight;
+}
+
+void ClairvoyantGps::competes(std::uint32_t vf) {
+    period_of_[vf] = period_work_.size();
+    period_work_.push_back(0);
+    steps_.push_back({.vf = vf, .served_ns = 0, .period = period_of_[vf]});
+}
+
+void ClairvoyantGps::served(std::uint32_t vf, std::int64_t ns, bool is_reserved,
+                            std::int64_t /*at_ns*/) {
+    if (is_reserved) return;
+    period_work_[period_of_[vf]] += ns;
+    steps_.push_back({.vf = vf, .served_ns = ns, .period = period_of_[vf]});
+}
+
+long double ClairvoyantGps::worst_lag_ns() const {
+    // the work that has arrived and that the ideal engine has not done yet, per VF
+    std::vector<long double> backlog(weights_.size(), 0), ideal(weights_.size(), 0),
+        received(weights_.size(), 0);
+    long double worst = 0;
+    for (const Step& step : steps_) {
+        if (step.served_ns == 0) {
+            backlog[step.vf] += static_cast<long double>(period_work_[step.period]);
+            continue;
+        }
+        received[step.vf] += static_cast<long double>(step.served_ns);
+        auto ns = static_cast<long double>(step.served_ns);
+        while (ns > 1e-9L) {
+            long double weights = 0, piece = ns;
+            for (std::size_t vf = 1; vf < backlog.size(); ++vf)
+                if (backlog[vf] > 0) weights += static_cast<long double>(weights_[vf]);
+            if (weights == 0) break;
+            for (std::size_t vf = 1; vf < backlog.size(); ++vf)
+                if (backlog[vf] > 0)
+                    piece = std::min(
+                        piece, backlog[vf] / static_cast<long double>(weights_[vf]) * weights);
+            for (std::size_t vf = 1; vf < backlog.size(); ++vf) {
+                if (backlog[vf] <= 0) continue;
+                const long double part = piece * static_cast<long double>(weights_[vf]) / weights;
+                ideal[vf] += part;
+                backlog[vf] = backlog[vf] - part < 1e-9L ? 0 : backlog[vf] - part;
+            }
+            ns -= piece;
+        }
+        for (std::size_t vf = 1; vf < ideal.size(); ++vf)
+            worst = std::max(worst, std::fabs(ideal[vf] - received[vf]));
+    }
+    return worst;
+}
+
+}  // namespace vgpu::simulator

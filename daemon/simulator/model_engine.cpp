@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+//
+// ModelGpu's engine: commands of the PF core, runs and their ends, resets, and guests' actions.
+#include "daemon/simulator/model_gpu.h"
+
+#include <algorithm>
+
+#include "pf-driver/hw/regs.h"
+
+namespace vgpu::simulator {
+
+namespace {
+
+std::uint32_t function_vf(std::uint32_t byte) {
+    return (byte & GPUIOV_FCN_VF) != 0 ? (byte & 0x7fu) + 1 : 0;
+}
+
+}  // namespace
+
+// --- commands and runs
+
+void ModelGpu::start_command(std::uint32_t dword) {
+    command_ = dword;
+    status_ = GPUIOV_STATUS_PENDING;
+    steps_.clear();
+    step_ = 0;
+    ++command_id_;
+    const auto command = static_cast<gpuiov_command>(dword & GPUIOV_CMD_MASK);
+    const std::uint32_t from = function_vf(dword >> 8 & 0xff);
+    const std::uint32_t to = function_vf(dword >> 16 & 0xff);
+    if (command == GPUIOV_CMD_CONTEXT_SWITCH) {
+        if (from != 0) steps_ = {{GPUIOV_CMD_IDLE, from}, {GPUIOV_CMD_SAVE, from}};
+        if (to != 0) {
+            steps_.emplace_back(GPUIOV_CMD_LOAD, to);
+            steps_.emplace_back(GPUIOV_CMD_RUN, to);
+        }
+    } else {
+        steps_ = {{command, from}};
+    }
+    next_step();
+}
+
+void ModelGpu::next_step() {
+    if (step_ == steps_.size()) return end_command(GPUIOV_STATUS_DONE);
+    const gpuiov_command step = steps_[step_].first;
+    const std::uint32_t vf = steps_[step_].second;
+    static const std::map<gpuiov_command, gpuiov_status> kWhile = {
+        {GPUIOV_CMD_IDLE, GPUIOV_STATUS_IDLING},
+        {GPUIOV_CMD_SAVE, GPUIOV_STATUS_SAVING},
+        {GPUIOV_CMD_LOAD, GPUIOV_STATUS_LOADING},
+        {GPUIOV_CMD_RUN, GPUIOV_STATUS_ENABLING}};
+    status_ = kWhile.contains(step) ? kWhile.at(step) : GPUIOV_STATUS_PENDING;
+    if (step == GPUIOV_CMD_IDLE && vfs_[vf].hangs && is_running_) {
+        is_stalled_ = true;
+        return;
+    }
+    std::uint64_t duration = step_ns;
+    const bool is_held =
+        overruns_hold && step == GPUIOV_CMD_IDLE && is_running_ && now_ >= quantum_end_;
+    if (is_held) duration = std::max(duration, run_end_ - now_);
+    const auto fault =
+        std::ranges::find_if(faults, [&](const Fault& f) { return f.step == step && f.vf == vf; });
+    if (fault != faults.end()) {
+        const Fault planned = *fault;
+        faults.erase(fault);
+        if (planned.kind == FaultKind::Late) duration += planned.late_ns;
+        if (planned.kind != FaultKind::Late) {
+            if (step == GPUIOV_CMD_LOAD) loaded_ = vf;
+            is_stalled_ = loaded_ != 0;
+        }
+        if (planned.kind == FaultKind::Lost) return;
+        if (planned.kind == FaultKind::Aborted) return end_command(GPUIOV_STATUS_ABORTED);
+    }
+    const std::uint64_t id = command_id_;
+    at(now_ + duration, [this, id, step, vf] {
+        if (id != command_id_) return;
+        if (!apply_step(step, vf)) return end_command(GPUIOV_STATUS_ABORTED);
+        ++step_;
+        next_step();
+    });
+}
+
+bool ModelGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
+    const bool is_mine = vf != 0 && loaded_ == vf && !is_stalled_;
+    switch (step) {
+        case GPUIOV_CMD_IDLE:
+            if (!is_mine) return false;
+            if (is_running_) park(VGPU_RUN_END_COMMAND, now_);
+            return true;
+        case GPUIOV_CMD_SAVE:
+            if (!is_mine || is_running_) return false;
+            loaded_ = 0;
+            return true;
+        case GPUIOV_CMD_LOAD:
+            if (loaded_ != 0 || vf == 0) return false;
+            loaded_ = vf;
+            ++switches_;
+            return true;
+        case GPUIOV_CMD_RUN:
+            if (!is_mine) return false;
+            if (is_running_) park(VGPU_RUN_END_COMMAND, now_);
+            start_run(vf);
+            return true;
+        default:
+            return false;
+    }
+}
+
+void ModelGpu::end_command(gpuiov_status status) {
+    status_ = status;
+    command_ &= ~std::uint32_t{GPUIOV_CMD_EXECUTE};
+    ++command_id_;
+    interrupt(GPUIOV_INTR_GFX_CMD_COMPLETE);
+}
+
+void ModelGpu::start_run(std::uint32_t vf) {
+    is_running_ = true;
+    run_start_ = now_;
+    const std::uint64_t id = ++run_id_;
+    const std::uint64_t quantum = bank(vf, REG_VGPU_VF0_QUANTUM_US) * kUs;
+    const bool has_end = quantum != 0 && !vfs_[vf].hangs;
+    const std::uint64_t late = has_end && overrun ? overrun(vf) : 0;
+    quantum_end_ = quantum == 0 ? kEndless : now_ + quantum;
+    run_end_ = has_end ? quantum_end_ + late : kEndless;
+    work_from_ = now_;
+    rest_ns_ = 0;
+    rests_from_.reset();
+    if (on_start) on_start(vf);
+    if (vfs_[vf].work_ns == 0) rests_from_ = now_;
+    watch_work();
+    if (!has_end) return;
+    at(run_end_, [this, id] {
+        if (id != run_id_ || !is_running_) return;
+        park(VGPU_RUN_END_QUANTUM, now_);
+        interrupt(GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
+    });
+}
+
+/// Reports that the running VF has run out of work, unless its run ends before.
+void ModelGpu::watch_work() {
+    const std::uint64_t work = vfs_[loaded_].work_ns;
+    if (vfs_[loaded_].hangs) return;
+    if (work == 0 || work == kEndless || work_from_ + work >= run_end_) return;
+    const std::uint64_t id = run_id_;
+    at(work_from_ + work, [this, id, work] {
+        if (id != run_id_ || !is_running_ || vfs_[loaded_].work_ns != work) return;
+        vfs_[loaded_].work_ns = 0;
+        work_from_ = now_;
+        rests_from_ = now_;
+        interrupt(GPUIOV_INTR_GFX_VM_IDLE);
+    });
+}
+
+void ModelGpu::end_rest() {
+    if (rests_from_) rest_ns_ += now_ - *rests_from_;
+    rests_from_.reset();
+}
+
+void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
+    is_running_ = false;
+    ++run_id_;
+    Vf& vf = vfs_[loaded_];
+    const std::uint64_t ran = time - run_start_;
+    if (vf.work_ns != kEndless) vf.work_ns -= std::min(vf.work_ns, time - work_from_);
+    vgpu_hw_run_log_entry entry{};
+    entry.run_start_ns = run_start_;
+    entry.run_end_ns = time;
+    entry.vf = loaded_;
+    entry.reason = reason;
+    entry.wave_instructions = ran / 10;
+    end_rest();
+    entry.idle_ns = std::min(rest_ns_, ran);
+    append_log(entry);
+    if (on_run) on_run(entry);
+}
+
+void ModelGpu::append_log(const vgpu_hw_run_log_entry& entry) {
+    const std::uint64_t entries = regs_[REG_VGPU_LOG_SIZE];
+    const auto block = dma_.find(pair(REG_VGPU_LOG_BASE_LO));
+    if (entries == 0 || block == dma_.end()) return;
+    auto* ring = static_cast<vgpu_hw_run_log_entry*>(static_cast<void*>(block->second->data()));
+    ring[log_written_ % entries] = entry;
+    ring[log_written_ % entries].seq = log_written_ + 1;
+    ++log_written_;
+}
+
+void ModelGpu::reset_vf(std::uint32_t number) {
+    set_bank(number, REG_VGPU_VF0_RESET, 0);
+    set_bank(number, REG_VGPU_VF0_GATES, 0);
+    ++vfs_[number].generation;
+    vfs_[number].work_ns = 0;
+    vfs_[number].has_interrupts = false;
+    if (loaded_ == number) throw_out();
+    vfs_[number].hangs = false;
+    if (on_reset) on_reset(number);
+}
+
+/// The VF that is loaded is no longer.
+void ModelGpu::throw_out() {
+    if (is_running_) park(VGPU_RUN_END_RESET, now_);
+    loaded_ = 0;
+    is_stalled_ = false;
+    if ((command_ & GPUIOV_CMD_EXECUTE) != 0) end_command(GPUIOV_STATUS_ABORTED);
+}
+
+void ModelGpu::power_cycle() {
+    regs_.clear();
+    vram_.clear();
+    events_.clear();
+    intr_status_ = intr_enable_ = mbox1_ = 0;
+    command_ = status_ = 0;
+    op_busy_ = op_refused_ = false;
+    loaded_ = 0;
+    is_running_ = is_stalled_ = false;
+    log_written_ = 0;
+    irq_ = false;
+    ++run_id_;
+    ++command_id_;
+    for (Vf& vf : vfs_) {
+        vf.work_ns = 0;
+        vf.hangs = false;
+        vf.flr_never_ends = false;
+        vf.has_interrupts = false;
+    }
+}
+
+void ModelGpu::whole_reset() {
+    const auto registers = regs_;
+    const auto vram = vram_;
+    power_cycle();
+    if (!whole_reset_keeps_vram) return;
+    vram_ = vram;
+    for (std::uint32_t vf = 1; vf < vfs_.size(); ++vf)
+        for (const std::uint32_t reg : {REG_VGPU_VF0_FB_TABLE_ROOT_LO,
+                                        REG_VGPU_VF0_FB_TABLE_ROOT_HI, REG_VGPU_VF0_FB_SIZE_MB})
+            if (const auto found = registers.find(reg + vf * HW_VGPU_BANK_STRIDE);
+                found != registers.end())
+                regs_.insert(*found);
+}
+
+void ModelGpu::give_work(std::uint32_t number, std::uint64_t ns) {
+    Vf& vf = vfs_[number];
+    const bool is_active = loaded_ == number && is_running_;
+    if (is_active && vf.work_ns == 0) work_from_ = now_;
+    if (is_active) end_rest();
+    vf.work_ns = ns == kEndless || vf.work_ns == kEndless ? kEndless : vf.work_ns + ns;
+    if (is_active) watch_work();
+    if (!is_active && (regs_[REG_VGPU_WAKE_ENABLE] >> (number - 1) & 1u) != 0)
+        interrupt(GPUIOV_INTR_GFX_VM_BUSY);
+    deliver();
+}
+
+void ModelGpu::hang(std::uint32_t number) {
+    vfs_[number].hangs = true;
+    if (loaded_ != number || !is_running_) return;
+    ++run_id_;  // neither its quantum nor its work ends
+    run_end_ = kEndless;
+}
+
+// --- guests
+
+void ModelGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint32_t dw1,
+                           std::uint32_t dw2, std::uint32_t dw3) {
+    Vf& vf = vfs_[number];
+    const std::uint32_t message[4] = {event, dw1, dw2, dw3};
+    if (event == MAILBOX_REL_GPU_INIT_ACCESS) vf.has_interrupts = true;
+    std::ranges::copy(message, vf.to_pf);
+    vf.to_pf_valid = true;
+    vf.to_pf_acked = false;
+    mbox1_ |= 1u << (2 * (number - 1));
+    interrupt(GPUIOV_INTR_HVVM_MBOX_VALID);
+    deliver();
+}
+
+void ModelGpu::guest_acknowledges(std::uint32_t number) {
+    vfs_[number].to_vf_valid = false;
+    vfs_[number].to_vf[0] = 0;
+    mbox1_ |= 2u << (2 * (number - 1));
+    interrupt(GPUIOV_INTR_HVVM_MBOX_ACK);
+    deliver();
+}
+
+void ModelGpu::guest_resets_function(std::uint32_t number) {
+    reset_vf(number);
+    vfs_[number].flr_pending = true;
+    interrupt(GPUIOV_INTR_VF_FLR);
+    deliver();
+}
+
+void ModelGpu::attach_client(std::uint32_t number, bool is_attached) {
+    if (vfs_[number].is_attached && !is_attached) {
+        reset_vf(number);
+        vfs_[number].flr_pending = true;
+    }
+    vfs_[number].is_attached = is_attached;
+    interrupt(GPUIOV_INTR_VF_FLR);
+    deliver();
+}
+
+}  // namespace vgpu::simulator

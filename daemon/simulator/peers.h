@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+//
+// Other systems' algorithms as policies of the simulator. Each is modelled from its sources or its
+// documents, with its own default quantum, and in the peer's favour where the model has a choice;
+// the comments name what is left out. None has gang slots. For a VF that hangs, the reactions of
+// GIM and xe are known, but neither how long their resets take nor what they charge a VF for one.
+// So no policy here simulates a hang; each refuses it and says what is known.
+#pragma once
+
+#include "daemon/simulator/policy.h"
+
+#include <list>
+#include <vector>
+
+namespace vgpu::simulator {
+
+/// The common part of all peers: which VFs exist and which have work.
+class PeerPolicy : public Policy {
+public:
+    /// Both are literals.
+    PeerPolicy(std::string_view name, std::string_view refuses_hangs)
+        : name_(name), refuses_hangs_(refuses_hangs) {}
+    [[nodiscard]] std::string_view name() const final { return name_; }
+    [[nodiscard]] std::string_view refuses_hangs() const final { return refuses_hangs_; }
+    void set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns) override;
+    void remove(std::uint32_t vf, std::int64_t at_ns) override;
+    void wake(std::uint32_t vf, std::int64_t at_ns) override;
+    void sleep(std::uint32_t vf, std::int64_t at_ns) override;
+    void started(std::int64_t at_ns) override { started_ns_ = at_ns; }
+    [[nodiscard]] std::uint32_t weight(std::uint32_t vf) const override { return vfs_[vf].weight; }
+
+protected:
+    struct Vf {
+        std::uint32_t weight = 1;
+        bool is_in = false;
+        bool has_work = false;
+    };
+
+    /// The next VF with work after `last`, in a circle; 0 if none.
+    [[nodiscard]] std::uint32_t next_in_circle(std::uint32_t last) const;
+    virtual void entered(std::uint32_t /*vf*/) {}
+
+    std::vector<Vf> vfs_;
+    std::uint32_t current_ = 0;
+    std::int64_t started_ns_ = 0;
+
+private:
+    std::string_view name_;
+    std::string_view refuses_hangs_;
+};
+
+/// AMD GIM: round robin with slices of 6 ms. An overrun is subtracted from the VF's next slices,
+/// which keep at least half a slice; a debt of more than a slice costs a turn. VFs without work are
+/// always passed over (GIM does so at most 8 times in a row). It has no weights. A command of a
+/// world switch that takes longer than 500 ms costs the VF an FLR.
+class GimRoundRobin : public PeerPolicy {
+public:
+    explicit GimRoundRobin(std::int64_t slice_ns = 6'000'000)
+        : PeerPolicy("gim", "it resets a VF after 500 ms; that is not modelled"),
+          slice_ns_(slice_ns) {}
+    Grant next(std::int64_t at_ns) override;
+    void ended(std::int64_t at_ns) override;
+
+protected:
+    void entered(std::uint32_t vf) override;
+
+private:
+    std::int64_t slice_ns_;
+    std::int64_t granted_ns_ = 0;
+    std::vector<std::int64_t> debt_ns_;
+};
+
+/// Linux xe (GuC firmware) with the PF's fair defaults: round robin with 16 ms, VFs without work
+/// passed over. No weights between VFs (priorities only for the PF), no debt. The firmware resets a
+/// VF that does not leave the engine within 16 ms (also the default) after its quantum.
+class XeSlices : public PeerPolicy {
+public:
+    explicit XeSlices(std::int64_t quantum_ns = 16'000'000)
+        : PeerPolicy("xe", "it resets a VF after 16 ms; that is not modelled"),
+          quantum_ns_(quantum_ns) {}
+    Grant next(std::int64_t at_ns) override;
+    void ended(std::int64_t) override {}
+
+private:
+    std::int64_t quantum_ns_;
+};
+
+/// Intel GVT-g: a tick of 1 ms; the VF that has waited longest and has credit is next. Credit for
+/// 100 ms comes every 100 ms by weight; every tenth time remaining credit and debt are reset. With
+/// work but no credit the engine idles until the next credit. The 2 s of priority after start are
+/// left out.
+class GvtCredit : public PeerPolicy {
+public:
+    GvtCredit() : PeerPolicy("gvt-g", "a VF that hangs is not modelled") {}
+    void remove(std::uint32_t vf, std::int64_t at_ns) override;
+    Grant next(std::int64_t at_ns) override;
+    void ended(std::int64_t at_ns) override;
+    [[nodiscard]] std::optional<std::int64_t> next_event() const override { return refill_ns_; }
+    void advance(std::int64_t at_ns) override;
+
+protected:
+    void entered(std::uint32_t vf) override;
+
+private:
+    static constexpr std::int64_t kTickNs = 1'000'000;
+    static constexpr std::int64_t kPeriodNs = 100'000'000;
+    static constexpr int kStages = 10;
+
+    void refill();
+
+    std::list<std::uint32_t> least_recent_;
+    std::vector<std::int64_t> credit_ns_;
+    std::int64_t refill_ns_ = 0;
+    int stage_ = 0;
+};
+
+/// Start-time fair queueing with slices of 2 ms (as stride scheduling, the usual textbook choice).
+class StartTimeFair : public PeerPolicy {
+public:
+    explicit StartTimeFair(std::int64_t slice_ns = 2'000'000)
+        : PeerPolicy("sfq", "it knows no VF that does not leave the engine"), slice_ns_(slice_ns) {}
+    void wake(std::uint32_t vf, std::int64_t at_ns) override;
+    Grant next(std::int64_t at_ns) override;
+    void ended(std::int64_t at_ns) override;
+
+protected:
+    void entered(std::uint32_t vf) override;
+
+private:
+    std::int64_t slice_ns_;
+    double now_ = 0;  ///< start tag of the slice in service
+    std::vector<double> tags_;
+};
+
+}  // namespace vgpu::simulator

@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/simulator/product.h"
+
+#include "daemon/service/gpu/gpu.h"
+#include "daemon/simulator/gang_round.h"
+#include "daemon/simulator/guest_driver.h"
+#include "daemon/simulator/product_setup.h"
+#include "daemon/simulator/virtual_pf.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace vgpu::simulator {
+
+using daemon::ErrorId;
+using daemon::fail;
+using daemon::Result;
+
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kVfBytes = 32u << 20;
+constexpr std::int64_t kNsPerUs = 1'000;
+constexpr std::uint32_t kSwitchSteps = 4;
+
+/// A state file that is never read.
+class Memory final : public daemon::StatePort {
+public:
+    Result<std::optional<std::string>> read(daemon::StateFile) override { return std::nullopt; }
+    Result<> replace(daemon::StateFile, std::string_view) override { return {}; }
+    Result<> append(std::uint64_t, std::string_view) override { return {}; }
+    Result<> cut(std::uint64_t) override { return {}; }
+    [[nodiscard]] std::string where(daemon::StateFile) const override { return "memory"; }
+};
+
+class ProductRun {
+public:
+    ProductRun(const Simulation& setup, Witness* witness, const VgpudModel& vgpud);
+
+    Result<Figures> run();
+
+private:
+    struct Vf {
+        std::uint32_t number = 0;  ///< on the device; 0: none
+        std::deque<Job> jobs{};
+        std::int64_t waits_since_ns = 0;
+        bool is_held_back = false;
+        std::uint32_t weight = 0;   ///< as the witness knows it
+        std::uint32_t account = 0;  ///< the number whose account the witness has here
+        bool is_listed = false;     ///< by the table in force: it has a share
+        std::uint64_t life = 0;
+        std::optional<GuestDriver> driver{};  ///< while there is a VF
+        std::int64_t hung_ns = 0;             ///< since it hung
+        bool stays_out = false;               ///< when it is reset
+    };
+
+    [[nodiscard]] std::int64_t now() const {
+        return static_cast<std::int64_t>(pf_.gpu.now()) - begin_ns_;
+    }
+    void settle();
+    void go_on();
+    [[nodiscard]] std::int64_t vgpud_acts_at() const;
+    [[nodiscard]] bool is_over() const;
+    [[nodiscard]] std::int64_t next_ns() const;
+    void pass_to(std::int64_t at_ns);
+    void pass_one_event();
+    void account();
+    void idle(std::int64_t ns);
+    void hang(std::uint32_t index, std::int64_t ns);
+    void serve(std::uint32_t index, std::int64_t ns);
+    void complete_job(std::uint32_t index, std::int64_t at_ns);
+    void start(std::uint32_t number);
+    void end();
+    void lose_work(std::uint32_t number);
+    void step_vgpud();
+    Result<> deliver();
+    Result<> deliver_change(const Change& change);
+    void arrive(const Arrival& arrival);
+    void go_wrong(const Arrival& arrival);
+    void submit(const Arrival& arrival, std::int64_t work_ns);
+    void attend_guests();
+    Result<> join(std::uint32_t index, std::uint32_t weight);
+    void take_account(std::uint32_t index);
+    Result<> load_driver(GuestDriver& driver, std::uint32_t number);
+    Result<> leave(std::uint32_t index);
+    void note_weights();
+    void begin_share(std::uint32_t index, std::uint32_t weight);
+    void note_held_back();
+    void note_competes(std::uint32_t index, bool competes);
+    [[nodiscard]] std::uint64_t overrun(std::uint32_t number);
+    [[nodiscard]] bool is_reserved() const;
+    [[nodiscard]] bool somebody_waits() const;
+    [[nodiscard]] bool keeps_slots(std::uint32_t index) const {
+        return policy(index).is_strict || policy(index).is_gang;
+    }
+    [[nodiscard]] const VfPolicy& policy(std::uint32_t index) const {
+        return setup_.vfs[index - 1].policy;
+    }
+    [[nodiscard]] const Workload& work(std::uint32_t index) const {
+        return setup_.vfs[index - 1].work;
+    }
+    [[nodiscard]] bool is_backlogged(std::uint32_t index) const {
+        return work(index).arrivals == Arrivals::Backlogged;
+    }
+    [[nodiscard]] std::uint32_t index_of(std::uint32_t number) const;
+
+    const Simulation& setup_;
+    Witness* witness_;
+    VgpudModel vgpud_model_;
+    Dice dice_;
+    VirtualPf pf_;
+    ModelClock clock_;
+    Memory memory_;
+    daemon::StateStore store_;
+    daemon::GpuModel vgpud_;
+    std::vector<Vf> vfs_;  ///< by place in the setup; 0 unused
+    ArrivalQueue arrivals_;
+    std::size_t next_change_ = 0;
+    std::int64_t begin_ns_ = 0;
+    std::int64_t accounted_ns_ = 0;
+    std::uint32_t running_ = 0;          ///< place in the setup of the VF that runs
+    std::int64_t hears_at_ns_ = kNever;  ///< when vgpud looks at the events there are
+    std::uint64_t heard_ = 0;            ///< notifications
+    bool has_begun_ = false;
+    std::set<std::uint32_t> spare_accounts_;  ///< numbers whose accounts are behind all places
+    Figures figures_;
+};
+
+ProductRun::ProductRun(const Simulation& setup, Witness* witness, const VgpudModel& vgpud)
+    : setup_(setup),
+      witness_(witness),
+      vgpud_model_(vgpud),
+      dice_(setup.seed),
+      pf_(device_options(setup)),
+      clock_(pf_.gpu),
+      store_(memory_, &clock_),
+      vgpud_(gpu_config(), {},
+             {.pf = pf_.port(), .companions = nullptr, .store = store_, .clock = clock_}),
+      vfs_(setup.vfs.size() + 1) {
+    figures_.vfs.resize(vfs_.size());
+    store_.load();
+    const std::int64_t switch_ns = setup.device.switch_ns + setup.device.decision_ns;
+    pf_.gpu.step_ns = static_cast<std::uint64_t>(switch_ns) / kSwitchSteps;
+    pf_.gpu.overruns_hold = true;
+    pf_.gpu.overrun = [this](std::uint32_t number) { return overrun(number); };
+    pf_.gpu.on_start = [this](std::uint32_t number) { start(number); };
+    pf_.gpu.on_run = [this](const vgpu_hw_run_log_entry&) { end(); };
+    pf_.gpu.on_reset = [this](std::uint32_t number) { lose_work(number); };
+    pf_.wait = [this] { pass_one_event(); };
+}
+
+Result<Figures> ProductRun::run() {
+    vgpud_.step();
+    if (!vgpud_.is_connected()) return fail(ErrorId::PfLost, "vgpud does not reach the PF core");
+    begin_ns_ = static_cast<std::int64_t>(pf_.gpu.now());
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i)
+        if (!setup_.vfs[i - 1].joins_later) TRY_VOID(join(i, setup_.vfs[i - 1].policy.weight));
+    settle();
+    const std::uint64_t switches = pf_.gpu.total_switches();
+    has_begun_ = true;
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i)
+        if (vfs_[i].number != 0)
+            arrivals_.begin(work(i), {.at_ns = 0, .vf = i, .life = vfs_[i].life}, dice_);
+    while (!is_over()) {
+        TRY_VOID(deliver());
+        go_on();
+    }
+    account();
+    figures_.elapsed_ns = now();
+    figures_.switches = pf_.gpu.total_switches() - switches;
+    if (witness_) {
+        TRY(const daemon::trace::Piece piece, vgpud_.trace({}));
+        witness_->recorded(piece.bytes);
+    }
+    return std::move(figures_);
+}
+
+/// vgpud has planned for the present VFs before they get their first work; slots of gangs count
+/// from then.
+void ProductRun::settle() {
+    while (now() < kSettleNs) go_on();
+    const std::int64_t until_ns = begin_of_round(setup_, now() + begin_ns_) - begin_ns_;
+    while (now() < until_ns) {
+        if (vgpud_acts_at() <= now()) step_vgpud();
+        pass_to(std::min(next_ns(), until_ns));
+    }
+    begin_ns_ = static_cast<std::int64_t>(pf_.gpu.now());
+    accounted_ns_ = 0;
+    if (hears_at_ns_ != kNever) hears_at_ns_ = 0;
+}
+
+void ProductRun::go_on() {
+    if (vgpud_acts_at() <= now()) step_vgpud();
+    pass_to(next_ns());
+}
+
+bool ProductRun::is_over() const {
+    if (setup_.max_runs > 0 && figures_.runs >= setup_.max_runs) return true;
+    return setup_.duration_ns > 0 && now() >= setup_.duration_ns;
+}
+
+std::int64_t ProductRun::vgpud_acts_at() const {
+    const std::int64_t at_ns = std::min(hears_at_ns_, vgpud_.wake_at().count() - begin_ns_);
+    const bool is_stopped = has_begun_ && std::max(at_ns, now()) >= vgpud_model_.stops_at_ns;
+    return is_stopped ? std::max(at_ns, vgpud_model_.continues_at_ns) : at_ns;
+}
+
+/// The time of the next event, at least a nanosecond from now.
+std::int64_t ProductRun::next_ns() const {
+    std::int64_t next = std::min(arrivals_.next_ns(), vgpud_acts_at());
+    if (has_begun_ && next_change_ < setup_.changes.size())
+        next = std::min(next, setup_.changes[next_change_].at_ns);
+    if (const std::uint64_t event = pf_.gpu.next_event(); event != kEndless)
+        next = std::min(next, static_cast<std::int64_t>(event) - begin_ns_);
+    if (has_begun_ && setup_.duration_ns > 0) next = std::min(next, setup_.duration_ns);
+    return std::max(next, now() + (arrivals_.next_ns() <= now() ? 0 : 1));
+}
+
+/// Advances device and core; the caller handles everything else that is due.
+void ProductRun::pass_to(std::int64_t at_ns) {
+    pf_.gpu.run_until(static_cast<std::uint64_t>(at_ns + begin_ns_));
+    account();
+    if (has_begun_) {
+        note_weights();
+        note_held_back();
+    }
+    if (pf_.gpu.notifications == heard_) return;
+    heard_ = pf_.gpu.notifications;
+    if (hears_at_ns_ == kNever) hears_at_ns_ = now() + vgpud_model_.plan_delay_ns;
+}
+
+/// Called while vgpud waits for an answer.
+void ProductRun::pass_one_event() {
+    pass_to(static_cast<std::int64_t>(pf_.gpu.next_event()) - begin_ns_);
+}
+
+void ProductRun::step_vgpud() {
+    hears_at_ns_ = kNever;
+    vgpud_.step();
+    vgpud_.take_notices();
+    if (has_begun_) note_weights();
+}
+
+// --- the engine
+
+bool ProductRun::is_reserved() const {
+    return (pf_.engine().reserved >> vfs_[running_].number & 1) != 0;
+}
+
+/// Accounts for the time since the last call, in which nothing changed.
+void ProductRun::account() {
+    const std::int64_t ns = now() - accounted_ns_;
+    accounted_ns_ = now();
+    if (ns <= 0 || !has_begun_) return;
+    if (running_ != 0 && pf_.gpu.vf(vfs_[running_].number).hangs) return hang(running_, ns);
+    if (running_ != 0 && !vfs_[running_].jobs.empty()) return serve(running_, ns);
+    const vgpu_pf_engine_view engine = pf_.engine();
+    if (running_ == 0 && engine.is_switching) {
+        figures_.switching_ns += ns;
+        return;
+    }
+    if (running_ == 0 && engine.is_broken) {
+        figures_.hung_ns += ns;
+        return;
+    }
+    idle(ns);
+}
+
+void ProductRun::idle(std::int64_t ns) {
+    figures_.idle_ns += ns;
+    const bool is_meant = running_ != 0 && keeps_slots(running_);
+    if (!is_meant && somebody_waits()) figures_.idle_with_work_ns += ns;
+}
+
+/// Charges a hang to its VF like service by weight, although it is none.
+void ProductRun::hang(std::uint32_t index, std::int64_t ns) {
+    vfs_[index].hung_ns += ns;
+    figures_.vfs[index].hung_ns += ns;
+    figures_.hung_ns += ns;
+    if (witness_) witness_->served(index, ns, false, now());
+}
+
+void ProductRun::serve(std::uint32_t index, std::int64_t ns) {
+    VfFigures& figures = figures_.vfs[index];
+    Vf& vf = vfs_[index];
+    std::int64_t at_ns = now() - ns;
+    const bool reserved = is_reserved();
+    while (ns > 0 && !vf.jobs.empty()) {
+        const std::int64_t part = std::min(ns, vf.jobs.front().left_ns);
+        ns -= part;
+        at_ns += part;
+        figures.service_ns += part;
+        figures_.service_ns += part;
+        if (reserved) figures.reserved_ns += part;
+        if (witness_) witness_->served(index, part, reserved || !vf.is_listed, at_ns);
+        if (is_backlogged(index)) continue;
+        vf.jobs.front().left_ns -= part;
+        if (vf.jobs.front().left_ns == 0) complete_job(index, at_ns);
+    }
+    figures_.idle_ns += ns;
+}
+
+void ProductRun::complete_job(std::uint32_t index, std::int64_t at_ns) {
+    Vf& vf = vfs_[index];
+    figures_.vfs[index].complete(vf.jobs.front(), work(index), at_ns);
+    vf.jobs.pop_front();
+    if (vf.jobs.empty() && !vf.is_held_back) note_competes(index, false);
+}
+
+void ProductRun::start(std::uint32_t number) {
+    account();
+    running_ = index_of(number);
+    if (running_ == 0 || !has_begun_) return;
+    Vf& vf = vfs_[running_];
+    VfFigures& figures = figures_.vfs[running_];
+    if (!vf.jobs.empty())
+        figures.longest_wait_ns = std::max(figures.longest_wait_ns, now() - vf.waits_since_ns);
+    ++figures.runs;
+    ++figures_.runs;
+    if (witness_) witness_->decided(0);
+}
+
+void ProductRun::end() {
+    account();
+    vfs_[running_].waits_since_ns = now();
+    running_ = 0;
+    if (witness_ && has_begun_) witness_->decided(0);
+}
+
+/// The VF was reset and lost all its work.
+void ProductRun::lose_work(std::uint32_t number) {
+    const std::uint32_t index = index_of(number);
+    if (!has_begun_ || index == 0 || !vfs_[index].driver) return;
+    account();
+    Vf& vf = vfs_[index];
+    VfFigures& figures = figures_.vfs[index];
+    const auto lost = std::count_if(vf.jobs.begin(), vf.jobs.end(), [](const Job& job) {
+        return job.left_ns < Simulator::kEndlessNs / 2;
+    });
+    figures.lost += static_cast<std::uint64_t>(lost);
+    ++figures.resets;
+    figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, vf.hung_ns);
+    if (witness_) witness_->overran(std::exchange(vf.hung_ns, 0));
+    if (!vf.jobs.empty() && !vf.is_held_back) note_competes(index, false);
+    vf.jobs.clear();
+    vf.driver->was_reset(vf.stays_out);
+}
+
+std::uint64_t ProductRun::overrun(std::uint32_t number) {
+    const std::uint32_t index = index_of(number);
+    if (!has_begun_ || index == 0 || vfs_[index].jobs.empty()) return 0;
+    if (!dice_.chance(setup_.device.overrun_part)) return 0;
+    const std::int64_t ns =
+        std::min(dice_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
+    VfFigures& figures = figures_.vfs[index];
+    figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
+    if (witness_) witness_->overran(ns);
+    return static_cast<std::uint64_t>(ns);
+}
+
+bool ProductRun::somebody_waits() const {
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i)
+        if (!vfs_[i].jobs.empty() && !vfs_[i].is_held_back && !policy(i).is_gang) return true;
+    return false;
+}
+
+std::uint32_t ProductRun::index_of(std::uint32_t number) const {
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i)
+        if (vfs_[i].number == number) return i;
+    return 0;
+}
+
+// --- operators and guests
+
+Result<> ProductRun::deliver() {
+    while (next_change_ < setup_.changes.size() && setup_.changes[next_change_].at_ns <= now())
+        TRY_VOID(deliver_change(setup_.changes[next_change_++]));
+    while (arrivals_.next_ns() <= now()) arrive(arrivals_.take());
+    attend_guests();
+    return {};
+}
+
+Result<> ProductRun::deliver_change(const Change& change) {
+    Vf& vf = vfs_[change.vf];
+    if (change.kind == ChangeKind::Join && vf.number == 0) {
+        TRY_VOID(join(change.vf, change.weight));
+        arrivals_.begin(work(change.vf), {.at_ns = now(), .vf = change.vf, .life = vf.life}, dice_);
+    }
+    if (change.kind == ChangeKind::Leave && vf.number != 0) return leave(change.vf);
+    if (change.kind != ChangeKind::Weight || vf.number == 0) return {};
+    daemon::VfChange wanted;
+    wanted.weight = change.weight;
+    return vgpud_.change(vf.number, wanted);
+}
+
+void ProductRun::arrive(const Arrival& arrival) {
+    Vf& vf = vfs_[arrival.vf];
+    if (vf.number == 0 || vf.life != arrival.life) return;
+    if (arrival.fault.kind != BadKernel::None) return go_wrong(arrival);
+    arrivals_.follow(work(arrival.vf), arrival, dice_);
+    if (!vf.driver->is_loaded()) {
+        ++figures_.vfs[arrival.vf].lost;
+        return;
+    }
+    if (vf.jobs.size() >= Simulator::kMaxJobs) {
+        ++figures_.vfs[arrival.vf].dropped;
+        return;
+    }
+    submit(arrival, is_backlogged(arrival.vf) ? Simulator::kEndlessNs : arrival.work_ns);
+}
+
+/// Starts a kernel without an end; it also hangs if the fault says so.
+void ProductRun::go_wrong(const Arrival& arrival) {
+    Vf& vf = vfs_[arrival.vf];
+    if (!vf.driver->is_loaded()) return;
+    account();
+    submit(arrival, Simulator::kEndlessNs);
+    if (arrival.fault.kind != BadKernel::Hang) return;
+    vf.stays_out = arrival.fault.stays_out;
+    pf_.gpu.hang(vf.number);
+}
+
+void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
+    Vf& vf = vfs_[arrival.vf];
+    const bool had_work = !vf.jobs.empty();
+    vf.jobs.push_back({arrival.at_ns, work_ns});
+    if (witness_) witness_->arrived(arrival.vf, work_ns);
+    if (!had_work) {
+        vf.waits_since_ns = now();
+        if (!vf.is_held_back) note_competes(arrival.vf, true);
+    }
+    pf_.gpu.give_work(vf.number, work_ns == Simulator::kEndlessNs
+                                     ? kEndless
+                                     : static_cast<std::uint64_t>(work_ns));
+}
+
+/// Loads drivers that were reset again; their VFs get work again.
+void ProductRun::attend_guests() {
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
+        Vf& vf = vfs_[i];
+        if (!vf.driver || vf.driver->is_loaded()) continue;
+        vf.driver->step();
+        if (vf.driver->is_loaded())
+            arrivals_.begin_again(work(i), {.at_ns = now(), .vf = i, .life = vf.life});
+    }
+}
+
+Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
+    const VfSetup& setup = setup_.vfs[index - 1];
+    Vf& vf = vfs_[index];
+    daemon::CreateRequest request;
+    request.name = setup.name;
+    request.vram_bytes = kVfBytes;
+    request.weight = weight;
+    request.quantum_us = static_cast<std::uint32_t>(setup.contract.quantum_ms * 1000);
+    request.qos = qos_of(setup);
+    TRY(vf.number, vgpud_.create(request));
+    ++vf.life;
+    vf.weight = weight;
+    vf.driver.emplace(pf_, vf.number);
+    vf.is_listed = false;
+    take_account(index);
+    TRY_VOID(load_driver(*vf.driver, vf.number));
+    if (witness_ && policy(index).is_gang) witness_->joined(index, weight);
+    return {};
+}
+
+/// The PF core keeps accounts by VF number: a free number owes its last VF's debt until that is
+/// paid. The witness keeps them by place in the setup, plus some places behind for numbers without
+/// a place now.
+void ProductRun::take_account(std::uint32_t index) {
+    const std::uint32_t number = vfs_[index].number;
+    const std::uint32_t before = std::exchange(vfs_[index].account, number);
+    if (before == number) return;
+    std::uint32_t other = before == 0 ? 0 : static_cast<std::uint32_t>(vfs_.size()) + before;
+    if (spare_accounts_.erase(number) > 0) other = static_cast<std::uint32_t>(vfs_.size()) + number;
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
+        if (i == index || vfs_[i].account != number) continue;
+        vfs_[i].account = before;
+        other = i;
+    }
+    if (other == 0) return;
+    if (witness_) witness_->traded(index, other);
+    if (other >= vfs_.size()) {
+        const std::uint32_t spare = static_cast<std::uint32_t>(vfs_.size()) + before;
+        if (before != 0 && spare != other && witness_) witness_->traded(other, spare);
+        if (before != 0) spare_accounts_.insert(before);
+    }
+}
+
+Result<> ProductRun::load_driver(GuestDriver& driver, std::uint32_t number) {
+    constexpr std::int64_t kPatienceNs = 10'000'000 * kNsPerUs;
+    const std::int64_t limit_ns = now() + kPatienceNs;
+    driver.load();
+    for (driver.step(); !driver.is_loaded(); driver.step()) {
+        if (now() >= limit_ns)
+            return fail(ErrorId::TimedOut, fmt::format("VF {} gets no full access", number));
+        pass_to(now() + kNsPerUs);
+    }
+    step_vgpud();
+    return {};
+}
+
+Result<> ProductRun::leave(std::uint32_t index) {
+    Vf& vf = vfs_[index];
+    account();
+    vf.jobs.clear();
+    if (witness_ && vf.is_listed) witness_->left(index);
+    const std::uint32_t number = std::exchange(vf.number, 0);
+    if (running_ == index) running_ = 0;
+    vf.is_held_back = false;
+    vf.driver.reset();
+    return vgpud_.destroy(number, daemon::Force::Yes);
+}
+
+// --- reports to the witness on behalf of the policy
+
+/// A VF has the weight of the table that lists it, and a new one once the PF core takes the table.
+void ProductRun::note_weights() {
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
+        Vf& vf = vfs_[i];
+        if (vf.number == 0) continue;
+        const std::uint32_t weight = pf_.vf(vf.number).weight;
+        if (weight == 0) continue;
+        if (!vf.is_listed) {
+            begin_share(i, weight);
+        } else if (vf.weight != weight && witness_) {
+            witness_->wants_weight(i, weight);
+            witness_->reweighted(i, weight, now());
+        }
+        vf.weight = weight;
+    }
+}
+
+void ProductRun::begin_share(std::uint32_t index, std::uint32_t weight) {
+    Vf& vf = vfs_[index];
+    vf.is_listed = true;
+    if (witness_) witness_->joined(index, weight);
+    if (!vf.jobs.empty() && !vf.is_held_back) note_competes(index, true);
+}
+
+void ProductRun::note_held_back() {
+    for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
+        Vf& vf = vfs_[i];
+        if (vf.number == 0 || pf_.vf(vf.number).is_capped == vf.is_held_back) continue;
+        vf.is_held_back = !vf.is_held_back;
+        vf.waits_since_ns = now();
+        if (!vf.jobs.empty()) note_competes(i, !vf.is_held_back);
+    }
+}
+
+/// A gang has its slots and does not compete.
+void ProductRun::note_competes(std::uint32_t index, bool competes) {
+    if (!witness_ || policy(index).is_gang || !vfs_[index].is_listed) return;
+    if (!competes) return witness_->rests(index, running_ == index && !is_reserved());
+    // an estate is shared before a VF joins, as at a decision
+    witness_->decided(0);
+    witness_->competes(index);
+}
+
+}  // namespace
+
+Result<Figures> run_product(const Simulation& setup, Witness* witness, const VgpudModel& vgpud) {
+    if (setup.vfs.size() > kProductVfs)
+        return fail(ErrorId::OutOfRange, fmt::format("{} VFs; one GPU shares its engine among {}",
+                                                     setup.vfs.size(), kProductVfs));
+    if (setup.duration_ns == 0 && setup.max_runs == 0)
+        return fail(ErrorId::OutOfRange,
+                    "neither a duration nor a number of runs ends the simulation");
+    if (!round_of_slots(setup))
+        return fail(ErrorId::OutOfRange,
+                    "slots of these gangs never begin at the same time; one latency_ms for all of "
+                    "them would do");
+    return ProductRun(setup, witness, vgpud).run();
+}
+
+}  // namespace vgpu::simulator

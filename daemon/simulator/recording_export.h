@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// Exports of a Recording for people and other programs: figures, a trace for Perfetto and
+// chrome://tracing, a picture, and a scenario for `vgpuctl simulate`: the same VFs and their work,
+// under contracts of the user's choice.
+#pragma once
+
+#include "daemon/simulator/milliseconds.h"
+#include "daemon/simulator/recording.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace vgpu::simulator {
+
+struct RecordedVf {
+    std::uint32_t weight = 0;  ///< as it was last
+    std::uint64_t runs = 0;
+    std::uint64_t wakes = 0;
+    std::int64_t service_ns = 0;
+    std::int64_t reserved_ns = 0;  ///< part of it
+    std::int64_t longest_run_ns = 0;
+    std::int64_t worst_lag_ns = 0;  ///< either side
+};
+
+/// From the first event to the last.
+struct Period {
+    daemon::Nanoseconds begin{0};
+    daemon::Nanoseconds end{0};
+};
+
+struct RecordedFigures {
+    Period period{};
+    std::int64_t service_ns = 0;  ///< of all VFs
+    std::uint64_t notes = 0;      ///< resets, hangs and the like
+    std::map<std::uint32_t, RecordedVf> vfs{};
+};
+
+[[nodiscard]] Period period_of(const Recording& recording);
+[[nodiscard]] RecordedFigures figures_of(const Recording& recording);
+
+/// Trace Event Format, JSON; times in us since the recording began.
+[[nodiscard]] std::string chrome_trace(const Recording& recording);
+
+/// Who ran when.
+[[nodiscard]] std::string svg_picture(const Recording& recording);
+
+/// schemas/vgpu-scenario.schema.json. Work that began before the recording starts with it; work
+/// unfinished at its end is as long as the part that was seen.
+[[nodiscard]] std::string scenario_text(const Recording& recording);
+
+/// The time at which a run began; the event reports its end.
+[[nodiscard]] inline daemon::Nanoseconds begin_of(const daemon::trace::Ran& ran) {
+    return ran.end - daemon::Nanoseconds{ran.ns};
+}
+
+}  // namespace vgpu::simulator

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// VirtualPf: the PF core on a ModelGpu in this process, and the uapi to it without a socket.
+// vgpud's adapters see the same as with vgpu-pf or vgpu_pf.ko, but in virtual time. A request that
+// takes time calls `wait`, which must advance the model to its next event. Errors are those of the
+// uapi.
+#pragma once
+
+#include "daemon/adapters/uapi_client.h"
+#include "daemon/adapters/unique_fd.h"
+#include "daemon/ports/clock.h"
+#include "daemon/simulator/model_gpu.h"
+#include "pf-driver/core/pf.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace vgpu::simulator {
+
+class VirtualPf {
+public:
+    static constexpr std::uint32_t kRingEntries = 4096;
+
+    /// Throws std::runtime_error if there is no memory for the event ring.
+    explicit VirtualPf(const ModelGpu::Options& options);
+    ~VirtualPf();
+    VirtualPf(const VirtualPf&) = delete;
+    VirtualPf& operator=(const VirtualPf&) = delete;
+
+    ModelGpu gpu;
+    std::function<void()> wait;
+    /// A run table was accepted as this generation.
+    std::function<void(std::uint64_t generation)> on_table;
+
+    [[nodiscard]] vgpu_pf_vf_view vf(std::uint32_t number) const;
+    [[nodiscard]] vgpu_pf_engine_view engine() const;
+    /// A port to this core; the VirtualPf outlives it.
+    [[nodiscard]] std::unique_ptr<daemon::PfPort> port();
+
+private:
+    class Channel;
+    struct Answer {
+        int error = 0;
+        std::string message;
+    };
+
+    [[nodiscard]] Answer run(vgpu_pf_op op, void* body);
+
+    struct Free {
+        void operator()(vgpu_pf* core) const { ::operator delete(core); }
+    };
+    std::unique_ptr<vgpu_pf, Free> core_;
+    daemon::adapters::UniqueFd ring_memory_;
+    void* ring_ = nullptr;
+    std::map<std::uint64_t, Answer> done_;
+    std::uint64_t last_token_ = 0;
+};
+
+/// The time of the model's clock.
+class ModelClock final : public daemon::Clock {
+public:
+    explicit ModelClock(const ModelGpu& gpu) : gpu_(gpu) {}
+    [[nodiscard]] daemon::Nanoseconds now() const override {
+        return daemon::Nanoseconds{gpu_.now()};
+    }
+
+private:
+    const ModelGpu& gpu_;
+};
+
+}  // namespace vgpu::simulator
