@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: MIT
+//
+// Resets of a VF and of the whole device: what guests are told, what they answer, and when.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/pf2vf.h"
+#include "pf-driver/hw/regs.h"
+#include "tests/unit/core/rig.h"
+
+namespace vgpu::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+TEST(Reset, OperatorResetTellsTheGuestWaitsForItAndConfirms) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RESETTING);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+    EXPECT_EQ(rig.gpu.vf(1).generation, 0u) << "FLR only when the guest is ready";
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION_CMPL));
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    ASSERT_EQ(rig.events(VGPU_PF_EVENT_RESET_DONE, 1).size(), 1u);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_RESET_DONE, 1)[0].arg, VGPU_PF_REASON_OPERATOR);
+}
+
+TEST(Reset, AGuestThatDoesNotAnswerIsResetInTimeAndMayAnswerLate) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION))
+        << "the notice stays for a late guest";
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u) << "no second FLR";
+    EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 0u);
+}
+
+TEST(Reset, AGuestThatDropsTheNoticeIsToldOnceMore) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(240 * kMs);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION));
+    EXPECT_EQ(rig.gpu.vf(1).generation, 0u);
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
+/// As when a VM is killed during an operator's reset, and another one gets the VF at once.
+TEST(Reset, AGuestThatLeavesIsNotWaitedForAndItsSuccessorIsAnswered) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.attach_client(1, true);
+    rig.gpu.run_for(kMs);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(10 * kMs);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RESETTING);
+    rig.gpu.attach_client(1, false);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_RESET_DONE, 1).size(), 1u);
+    rig.gpu.attach_client(1, true);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_FALSE(rig.vf(1).reset.told_unanswered);
+}
+
+TEST(Reset, AGuestsRequestEndsInFullAccess) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_RESET_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+    EXPECT_EQ(rig.get_vf(1).guest_flrs, 1u);
+    EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 1u);
+}
+
+TEST(Reset, VbiosAndPf2vfAreThereAgainAfterwards) {
+    Rig rig;
+    rig.make_busy(1);
+    const std::uint64_t base = rig.get_vf(1).vram_first_offset;
+    rig.gpu.poke(base, 0xff);
+    rig.gpu.poke(base + VF_VRAM_PF2VF_OFFSET, 0xff);
+    rig.gpu.guest_resets_function(1);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.peek(base), 0x55);
+    EXPECT_EQ(rig.gpu.peek(base + VF_VRAM_PF2VF_OFFSET), 0x00);
+    EXPECT_EQ(rig.gpu.peek(base + VF_VRAM_PF2VF_OFFSET + 1), 0x04);
+}
+
+TEST(Reset, AnFlrThatNeverEndsResetsTheDeviceAndAllVfsStartOver) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    EXPECT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_EQ(rig.get_info().whole_resets, 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED);
+        EXPECT_EQ(rig.vf(vf).last_error, VGPU_PF_REASON_DEVICE_LOST);
+        EXPECT_EQ(rig.gpu.bank(vf, REG_VGPU_VF0_FB_SIZE_MB), 32u);
+    }
+    rig.load_driver(2);
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(kMs);
+    EXPECT_EQ(rig.gpu.loaded(), 2u);
+}
+
+TEST(Reset, AllGuestsAreToldBeforeTheDeviceIsResetAndAnsweredAfterwards) {
+    Rig rig;
+    for (const std::uint32_t vf : {1u, 2u}) {
+        rig.make_busy(vf);
+        rig.gpu.vf(vf).received.clear();
+    }
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_THAT(rig.gpu.vf(vf).received,
+                    testing::AllOf(testing::Not(testing::IsEmpty()),
+                                   testing::Each(MAILBOX_VF_FLR_NOTIFICATION)));
+        rig.gpu.guest_sends(vf, MAILBOX_READY_TO_RESET);
+        rig.gpu.run_for(10 * kMs);
+        EXPECT_EQ(rig.gpu.vf(vf).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+        rig.load_driver(vf);
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_READY);
+    }
+    EXPECT_EQ(rig.gpu.whole_resets, 1u);
+}
+
+TEST(Reset, AGuestThatWaitsForItsResetIsAnsweredAfterTheWholeOne) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION_CMPL));
+    rig.load_driver(1);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_READY);
+}
+
+TEST(Reset, AGuestThatAskedForItsResetGetsTheDeviceAfterTheWholeOne) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_RESET_ACCESS);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+}
+
+TEST(Reset, VramThatOutlivesAResetOfTheDeviceIsNotReplacedUnderTheGuest) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.whole_reset_keeps_vram = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(rig.gpu.vf(vf).tables, 1u);
+        rig.load_driver(vf);
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_READY);
+    }
+}
+
+/// As VF1's own reset does not end.
+void begin_whole_reset(Rig& rig, std::uint64_t takes_ns = 100 * kMs) {
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.whole_reset_ns = takes_ns;
+    rig.control(1, VGPU_PF_RESET);
+    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+}
+
+TEST(Reset, AGuestThatIsReadyWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.vf(2).received.clear();
+    begin_whole_reset(rig);
+    rig.gpu.guest_sends(2, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+    rig.gpu.run_for(200 * kMs);
+    EXPECT_THAT(rig.gpu.vf(2).received,
+                ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION_CMPL));
+}
+
+TEST(Reset, AGuestThatWasResetBeforeIsToldOfTheWholeOne) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(20 * kMs);
+    rig.control(2, VGPU_PF_RESET);
+    rig.gpu.run_for(10 * kMs);
+    rig.gpu.guest_sends(2, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    rig.load_driver(2);
+    rig.gpu.vf(2).received.clear();
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(3 * kSecond);
+    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
+}
+
+/// A driver that loads while the PF has its VF reset gets the device when that is over: what it
+/// were given before, the reset would take away again.
+TEST(Reset, ADriverThatLoadsBeforeTheResetHasBegunIsAnsweredAfterIt) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).received.clear();
+    const std::uint64_t token = 77;
+    vgpu_pf_control request{sizeof(request), 1, 0, VGPU_PF_RESET};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &request, token), -EINPROGRESS);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    EXPECT_THAT(rig.gpu.vf(1).received, IsEmpty());
+    rig.gpu.run_for(2 * kSecond);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_READY_TO_ACCESS_GPU);
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+}
+
+TEST(Reset, ADriverThatLoadsBeforeThePfHasSeenTheGuestsFlrIsAnsweredAfterIt) {
+    for (const bool is_told : {false, true}) {
+        Rig rig;
+        rig.make_busy(1);
+        rig.gpu.run_for(kMs);
+        rig.gpu.vf(1).received.clear();
+        rig.gpu.lose_interrupts = !is_told;
+        rig.gpu.guest_resets_function(1);
+        rig.gpu.lose_interrupts = false;
+        rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+        rig.gpu.run_for(2 * kSecond);
+        EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+        EXPECT_EQ(rig.get_vf(1).in_full_access, 1u) << "and not taken away again";
+        EXPECT_EQ(HW_GET(VGPU_GATES, REGWR_EN, rig.gpu.bank(1, REG_VGPU_VF0_GATES)), 1u);
+        EXPECT_EQ(rig.events(VGPU_PF_EVENT_RESET_DONE, 1).size(), 1u);
+    }
+}
+
+/// The interrupt that would have told of it was lost.
+TEST(Reset, AMessageThatStillIsInTheBoxIsNotLostByTheReset) {
+    Rig rig;
+    rig.make_ready(1);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.lose_interrupts = true;
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.lose_interrupts = false;
+    rig.post(1, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_OPERATOR);
+    rig.gpu.run_for(2 * kSecond);
+    EXPECT_EQ(rig.gpu.vf(1).generation, 1u);
+    EXPECT_THAT(rig.gpu.vf(1).received, Contains(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+}
+
+TEST(Reset, ADriverThatLoadsWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    rig.provision(3);
+    rig.control(3, VGPU_PF_PAUSE);
+    rig.gpu.guest_sends(3, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(20 * kMs);
+    begin_whole_reset(rig);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_THAT(rig.gpu.vf(2).received, IsEmpty());
+    rig.gpu.run_for(200 * kMs);
+    EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+    EXPECT_THAT(rig.gpu.vf(3).received, IsEmpty()) << "paused";
+    ASSERT_EQ(rig.control(3, VGPU_PF_RESUME), 0);
+    EXPECT_THAT(rig.gpu.vf(3).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+}
+
+/// VF1 and VF2 with drivers, the whole device in its reset for a second.
+struct WholeReset : testing::Test {
+    WholeReset() {
+        rig.make_busy(1);
+        rig.make_busy(2);
+        rig.gpu.run_for(20 * kMs);
+        begin_whole_reset(rig, kSecond);
+    }
+    Rig rig;
+};
+
+TEST_F(WholeReset, IsFollowedByTheResetsThatWereAskedForMeanwhile) {
+    for (const std::uint32_t vf : {1u, 2u}) {
+        rig.gpu.vf(vf).flr_never_ends = true;  // before the device is back
+        ASSERT_EQ(rig.control(vf, VGPU_PF_RESET), 0);
+    }
+    rig.gpu.run_for(800 * kMs);
+    for (const std::uint32_t vf : {1u, 2u})
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_RESETTING) << "there is nothing to reset yet";
+    rig.gpu.run_for(400 * kMs);
+    EXPECT_EQ(rig.gpu.whole_resets, 1u);
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED);
+        EXPECT_EQ(rig.vf(vf).control.mismatches, 0u);
+        EXPECT_EQ(rig.gpu.bank(vf, REG_VGPU_VF0_GATES), HW_FIELD_MASK(VGPU_GATES, FB_EN));
+        rig.load_driver(vf);
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_READY);
+    }
+}
+
+TEST_F(WholeReset, IsConfirmedToAGuestWhoseVfIsResetAfterIt) {
+    rig.control(2, VGPU_PF_RESET);
+    rig.gpu.run_for(1200 * kMs);
+    ASSERT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
+    rig.gpu.guest_sends(2, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(2).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED) << "that was no wish of its own";
+    EXPECT_EQ(rig.get_vf(2).guard_events[VGPU_GUARD_FLR], 0u);
+}
+
+TEST_F(WholeReset, AndTheVfsOwnEndInFullAccessForAGuestThatAskedForOne) {
+    rig.control(2, VGPU_PF_RESET);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_RESET_ACCESS);
+    rig.gpu.run_for(1200 * kMs);
+    EXPECT_EQ(rig.vf(2).control.mismatches, 0u);
+    EXPECT_EQ(rig.gpu.vf(2).received.back(), MAILBOX_VF_READY_TO_ACCESS_GPU);
+    EXPECT_EQ(rig.get_vf(2).in_full_access, 1u);
+}
+
+TEST_F(WholeReset, DoesNotReviveAVfThatComesUnderQuarantine) {
+    rig.post(2, VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
+    rig.gpu.run_for(1200 * kMs);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_QUARANTINED);
+    EXPECT_EQ(rig.control(2, VGPU_PF_CLEAR_QUARANTINE), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
+}
+
+TEST_F(WholeReset, DoesNotReviveAVfThatAnOperatorStops) {
+    rig.control(2, VGPU_PF_RESET);
+    ASSERT_EQ(rig.control(2, VGPU_PF_STOP), 0);
+    rig.gpu.run_for(1200 * kMs);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_STOPPED);
+}
+
+TEST(Reset, OfTheDeviceLeavesTheGatesOfAPausedVfAsTheyWere) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_ready(2);
+    rig.control(2, VGPU_PF_PAUSE);
+    const std::uint32_t gates = rig.gpu.bank(2, REG_VGPU_VF0_GATES);
+    ASSERT_NE(gates, 0u);
+    begin_whole_reset(rig);
+    rig.gpu.run_for(200 * kMs);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
+    EXPECT_EQ(rig.gpu.bank(2, REG_VGPU_VF0_GATES), gates);
+}
+
+}  // namespace
+}  // namespace vgpu::test
