@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "cli/app.h"
 
-#include "cli/completion.h"
-#include "cli/exit_codes.h"
 #include "cli/format.h"
 #include "cli/interruption.h"
-#include "cli/man_page.h"
 #include "cli/number_options.h"
+#include "cli/pages.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -70,6 +69,23 @@ std::string quoted(const std::string& word) {
     return nlohmann::json(text::as_utf8(word)).dump();
 }
 
+bool wants_json(const std::vector<std::string>& words) {
+    const auto options_end = std::find(words.begin(), words.end(), "--");
+    return std::find(words.begin(), options_end, "--json") != options_end;
+}
+
+/// The only place that turns a failure into a message, a document and an exit status.
+int fail(const Streams& streams, bool is_json, const ServiceError& error,
+         const std::string& hint = "") {
+    streams.err << "vgpuctl: " << error.what() << "\n" << hint;
+    if (is_json) streams.out << error_document(error);
+    return number_of(error.exit_code());
+}
+
+ServiceError wrong_use(const std::string& what) {
+    return {"vgpuctl.WrongUsage", what};
+}
+
 /// The error text if one of `words` is wrong for every verb, else "".
 /// An unset variable leaves an empty word. CLI11 2.1 treats it as an option that was not given,
 /// which may mean all GPUs; after '=' it takes the next word as value. After "--" come no options.
@@ -87,53 +103,69 @@ std::string complaint_about(const std::vector<std::string>& words) {
     return "";
 }
 
-/// Options of all verbs; they may come before or after the verb.
-struct CommonOptions {
+/// The verbs and their parser with the options of all verbs, which may come before or after a verb.
+struct CommandLine {
+    CommandLine();
+    CommandLine(const CommandLine&) = delete;
+    CommandLine& operator=(const CommandLine&) = delete;
+
+    const std::vector<std::unique_ptr<Verb>> verbs = all_verbs();
+    CLI::App app{"vgpuctl shares SR-IOV GPUs between virtual machines.", "vgpuctl"};
     std::string bus = default_bus();
     bool is_json = false;
     std::optional<unsigned> timeout_s;
 };
 
-void describe(CLI::App& app, CommonOptions& common,
-              const std::vector<std::unique_ptr<Verb>>& verbs) {
-    app.add_option("--bus", common.bus, "system, session or an address (env VGPUCTL_BUS)");
-    app.add_flag("--json", common.is_json, "print one JSON document with a schema id");
-    app.add_option("--timeout", common.timeout_s, "seconds to wait for each answer of vgpud")
+CommandLine::CommandLine() {
+    constexpr std::array kGroups{"Look",     "VFs", "Configurations", "Guests", "libvirt",
+                                 "Diagnose", ""};
+    app.formatter_fn([](const CLI::App* page, const std::string&, CLI::AppFormatMode) {
+        return help_page(*page);
+    });
+    app.set_help_flag("-h,--help", "show how to use vgpuctl or a verb");
+    app.add_option("--bus", bus, "system, session or an address (env VGPUCTL_BUS)");
+    app.add_flag("--json", is_json, "print a JSON document with a schema id, also on errors");
+    app.add_option("--timeout", timeout_s, "time to wait for each answer of vgpud")
+        ->type_name("SECONDS")
         ->transform(whole_within(1, 600));
-    app.set_version_flag("--version", "vgpuctl " VGPU_VERSION);
+    app.set_version_flag("--version", "vgpuctl " VGPU_VERSION)->description("show the version");
     app.require_subcommand(1);
     // CLI11 searches here for an option that the verb does not know, so --json may follow the verb
     app.fallthrough();
-    app.footer(exit_codes_text());
-    for (const auto& verb : verbs)
-        verb->describe(*app.add_subcommand(verb->name(), verb->summary()));
+    for (const auto& verb : verbs) {
+        const About& about = verb->about();
+        CLI::App& command = *app.add_subcommand(about.name, about.summary);
+        verb->describe(command);
+        const std::string remark = command.get_footer();
+        command.group(kGroups.at(static_cast<std::size_t>(about.group)))
+            ->footer(fmt::format("Example: vgpuctl {}{}{}", about.example,
+                                 remark.empty() ? "" : "\n\n", remark));
+    }
 }
 
-/// The only place that turns a failure into a message and an exit status; verbs only throw.
-ExitCode run_verb(const CLI::App& app, const CommonOptions& common,
-                  const std::vector<std::unique_ptr<Verb>>& verbs, const Connect& connect,
-                  const Streams& streams) {
-    const auto connected = [&connect, &common] {
-        auto service = connect(common.bus);
-        if (common.timeout_s) service->limit_calls(std::chrono::seconds(*common.timeout_s));
+int run_verb(const CommandLine& line, const Connect& connect, const Streams& streams) {
+    const auto connected = [&connect, &line] {
+        auto service = connect(line.bus);
+        if (line.timeout_s) service->limit_calls(std::chrono::seconds(*line.timeout_s));
         return service;
     };
     const Setting setting{.connect = connected,
                           .out = streams.out,
                           .err = streams.err,
-                          .output = common.is_json ? Output::Json : Output::Text,
+                          .is_json = line.is_json,
                           .is_terminal = streams.is_terminal,
                           .uses_colour = streams.uses_colour,
                           .columns = std::min(streams.columns, kColumns)};
+    const CLI::App* command = line.app.get_subcommands().front();
+    const auto verb =
+        std::find_if(line.verbs.begin(), line.verbs.end(),
+                     [command](const auto& one) { return one->name() == command->get_name(); });
     try {
-        for (const auto& verb : verbs)
-            if (app.got_subcommand(verb->name())) return verb->start(setting);
-        return ExitCode::Usage;
+        return number_of((*verb)->start(setting));
     } catch (const ServiceError& error) {
-        const bool is_unreachable = error.exit_code() == ExitCode::Unreachable;
-        streams.err << "vgpuctl: " << (is_unreachable ? "vgpud does not answer on this bus: " : "")
-                    << error.what() << "\n";
-        return error.exit_code();
+        if (error.exit_code() != ExitCode::Unreachable) return fail(streams, line.is_json, error);
+        const std::string what = std::string("vgpud does not answer on this bus: ") + error.what();
+        return fail(streams, line.is_json, {error.name(), what});
     }
 }
 
@@ -160,14 +192,12 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
 int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words,
            const Streams& streams) {
     const std::string* verb = verb_word(words);
-    const std::string unknown = unknown_option(app, words);
-    if (unknown.empty()) {
-        app.exit(error, streams.out, streams.err);
-    } else {
-        streams.err << "vgpuctl: " << unknown << "\nSee 'vgpuctl help"
-                    << (verb != nullptr ? " " + *verb : "") << "'.\n";
-    }
-    return number_of(ExitCode::Usage);
+    std::string what = unknown_option(app, words);
+    if (what.empty())
+        what =
+            verb == nullptr && error.get_name() == "RequiredError" ? "name a verb" : error.what();
+    return fail(streams, wants_json(words), wrong_use(what),
+                "See 'vgpuctl help" + (verb != nullptr ? " " + *verb : "") + "'.\n");
 }
 
 /// The document that `words` request by a hidden option; the build and the packages use it.
@@ -178,33 +208,29 @@ std::optional<Document> wanted_document(const std::vector<std::string>& words) {
     return {};
 }
 
-constexpr const char* kDescription = "vgpuctl shares SR-IOV GPUs between virtual machines.";
-
-/// Parses `words` into `app`. Returns an exit status if they ask for help or are wrong, after
+/// Parses `words` into `line`. Returns an exit status if they ask for help or are wrong, after
 /// printing the help or the error; empty if the verb shall run.
-std::optional<int> parse_words(CLI::App& app, const std::vector<std::unique_ptr<Verb>>& verbs,
-                               std::vector<std::string> words, const Streams& streams) {
-    if (const std::string complaint = complaint_about(words); !complaint.empty()) {
-        streams.err << "vgpuctl: " << complaint << "\n";
-        return number_of(ExitCode::Usage);
-    }
-    const auto names = names_of(verbs);
+std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words,
+                               const Streams& streams) {
+    const bool is_json = wants_json(words);
+    if (const std::string complaint = complaint_about(words); !complaint.empty())
+        return fail(streams, is_json, wrong_use(complaint));
+    const auto names = names_of(line.verbs);
     const std::string* word = verb_word(words);
-    if (word != nullptr && std::find(names.begin(), names.end(), *word) == names.end()) {
-        streams.err << "vgpuctl: there is no verb '" << *word << "'" << guess(*word, names)
-                    << "\nSee 'vgpuctl help'.\n";
-        return number_of(ExitCode::Usage);
-    }
+    if (word != nullptr && std::find(names.begin(), names.end(), *word) == names.end())
+        return fail(streams, is_json,
+                    wrong_use(fmt::format("there is no verb '{}'{}", *word, guess(*word, names))),
+                    "See 'vgpuctl help'.\n");
     const std::vector<std::string> given = without_help_verb(std::move(words));
     // CLI11 expects the words in reverse order
     std::vector<std::string> reversed(given.rbegin(), given.rend());
     try {
-        app.parse(reversed);
+        line.app.parse(reversed);
         return {};
     } catch (const CLI::ParseError& error) {
         // a request for help is also a ParseError, with exit code 0
-        if (error.get_exit_code() != 0) return refuse(app, error, given, streams);
-        return app.exit(error, streams.out, streams.err);
+        if (error.get_exit_code() != 0) return refuse(line.app, error, given, streams);
+        return line.app.exit(error, streams.out, streams.err);
     }
 }
 
@@ -213,33 +239,25 @@ int run_words(std::vector<std::string> words, const Connect& connect, const Stre
         streams.out << make_document(*document);
         return number_of(ExitCode::Ok);
     }
-    const auto verbs = all_verbs();
-    CLI::App app(kDescription, "vgpuctl");
-    CommonOptions common;
-    describe(app, common, verbs);
-    if (const auto ended = parse_words(app, verbs, std::move(words), streams)) return *ended;
-    return number_of(run_verb(app, common, verbs, connect, streams));
+    CommandLine line;
+    if (const auto ended = parse_words(line, std::move(words), streams)) return *ended;
+    return run_verb(line, connect, streams);
 }
 
 }  // namespace
 
 std::string make_document(Document document) {
-    const auto verbs = all_verbs();
-    CLI::App app(kDescription, "vgpuctl");
-    CommonOptions common;
-    describe(app, common, verbs);
-    if (document == Document::ManualPage) return man_page(app);
-    return completion_script(app, document == Document::BashCompletion ? Shell::Bash : Shell::Zsh);
+    const CommandLine line;
+    if (document == Document::ManualPage) return man_page(line.app);
+    return document == Document::BashCompletion ? bash_completion(line.app)
+                                                : zsh_completion(line.app);
 }
 
 std::string wrong_usage(std::vector<std::string> words) {
     if (wanted_document(words)) return "";
-    const auto verbs = all_verbs();
-    CLI::App app(kDescription, "vgpuctl");
-    CommonOptions common;
-    describe(app, common, verbs);
+    CommandLine line;
     std::ostringstream out, err;
-    const auto ended = parse_words(app, verbs, std::move(words), {.out = out, .err = err});
+    const auto ended = parse_words(line, std::move(words), {.out = out, .err = err});
     return ended.value_or(0) == 0 ? "" : err.str();
 }
 

@@ -44,9 +44,9 @@ std::string wrong_usage(std::vector<std::string> words);
 /// `words` are the arguments without the program's name.
 /// Returns the exit status, one of ExitCode. Usage, before it connects, for an unknown verb or
 /// option, an empty word before "--", a word that is not UTF-8, and anything that CLI11 refuses.
-/// Else the verb's result, or that of the ServiceError that it throws, with its text on `err`.
-/// --help ends with 0. Failed instead of 0, with a text on `err`, if `out` could not be written;
-/// not if its reader has gone.
+/// Else the verb's result, or that of the ServiceError that it throws. An error has a text on `err`
+/// and, with --json, a document on `out`. --help ends with 0. Failed instead of 0, with a text on
+/// `err`, if `out` could not be written; not if its reader has gone.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams);
 
 }  // namespace vgpu::cli

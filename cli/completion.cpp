@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "cli/completion.h"
-
 #include "cli/command_tree.h"
+#include "cli/pages.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -224,9 +223,12 @@ std::string zsh_script(const CommandTree& tree) {
 
 }  // namespace
 
-std::string completion_script(const CLI::App& app, Shell shell) {
-    const CommandTree tree = tree_of(app);
-    return shell == Shell::Bash ? bash_script(tree) : zsh_script(tree);
+std::string bash_completion(const CLI::App& app) {
+    return bash_script(tree_of(app));
+}
+
+std::string zsh_completion(const CLI::App& app) {
+    return zsh_script(tree_of(app));
 }
 
 }  // namespace vgpu::cli

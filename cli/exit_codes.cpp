@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/exit_codes.h"
 
+#include "cli/format.h"
+
 #include <fmt/format.h>
 #include <array>
 
@@ -26,20 +28,11 @@ std::span<const ExitCodeRow> exit_code_rows() {
 }
 
 std::string exit_codes_text() {
-    constexpr std::size_t kColumns = 80;
-    std::string text, line = "Exit codes:";
-    for (const ExitCodeRow& row : kRows) {
-        const bool is_last = row.code == kRows.back().code;
-        const std::string item =
-            fmt::format("{} {}{}", static_cast<int>(row.code), row.words, is_last ? "." : ",");
-        if (line.size() + 1 + item.size() > kColumns) {
-            text += line + "\n";
-            line = item;
-        } else {
-            line += (line.empty() ? "" : " ") + item;
-        }
-    }
-    return text + line;
+    std::string text = "Exit codes:";
+    for (const ExitCodeRow& row : kRows)
+        text += fmt::format("{} {} {}", row.code == ExitCode::Ok ? "" : ",",
+                            static_cast<int>(row.code), row.words);
+    return wrapped_text(text + ".", 0);
 }
 
 }  // namespace vgpu::cli

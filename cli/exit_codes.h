@@ -21,7 +21,7 @@ struct ExitCodeRow {
 /// All rows, in ascending order, from static storage.
 std::span<const ExitCodeRow> exit_code_rows();
 
-/// "Exit codes: 0 ok, 1 failed, …" in lines of at most 80 columns.
+/// "Exit codes: 0 ok, 1 failed, …" in lines of at most 80 columns, with a newline.
 std::string exit_codes_text();
 
 }  // namespace vgpu::cli

@@ -3,18 +3,11 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <charconv>
-#include <numeric>
-#include <utility>
 
 namespace vgpu::cli {
 
 namespace {
-
-constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrowest = 8;
 
 /// Null if the property is missing.
 const Value* find(const Properties& properties, const std::string& name) {
@@ -33,45 +26,6 @@ std::string snake_case(std::string_view name) {
     return snake;
 }
 
-std::size_t total_of(const std::vector<std::size_t>& widths) {
-    return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
-}
-
-/// Shrinks the widest shrinkable column by one until the table fits: long columns end equally wide.
-std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
-                                   const std::vector<std::vector<std::string>>& rows) {
-    std::vector<std::size_t> widths;
-    for (const Column& column : columns) widths.push_back(column.title.size());
-    for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], text::width_of(row[i]));
-    std::size_t total = total_of(widths);
-    while (total > kColumns) {
-        std::size_t widest = columns.size();
-        for (std::size_t i = 0; i < columns.size(); ++i)
-            if (columns[i].may_shrink && widths[i] > kNarrowest &&
-                (widest == columns.size() || widths[i] > widths[widest]))
-                widest = i;
-        if (widest == columns.size()) break;
-        --widths[widest];
-        --total;
-    }
-    return widths;
-}
-
-/// Removes the column that gives way first; false if none may.
-bool give_way(std::vector<Column>& columns, std::vector<std::vector<std::string>>& rows) {
-    const auto first =
-        std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
-            return a.gives_way != 0 && (b.gives_way == 0 || a.gives_way < b.gives_way);
-        });
-    if (columns.size() < 2 || first->gives_way == 0) return false;
-    const auto at = first - columns.begin();
-    for (auto& row : rows) row.erase(row.begin() + at);
-    columns.erase(first);
-    return true;
-}
-
 /// End of the line that begins at `begin` and may use `room` columns.
 std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room) {
     const std::size_t fits = text::fitting(text.substr(begin), room).size();
@@ -83,13 +37,6 @@ std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room)
     while (letter < text.size() && (static_cast<unsigned char>(text[letter]) & 0xc0u) == 0x80u)
         ++letter;
     return std::max(begin + fits, letter);
-}
-
-std::string cell_text(const std::string& text, std::size_t width, Align align) {
-    std::string cell = text;
-    if (text::width_of(text) > width) cell = std::string(text::fitting(text, width - 1)) + "~";
-    const std::string blanks(width - text::width_of(cell), ' ');
-    return align == Align::Left ? cell + blanks : blanks + cell;
 }
 
 }  // namespace
@@ -134,8 +81,17 @@ std::string size_of(const Properties& properties, const std::string& name) {
     return properties.contains(name) ? size_text(number_of(properties, name)) : "-";
 }
 
+std::string value_of(const Properties& properties, std::string_view name, Formatter format) {
+    const std::string key(name.substr(0, name.find(',')));
+    return properties.contains(key) ? format(properties, key) : "-";
+}
+
 std::string percent_text(double share) {
     return fmt::format("{:.1f} %", share * 100);
+}
+
+std::string percent_of(const Properties& properties, const std::string& name) {
+    return percent_text(real_of(properties, name));
 }
 
 std::string lag_text(double quanta) {
@@ -153,24 +109,8 @@ std::string duration_of(const Properties& properties, const std::string& name) {
     return properties.contains(name) ? duration_text(number_of(properties, name)) : "-";
 }
 
-std::string table_text(std::vector<Column> columns, std::vector<std::vector<std::string>> rows) {
-    std::vector<std::size_t> widths = widths_of(columns, rows);
-    while (total_of(widths) > kColumns && give_way(columns, rows))
-        widths = widths_of(columns, rows);
-    std::vector<std::string> titles;
-    for (const Column& column : columns) titles.push_back(column.title);
-    std::vector<std::vector<std::string>> lines{titles};
-    lines.insert(lines.end(), rows.begin(), rows.end());
-    std::string text;
-    for (const auto& line : lines) {
-        std::string one;
-        for (std::size_t i = 0; i < line.size(); ++i)
-            one += (i == 0 ? "" : std::string(kGap, ' ')) +
-                   cell_text(line[i], widths[i], columns[i].align);
-        one.erase(one.find_last_not_of(' ') + 1);
-        text += one + "\n";
-    }
-    return text;
+std::string measured_of(const Properties& properties, const std::string& name) {
+    return number_of(properties, name) == 0 ? "-" : duration_of(properties, name);
 }
 
 std::string wrapped_text(std::string_view text, std::size_t indent, std::size_t used) {
@@ -210,6 +150,14 @@ std::string document_text(std::string_view schema, nlohmann::ordered_json member
     nlohmann::ordered_json document = {{"schema", schema}};
     document.update(members);
     return document.dump(2) + "\n";
+}
+
+std::string error_document(const ServiceError& error) {
+    const nlohmann::ordered_json document = {{"schema", "vgpuctl-error-1"},
+                                             {"error", text::as_utf8(error.what())},
+                                             {"name", error.name()},
+                                             {"exit_code", static_cast<int>(error.exit_code())}};
+    return document.dump() + "\n";
 }
 
 }  // namespace vgpu::cli

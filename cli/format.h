@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Formats values: tables that fit 80 columns, sizes, shares, and JSON with a schema id. Pure
-// functions of Properties; every verb prints through them, for a uniform look.
+// Formats values: sizes, shares, durations, wrapped text, and JSON with a schema id. Pure functions
+// of Properties; every verb prints through them, for a uniform look.
 #pragma once
 
 #include "cli/service.h"
@@ -18,7 +18,6 @@
 namespace vgpu::cli {
 
 using text::did_you_mean;
-using text::parse_size;
 using text::printable;
 using text::size_text;
 using text::wrong_in_utf8;
@@ -36,11 +35,17 @@ std::uint64_t number_of(const Properties& properties, const std::string& name);
 double real_of(const Properties& properties, const std::string& name);
 bool flag_of(const Properties& properties, const std::string& name);
 
+/// Text of one property, such as text_of() and size_of().
+using Formatter = std::string (*)(const Properties& properties, const std::string& name);
+/// The text by `format`; "-" if the property is missing, which means that vgpud does not know it.
+/// `name`: further properties that `format` uses may follow the first one after commas.
+std::string value_of(const Properties& properties, std::string_view name, Formatter format);
 /// size_text() of a property; "-" if it is missing.
 std::string size_of(const Properties& properties, const std::string& name);
 /// "12.5 %"
 /// `share` is a fraction of 1, not a percentage.
 std::string percent_text(double share);
+std::string percent_of(const Properties& properties, const std::string& name);
 /// "+0.31"
 /// Always with a sign; positive: the VF has received less than its share (docs/scheduling.md).
 std::string lag_text(double quanta);
@@ -48,23 +53,8 @@ std::string lag_text(double quanta);
 std::string duration_text(std::uint64_t ns);
 /// duration_text() of a property; "-" if it is missing.
 std::string duration_of(const Properties& properties, const std::string& name);
-
-enum class Align { Left, Right };
-
-/// Numbers are aligned right, so that their digits can be compared by eye.
-struct Column {
-    std::string title;
-    Align align = Align::Left;
-    bool may_shrink = false;  ///< cut with '~' if the table is too wide
-    /// Order in which columns are left out if the table is still too wide: 1 first; 0: never.
-    unsigned gives_way = 0;
-};
-
-/// Rows under their titles, at most kColumns wide if columns may shrink or give way.
-/// Every row must have one cell per column. Widths are those of a terminal. Trailing blanks are
-/// cut. A column shrinks to 8 at least, so a table can still be wider. Do not shrink targets, which
-/// are arguments of commands: gpu0/vf10 and gpu0/vf11 would look alike.
-std::string table_text(std::vector<Column> columns, std::vector<std::vector<std::string>> rows);
+/// The same; also "-" for 0, which vgpud reports if it has measured nothing.
+std::string measured_of(const Properties& properties, const std::string& name);
 
 /// `text` with its newline, in lines of kColumns at most, broken at blanks if there are any.
 /// The first line continues after `used` printed letters; the others are indented.
@@ -77,5 +67,7 @@ nlohmann::ordered_json json_of(const std::vector<Properties>& list);
 /// The document with "schema" first, indented by two, with its newline. Every --json output that is
 /// one document comes from this function; docs/vgpuctl.md lists the ids.
 std::string document_text(std::string_view schema, nlohmann::ordered_json members);
+/// The document of a failure, on one line, because it may follow lines of events.
+std::string error_document(const ServiceError& error);
 
 }  // namespace vgpu::cli

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "cli/man_page.h"
-
 #include "cli/command_tree.h"
 #include "cli/exit_codes.h"
+#include "cli/pages.h"
 
 #include <fmt/format.h>
+#include <sstream>
 
 namespace vgpu::cli {
 
@@ -45,29 +45,18 @@ std::string heading_of(const TreeOption& option) {
 
 std::string entry_of(const TreeOption& option) {
     std::string text = fmt::format(".TP\n{}\n{}", heading_of(option), roff(option.description));
-    if (!option.initial.empty()) text += fmt::format(" (default {})", roff(option.initial));
     if (option.is_required) text += " (required)";
     return text + "\n";
 }
 
-/// Every verb has --help, so only verbs with more options show "[options]".
-std::string synopsis_of(const TreeVerb& verb) {
-    std::string line = bold("vgpuctl") + " " + bold(verb.name);
-    for (const TreeOption& positional : verb.positionals) {
-        const std::string dots = positional.is_repeatable ? "..." : "";
-        line += positional.is_required ? " " + italic(positional.label) + dots
-                                       : " [" + italic(positional.label) + dots + "]";
-    }
-    return line + (verb.options.size() > 1 ? " [options]" : "");
-}
-
-/// Leaves out --help: each verb has it, and the page shows the same text.
 std::string section_of(const TreeVerb& verb) {
-    std::string text = fmt::format(".SS {}\n{}\n.br\n{}.\n", roff(verb.name), synopsis_of(verb),
-                                   roff(verb.description));
+    std::string text = fmt::format(".SS {}\n{}\n.br\n{}\n", roff(verb.name), bold(usage_of(verb)),
+                                   roff(sentence_of(verb)));
+    std::istringstream remarks(verb.footer);
+    for (std::string line; std::getline(remarks, line);)
+        if (!line.empty()) text += ".br\n" + roff(line) + "\n";
     for (const TreeOption& positional : verb.positionals) text += entry_of(positional);
-    for (const TreeOption& option : verb.options)
-        if (option.names.back() != "--help") text += entry_of(option);
+    for (const TreeOption& option : verb.options) text += entry_of(option);
     return text;
 }
 
@@ -94,14 +83,6 @@ The metrics, for scrapers.
 .TP
 .I /etc/vgpu/vgpud.json
 The configuration of vgpud.
-.SH EXAMPLES
-.nf
-vgpuctl create \-\-name train \-\-vram 256M \-\-weight 200
-vgpuctl list
-vgpuctl events \-\-follow \-\-json
-vgpuctl doctor
-vgpuctl report \-o report.tar.gz
-.fi
 .SH SEE ALSO
 .BR vgpud (8),
 .BR vgpu\-pf (8),

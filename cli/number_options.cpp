@@ -41,30 +41,37 @@ std::optional<Value> real_in(std::string_view text) {
 
 CLI::Option* add_number(CLI::App& command, const std::string& name, std::optional<Value>& to,
                         const std::string& help, std::optional<Value> (*read)(std::string_view),
-                        const char* type, const char* kind) {
-    return command
-        .add_option_function<std::string>(
-            name,
-            [&to, read, name, kind](const std::string& text) {
-                to = read(text);
-                if (!to)
-                    throw CLI::ValidationError(
-                        name, fmt::format("wants {}, not '{}'", kind, printable(text)));
-            },
-            help)
-        ->type_name(type);
+                        std::string_view kind) {
+    return command.add_option_function<std::string>(
+        name,
+        [&to, read, name, kind](const std::string& text) {
+            to = read(text);
+            if (!to)
+                throw CLI::ValidationError(
+                    name, fmt::format("wants {}, not '{}'", kind, printable(text)));
+        },
+        help);
 }
 
 }  // namespace
 
 CLI::Option* add_whole(CLI::App& command, const std::string& name, std::optional<Value>& to,
                        const std::string& help) {
-    return add_number(command, name, to, help, whole_in, "UINT", "a whole number");
+    return add_number(command, name, to, help, whole_in, "a whole number");
 }
 
 CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<Value>& to,
                       const std::string& help) {
-    return add_number(command, name, to, help, real_in, "FLOAT", "a number");
+    return add_number(command, name, to, help, real_in, "a number");
+}
+
+CLI::Option* add_size(CLI::App& command, const std::string& name, std::optional<Value>& to,
+                      const std::string& help) {
+    const auto size_in = [](std::string_view text) {
+        const auto bytes = text::parse_size(text);
+        return bytes ? std::optional<Value>(*bytes) : std::nullopt;
+    };
+    return add_number(command, name, to, help, size_in, text::kSizeWords)->type_name("SIZE");
 }
 
 CLI::Validator whole_within(std::uint64_t least, std::uint64_t most) {

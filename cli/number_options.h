@@ -22,6 +22,9 @@ CLI::Option* add_whole(CLI::App& command, const std::string& name, std::optional
 /// vgpud accepts for both.
 CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<Value>& to,
                       const std::string& help);
+/// The same for bytes with or without a unit (text/size.h).
+CLI::Option* add_size(CLI::App& command, const std::string& name, std::optional<Value>& to,
+                      const std::string& help);
 
 /// A check for CLI::Option::transform(): a whole decimal number in this range.
 CLI::Validator whole_within(std::uint64_t least, std::uint64_t most);

@@ -12,12 +12,8 @@ constexpr std::string_view kToLineStart = "\r\x1b[K";
 
 }  // namespace
 
-Canvas::Canvas(const Invocation& invocation)
-    : Canvas(invocation.out, invocation.is_terminal && invocation.output == Output::Text,
-             invocation.columns) {}
-
 Canvas::Canvas(const Setting& setting)
-    : Canvas(setting.out, setting.is_terminal && setting.output == Output::Text, setting.columns) {}
+    : Canvas(setting.out, setting.is_terminal && !setting.is_json, setting.columns) {}
 
 std::string bar_text(double progress) {
     constexpr std::size_t kWidth = 20;

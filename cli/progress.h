@@ -19,7 +19,6 @@ namespace vgpu::cli {
 
 /// Where and whether to draw.
 struct Canvas {
-    Canvas(const Invocation& invocation);
     Canvas(const Setting& setting);
     Canvas(std::ostream& stream, bool is_watched, std::size_t width)
         : out(stream), is_drawn(is_watched), columns(width) {}

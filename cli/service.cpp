@@ -28,6 +28,7 @@ constexpr std::string_view kOlder =
 /// One row for each name that a script may want to distinguish; all others are Failed. A row whose
 /// name ends with a dot covers all names that begin with it.
 constexpr std::array kExitCodes{
+    ExitRow{"vgpuctl.WrongUsage", ExitCode::Usage},
     ExitRow{"org.vgpu1.Error.NoSuchGpu", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.NoSuchVf", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.UnknownOption", ExitCode::Usage},

@@ -12,28 +12,30 @@ namespace vgpu::cli {
 namespace {
 
 struct AgentRow {
-    const char* name;
-    const char* summary;
+    About about;
     AgentAct act;
     bool takes_time;  ///< has --timeout-ms
 };
 
-constexpr AgentRow kSelfTest{"self-test", "have the guest's agent test the VF", AgentAct::SelfTest,
-                             true};
-constexpr AgentRow kQuiesce{"quiesce", "stop what uses the VF in the guest", AgentAct::Quiesce,
+constexpr AgentRow kSelfTest{
+    {Group::Guests, "self-test", "have the guest's agent test the VF", "self-test gpu0/vf1"},
+    AgentAct::SelfTest,
+    true};
+constexpr AgentRow kQuiesce{{Group::Guests, "quiesce", "stop the guest's processes that use the VF",
+                             "quiesce gpu0/vf1 --timeout-ms 5000"},
+                            AgentAct::Quiesce,
                             true};
-constexpr AgentRow kThaw{"thaw", "let go what quiesce stopped", AgentAct::Thaw, false};
+constexpr AgentRow kThaw{
+    {Group::Guests, "thaw", "resume what quiesce stopped", "thaw gpu0/vf1"}, AgentAct::Thaw, false};
 
 /// Ends with 0 if the agent reports success, with 1 if it reports a failure. If there is no agent,
 /// or it does not answer in time, vgpud returns an error. --json: vgpuctl-agent-1.
 class AgentVerb final : public Verb {
 public:
-    explicit AgentVerb(const AgentRow& row) : row_(row) {}
+    explicit AgentVerb(const AgentRow& row) : Verb(row.about), row_(row) {}
 
-    [[nodiscard]] std::string name() const override { return row_.name; }
-    [[nodiscard]] std::string summary() const override { return row_.summary; }
     void describe(CLI::App& command) override {
-        command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        add_vf(command, target_);
         if (!row_.takes_time) return;
         command.add_option("--timeout-ms", timeout_ms_, "how long it may take")
             ->transform(whole_within(100, 300'000))
@@ -54,16 +56,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_self_test_verb() {
-    return std::make_unique<AgentVerb>(kSelfTest);
-}
-
-std::unique_ptr<Verb> make_quiesce_verb() {
-    return std::make_unique<AgentVerb>(kQuiesce);
-}
-
-std::unique_ptr<Verb> make_thaw_verb() {
-    return std::make_unique<AgentVerb>(kThaw);
-}
+const MakeVerb make_self_test_verb = make_verb<AgentVerb, kSelfTest>;
+const MakeVerb make_quiesce_verb = make_verb<AgentVerb, kQuiesce>;
+const MakeVerb make_thaw_verb = make_verb<AgentVerb, kThaw>;
 
 }  // namespace vgpu::cli

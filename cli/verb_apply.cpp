@@ -18,10 +18,9 @@ namespace {
 /// --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "apply"; }
-    [[nodiscard]] std::string summary() const override {
-        return "make the VFs those of a configuration";
-    }
+    ApplyVerb()
+        : Verb({Group::Configurations, "apply", "change the VFs to those of a configuration",
+                "apply vgpu.json --yes"}) {}
     void describe(CLI::App& command) override {
         document_.describe(command);
         command.add_flag("--yes", is_sure_, "also if VFs lose what is in their VRAM");
@@ -32,15 +31,15 @@ public:
     ExitCode run(Invocation& invocation) override {
         const std::string text = document_.read(invocation.service);
         const PlanJson plan = parse_plan(invocation.service.plan(text, document_.options()));
-        const bool is_text = invocation.output == Output::Text;
-        if (is_text) invocation.out << plan_text(plan);
+        if (!invocation.is_json) invocation.out << plan_text(plan);
         if (is_empty_plan(plan)) return finish(invocation, plan, {{"State", std::string("done")}});
         if (disruption_of(plan) != "none" && !is_sure_) {
             invocation.err << fmt::format(
                 "vgpuctl: nothing was done: VFs would lose what is in their VRAM ({}); apply with "
                 "--yes if that is meant\n",
                 disruption_of(plan));
-            if (!is_text) print_json(invocation, plan, {{"State", std::string("refused")}});
+            if (invocation.is_json)
+                print_json(invocation, plan, {{"State", std::string("refused")}});
             return ExitCode::Failed;
         }
         Options options = document_.options();
@@ -57,7 +56,7 @@ public:
 private:
     /// Prints first how to end the job, because an interrupted vgpuctl cannot print it.
     static Properties await(Invocation& invocation, const std::string& job) {
-        if (invocation.is_terminal && invocation.output == Output::Text)
+        if (invocation.is_terminal && !invocation.is_json)
             invocation.out << fmt::format(
                 "job {}: goes on if this is interrupted; 'vgpuctl jobs --cancel {}' ends it\n",
                 number_in(job), number_in(job));
@@ -96,7 +95,7 @@ private:
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");
         const bool is_well = state == "done" || state == "running";
-        if (invocation.output == Output::Json)
+        if (invocation.is_json)
             print_json(invocation, plan, job);
         else if (state == "running")
             invocation.out << fmt::format(
@@ -106,7 +105,11 @@ private:
             invocation.out << fmt::format("configuration '{}' is applied\n",
                                           plan.at("label").get<std::string>());
         if (is_well) return ExitCode::Ok;
-        throw ServiceError(text_of(job, "ErrorName"), text_of(job, "Error"));
+        const ServiceError error(text_of(job, "ErrorName"), text_of(job, "Error"));
+        if (!invocation.is_json) throw error;
+        // the document that was printed has the error
+        invocation.err << "vgpuctl: " << error.what() << "\n";
+        return error.exit_code();
     }
 
     WantedDocument document_;
@@ -115,8 +118,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_apply_verb() {
-    return std::make_unique<ApplyVerb>();
-}
+const MakeVerb make_apply_verb = make_verb<ApplyVerb>;
 
 }  // namespace vgpu::cli

@@ -43,8 +43,9 @@ std::string content_of_file(const std::string& file) {
 /// the kind of each VF, but works without it. Prints XML, even with --json.
 class AttachXmlVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "attach-xml"; }
-    [[nodiscard]] std::string summary() const override { return "a libvirt domain with VFs in it"; }
+    AttachXmlVerb()
+        : Verb({Group::Libvirt, "attach-xml", "add VFs to a libvirt domain or remove them",
+                "attach-xml vm1 --profile small --write"}) {}
     void describe(CLI::App& command) override {
         command
             .add_option("DOMAIN", domain_,
@@ -60,18 +61,18 @@ public:
             ->excludes("--vf")
             ->excludes("--profile");
         command.add_flag("--write", is_writing_, "define it instead of printing it");
-        command.add_option("--connect", uri_, "which libvirt")->capture_default_str();
+        command.add_option("--connect", uri_, "which libvirt")
+            ->type_name("URI")
+            ->capture_default_str();
         command.add_option("--run-dir", run_dir_, "run_dir of vgpud")->capture_default_str();
         command.add_option("--sysfs", sysfs_, "look here for host devices")->group("");
-        command.footer(
-            "Without --vf, --profile and --none: what the domain's metadata says already.");
+        command.footer("Without --vf, --profile and --none, the domain's metadata names the VFs.");
     }
 
     ExitCode start(const Setting& setting) override {
-        if (is_writing_ && is_file(domain_)) {
-            setting.err << "vgpuctl: --write wants the name of a domain of libvirt, not a file\n";
-            return ExitCode::Usage;
-        }
+        if (is_writing_ && is_file(domain_))
+            throw ServiceError("vgpuctl.WrongUsage",
+                               "--write wants the name of a domain of libvirt, not a file");
         try {
             std::optional<LibvirtClient> libvirt;
             if (!is_file(domain_)) libvirt.emplace(uri_);
@@ -79,21 +80,16 @@ public:
                 libvirt ? libvirt->definition(domain_) : content_of_file(domain_);
             const std::string after = with_vfs(before, attached(before, setting), run_dir_);
             if (is_writing_) libvirt->define(after);
-            if (setting.output == Output::Json)
-                setting.out << document_text(
-                    "vgpuctl-attach-xml-1",
-                    {{"domain", domain_}, {"is_written", is_writing_}, {"xml", after}});
-            else if (is_writing_)
-                setting.out << domain_ << ": defined; in force with its next start\n";
-            else
-                setting.out << after;
+            setting.print(
+                "vgpuctl-attach-xml-1",
+                {{"domain", domain_}, {"is_written", is_writing_}, {"xml", after}},
+                is_writing_ ? domain_ + ": defined; in force with its next start\n" : after);
             return ExitCode::Ok;
         } catch (const XmlError& error) {
-            setting.err << "vgpuctl: " << domain_ << ": " << error.what() << "\n";
+            throw ServiceError("org.vgpu1.Error.System", domain_ + ": " + error.what());
         } catch (const LibvirtError& error) {
-            setting.err << "vgpuctl: " << error.what() << "\n";
+            throw ServiceError("org.vgpu1.Error.System", error.what());
         }
-        return ExitCode::Failed;
     }
 
 private:
@@ -214,8 +210,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_attach_xml_verb() {
-    return std::make_unique<AttachXmlVerb>();
-}
+const MakeVerb make_attach_xml_verb = make_verb<AttachXmlVerb>;
 
 }  // namespace vgpu::cli

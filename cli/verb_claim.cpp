@@ -16,13 +16,15 @@ namespace {
 /// --json: vgpuctl-claim-1, with the generation.
 class ClaimVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "claim"; }
-    [[nodiscard]] std::string summary() const override { return "give a VF to an owner"; }
+    ClaimVerb()
+        : Verb({Group::Vfs, "claim", "give a VF to an owner",
+                "claim gpu0/vf1 --owner slurm:7 --lease 3600"}) {}
     void describe(CLI::App& command) override {
-        command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        add_vf(command, target_);
         command.add_option("--owner", owner_, "libvirt:UUID, pid:N, slurm:JOB, or any other word")
             ->required();
-        add_whole(command, "--lease", lease_s_, "seconds until the claim ends (default: no end)");
+        add_whole(command, "--lease", lease_s_, "time until the claim ends (default: no end)")
+            ->type_name("SECONDS");
         add_whole(command, "--generation", generation_,
                   "only if this claim is in force (0: if none is)");
         command.add_flag("--keep", is_kept_, "a reservation: it outlives its domain's stops");
@@ -35,13 +37,10 @@ public:
         if (generation_) options["generation"] = *generation_;
         if (is_kept_) options["keep"] = true;
         const std::uint64_t generation = invocation.service.claim_vf(path, owner_, options);
-        if (invocation.output == Output::Json)
-            invocation.out << document_text(
-                "vgpuctl-claim-1",
-                {{"target", target_}, {"owner", owner_}, {"generation", generation}});
-        else
-            invocation.out << fmt::format("{}: belongs to {}, generation {}{}\n", target_, owner_,
-                                          generation, is_kept_ ? ", kept" : "");
+        invocation.print("vgpuctl-claim-1",
+                         {{"target", target_}, {"owner", owner_}, {"generation", generation}},
+                         fmt::format("{}: belongs to {}, generation {}{}\n", target_, owner_,
+                                     generation, is_kept_ ? ", kept" : ""));
         return ExitCode::Ok;
     }
 
@@ -54,8 +53,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_claim_verb() {
-    return std::make_unique<ClaimVerb>();
-}
+const MakeVerb make_claim_verb = make_verb<ClaimVerb>;
 
 }  // namespace vgpu::cli

@@ -14,8 +14,8 @@ namespace {
 /// may be the problem. --json: vgpuctl-doctor-1.
 class DoctorVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "doctor"; }
-    [[nodiscard]] std::string summary() const override { return "what is wrong with this host"; }
+    DoctorVerb()
+        : Verb({Group::Diagnose, "doctor", "find what is wrong with this host", "doctor"}) {}
     void describe(CLI::App& command) override {
         command.add_option("--run-dir", places_.run_dir, "run_dir of vgpud")->capture_default_str();
         command.add_option("--qemu", places_.qemu, "the QEMU to look at")->capture_default_str();
@@ -27,10 +27,8 @@ public:
     ExitCode start(const Setting& setting) override {
         if (!pci_dump_.empty()) places_.pci_dump = pci_dump_;
         const auto findings = diagnose(HostCollector(places_).collect(setting.connect));
-        if (setting.output == Output::Json)
-            setting.out << document_text("vgpuctl-doctor-1", findings_json(findings));
-        else
-            setting.out << findings_text(findings, setting.uses_colour);
+        setting.print("vgpuctl-doctor-1", findings_json(findings),
+                      findings_text(findings, setting.uses_colour));
         return worst_of(findings) == Level::Problem ? ExitCode::Failed : ExitCode::Ok;
     }
 
@@ -41,8 +39,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_doctor_verb() {
-    return std::make_unique<DoctorVerb>();
-}
+const MakeVerb make_doctor_verb = make_verb<DoctorVerb>;
 
 }  // namespace vgpu::cli

@@ -6,6 +6,7 @@
 #include "cli/colour.h"
 #include "cli/interruption.h"
 #include "cli/number_options.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
 
 #include <fmt/chrono.h>
@@ -30,11 +31,22 @@ std::string time_text(std::uint64_t time_us) {
                        fmt::gmtime(static_cast<std::time_t>(time_us / kUsPerS)), time_us % kUsPerS);
 }
 
-std::string target_of(const Properties& event) {
+std::string target_of(const Properties& event, const std::string& name = "Gpu") {
     const std::uint64_t vf = number_of(event, "Vf");
-    const std::string gpu = text_of(event, "Gpu");
+    const std::string gpu = text_of(event, name);
     return vf == 0 ? gpu : fmt::format("{}/vf{}", gpu, vf);
 }
+
+std::string time_of(const Properties& event, const std::string& name) {
+    return time_text(number_of(event, name));
+}
+
+/// For -o; otherwise an event is a line.
+constexpr std::array kEventColumns{
+    PropertyColumn{{"TIME"}, "TimeUs", time_of},  PropertyColumn{{"TARGET"}, "Gpu", target_of},
+    PropertyColumn{{"KIND"}, "Kind", text_of},    PropertyColumn{{"TEXT"}, "Text", text_of},
+    PropertyColumn{extra("SEQ"), "Seq", text_of},
+};
 
 /// Red: somebody must act; yellow: somebody should look. Other kinds, such as those of a newer
 /// vgpud, are plain.
@@ -76,14 +88,20 @@ std::string words_of(const Properties& event, const Invocation& invocation) {
 /// a reader need not wait for the end.
 class EventsVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "events"; }
-    [[nodiscard]] std::string summary() const override { return "resets, hangs, losses, scrubs"; }
+    EventsVerb()
+        : Verb({Group::Look, "events",
+                "print what happened to GPUs and VFs: resets, hangs, losses, scrubs",
+                "events gpu0 --follow"}) {}
     void describe(CLI::App& command) override {
         command.add_option("TARGET", target_, "only of this GPU or VF (default: of all)");
-        command.add_flag("--follow", is_following_, "go on with those to come, until interrupted");
+        auto* follow = command.add_flag("--follow", is_following_,
+                                        "go on with those to come, until interrupted");
         command.add_option("--limit", limit_, "the newest so many of those that vgpud keeps")
             ->transform(whole_within(0, kAll))
             ->capture_default_str();
+        table_.describe(command, {columns_of(kEventColumns)});
+        command.get_option("--output")->excludes(follow);
+        command.get_option("--noheadings")->excludes(follow);
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -93,7 +111,10 @@ public:
         std::erase_if(kept, [this](const Properties& event) { return !is_wanted(event); });
         if (kept.size() > limit_)
             kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(limit_));
-        for (const Properties& event : kept) print(invocation, event);
+        if (table_.is_plain())
+            invocation.out << table_.text(kEventColumns, kept);
+        else
+            for (const Properties& event : kept) print(invocation, event);
         invocation.out.flush();
         if (is_following_) follow(invocation);
         return ExitCode::Ok;
@@ -174,7 +195,7 @@ private:
     static void print(Invocation& invocation, const Properties& event) {
         const std::string time = time_text(number_of(event, "TimeUs"));
         const std::string kind = text_of(event, "Kind");
-        if (invocation.output == Output::Text) {
+        if (!invocation.is_json) {
             invocation.out << time << "  " << words_of(event, invocation);
             return;
         }
@@ -193,14 +214,13 @@ private:
     std::string target_;
     std::string wanted_;  ///< "gpu0", "gpu0/vf3"; empty: all
     bool is_following_ = false;
+    TableOptions table_;
     std::uint64_t limit_ = 50;
     std::uint64_t seen_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_events_verb() {
-    return std::make_unique<EventsVerb>();
-}
+const MakeVerb make_events_verb = make_verb<EventsVerb>;
 
 }  // namespace vgpu::cli

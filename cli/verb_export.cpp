@@ -11,10 +11,9 @@ namespace {
 /// Manager.Export or AutoConfig. plan, apply and assert accept its output (text or --json) as FILE.
 class ExportVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "export"; }
-    [[nodiscard]] std::string summary() const override {
-        return "the VFs there are, as a configuration";
-    }
+    ExportVerb()
+        : Verb({Group::Configurations, "export", "print the present VFs as a configuration",
+                "export"}) {}
     void describe(CLI::App& command) override {
         command.add_option("--gpu", gpu_, "this GPU alone");
         auto* label = command.add_option("--label", label_, "name of the config (default current)");
@@ -28,30 +27,21 @@ public:
         if (!label_.empty()) options["label"] = label_;
         const std::string text = is_automatic_ ? invocation.service.auto_config(options)
                                                : invocation.service.export_config(options);
-        if (invocation.output == Output::Json)
-            invocation.out << document_text("vgpuctl-export-1", {{"config", json_in(text)}});
-        else
-            invocation.out << text;
+        auto config = text::read_json<nlohmann::ordered_json>(text);
+        if (!config)
+            throw ServiceError("org.vgpu1.Error.System",
+                               "vgpud's configuration is no JSON: " + config.error());
+        invocation.print("vgpuctl-export-1", {{"config", *std::move(config)}}, text);
         return ExitCode::Ok;
     }
 
 private:
-    static nlohmann::ordered_json json_in(const std::string& text) {
-        auto json = text::read_json<nlohmann::ordered_json>(text);
-        if (!json)
-            throw ServiceError("org.vgpu1.Error.System",
-                               "vgpud's configuration is no JSON: " + json.error());
-        return *std::move(json);
-    }
-
     std::string gpu_, label_;
     bool is_automatic_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_export_verb() {
-    return std::make_unique<ExportVerb>();
-}
+const MakeVerb make_export_verb = make_verb<ExportVerb>;
 
 }  // namespace vgpu::cli

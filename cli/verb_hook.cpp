@@ -101,10 +101,9 @@ constexpr std::array kRows{
 /// not mention VFs it ends at once with 0, independent of vgpud.
 class HookVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "hook"; }
-    [[nodiscard]] std::string summary() const override {
-        return "what libvirt's hook script calls";
-    }
+    HookVerb()
+        : Verb({Group::Hidden, "hook", "do what libvirt's hook script requests",
+                "hook vm1 prepare begin -"}) {}
     void describe(CLI::App& command) override {
         command.add_option("GUEST", guest_, "the domain's name")->required();
         command.add_option("OP", operation_, "prepare, start, release, reconnect …")->required();
@@ -116,21 +115,22 @@ public:
     ExitCode start(const Setting& setting) override {
         const std::string xml(std::istreambuf_iterator<char>(std::cin), {});
         const ExitCode ended = heed(xml, setting);
-        if (setting.output == Output::Json)
-            setting.out << document_text("vgpuctl-done-1",
-                                         {{"target", guest_}, {"done", operation_}});
+        if (complaint_.empty())
+            setting.print("vgpuctl-done-1", {{"target", guest_}, {"done", operation_}}, "");
+        else if (setting.is_json)
+            setting.out << error_document({"org.vgpu1.Error.System", complaint_});
         return ended;
     }
 
 private:
-    ExitCode heed(const std::string& xml, const Setting& setting) const {
+    ExitCode heed(const std::string& xml, const Setting& setting) {
         if (!mentions_vfs(xml)) return ExitCode::Ok;
         for (const HookRow& row : kRows)
             if (row.operation == operation_) return carry_out(row, xml, setting);
         return ExitCode::Ok;
     }
 
-    ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) const {
+    ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) {
         const bool must = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
         // set before the first call that may block, so it also covers the connection to the bus
@@ -147,10 +147,11 @@ private:
             row.act({.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
             return ExitCode::Ok;
         } catch (const ServiceError& error) {
-            setting.err << line(row, told(error)) << "\n";
+            complaint_ = line(row, told(error));
         } catch (const XmlError& error) {
-            setting.err << line(row, fmt::format("its XML: {}", error.what())) << "\n";
+            complaint_ = line(row, fmt::format("its XML: {}", error.what()));
         }
+        setting.err << complaint_ << "\n";
         return failed;
     }
 
@@ -169,12 +170,11 @@ private:
     }
 
     std::string guest_, operation_, sub_operation_, extra_;
+    std::string complaint_;  ///< empty: all went well
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_hook_verb() {
-    return std::make_unique<HookVerb>();
-}
+const MakeVerb make_hook_verb = make_verb<HookVerb>;
 
 }  // namespace vgpu::cli

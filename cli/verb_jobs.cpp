@@ -3,10 +3,11 @@
 // vgpuctl jobs: lists vgpud's background jobs and their results; --cancel ends one. Jobs belong to
 // vgpud and continue when their caller has left.
 #include "cli/number_options.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
-#include <algorithm>
+#include <array>
 #include <optional>
 
 namespace vgpu::cli {
@@ -25,23 +26,25 @@ std::string outcome_text(const Properties& job) {
         kIndent);
 }
 
-std::string jobs_text(const std::vector<Properties>& jobs) {
+std::string whole_percent(const Properties& job, const std::string& name) {
+    return fmt::format("{:.0f} %", real_of(job, name) * 100);
+}
+
+constexpr std::array kJobColumns{
+    PropertyColumn{{"JOB", Align::Right}, "Id", text_of},
+    PropertyColumn{{"KIND"}, "Kind", text_of},
+    PropertyColumn{{"STATE"}, "State", text_of},
+    PropertyColumn{{"DONE", Align::Right}, "Progress", whole_percent},
+    PropertyColumn{{"STEP", Align::Left, true}, "Step", text_of},
+    PropertyColumn{extra("ERROR"), "Error", text_of},
+};
+
+std::string jobs_text(const std::vector<Properties>& jobs, const TableOptions& table) {
+    if (table.is_plain()) return table.text(kJobColumns, jobs);
     if (jobs.empty()) return "There is no job; those that are over are kept for 10 minutes.\n";
-    std::vector<std::vector<std::string>> rows;
     std::string outcomes;
-    for (const Properties& job : jobs) {
-        rows.push_back({text_of(job, "Id"), text_of(job, "Kind"), text_of(job, "State"),
-                        fmt::format("{:.0f} %", real_of(job, "Progress") * 100),
-                        text_of(job, "Step")});
-        outcomes += outcome_text(job);
-    }
-    return table_text({{"JOB", Align::Right},
-                       {"KIND"},
-                       {"STATE"},
-                       {"DONE", Align::Right},
-                       {"STEP", Align::Left, true}},
-                      rows) +
-           outcomes;
+    for (const Properties& job : jobs) outcomes += outcome_text(job);
+    return table.text(kJobColumns, jobs) + outcomes;
 }
 
 /// The error is NoSuchVf (exit status 3), as for every missing object.
@@ -62,14 +65,14 @@ const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t
 /// --json: vgpuctl-jobs-1; with --cancel vgpuctl-done-1.
 class JobsVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "jobs"; }
-    [[nodiscard]] std::string summary() const override {
-        return "what is under way, what came of it; ends it";
-    }
+    JobsVerb()
+        : Verb({Group::Configurations, "jobs", "list background jobs or cancel one",
+                "jobs --cancel 7"}) {}
     void describe(CLI::App& command) override {
         command.add_option("--cancel", cancelled_, "end this job and take back what it did")
             ->type_name("JOB")
-            ->transform(whole_within(1, UINT32_MAX));
+            ->transform(whole_within(1, UINT32_MAX).description(""));
+        table_.describe(command, {columns_of(kJobColumns)});
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -78,22 +81,19 @@ public:
             const Properties& job = with_number(jobs, *cancelled_);
             invocation.service.cancel_job(text_of(job, "Path"));
             print_done(invocation, fmt::format("job {}", *cancelled_), "being cancelled");
-        } else if (invocation.output == Output::Json) {
-            invocation.out << document_text("vgpuctl-jobs-1", {{"jobs", json_of(jobs)}});
         } else {
-            invocation.out << jobs_text(jobs);
+            invocation.print("vgpuctl-jobs-1", {{"jobs", json_of(jobs)}}, jobs_text(jobs, table_));
         }
         return ExitCode::Ok;
     }
 
 private:
     std::optional<std::uint64_t> cancelled_;
+    TableOptions table_;
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_jobs_verb() {
-    return std::make_unique<JobsVerb>();
-}
+const MakeVerb make_jobs_verb = make_verb<JobsVerb>;
 
 }  // namespace vgpu::cli

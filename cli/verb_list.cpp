@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl list: every GPU and every VF in service, one line each.
+#include "cli/table.h"
 #include "cli/verbs.h"
 
-#include <fmt/format.h>
+#include <array>
 
 namespace vgpu::cli {
 
 namespace {
 
 /// FREE is VRAM that no VF has, not what guests leave unused.
-std::string gpu_table(const std::vector<Properties>& gpus) {
-    std::vector<std::vector<std::string>> rows;
-    for (const Properties& gpu : gpus)
-        rows.push_back({text_of(gpu, "Id"), text_of(gpu, "State"), size_of(gpu, "VramFreeBytes"),
-                        size_of(gpu, "VramBytes"), text_of(gpu, "TotalVfs"),
-                        text_of(gpu, "CuCount"), text_of(gpu, "Switches")});
-    return table_text({{"GPU"},
-                       {"STATE"},
-                       {"FREE", Align::Right},
-                       {"VRAM", Align::Right},
-                       {"VFS", Align::Right, false, 3},
-                       {"CUS", Align::Right, false, 2},
-                       {"SWITCHES", Align::Right, false, 1}},
-                      rows);
-}
+constexpr std::array kGpuColumns{
+    PropertyColumn{{"GPU"}, "Id", text_of},
+    PropertyColumn{{"STATE"}, "State", text_of},
+    PropertyColumn{{"FREE", Align::Right}, "VramFreeBytes", size_of},
+    PropertyColumn{{"VRAM", Align::Right}, "VramBytes", size_of},
+    PropertyColumn{{"VFS", Align::Right, false, 3}, "TotalVfs", text_of},
+    PropertyColumn{{"CUS", Align::Right, false, 2}, "CuCount", text_of},
+    PropertyColumn{{"SWITCHES", Align::Right, false, 1}, "Switches", text_of},
+    PropertyColumn{extra("MESSAGE"), "StateMessage", text_of},
+    PropertyColumn{extra("UAPI"), "Uapi", text_of},
+};
 
 /// "libvirt:vm1" if the owner's name is known.
-std::string owner_text(const Properties& vf) {
+std::string owner_text(const Properties& vf, const std::string&) {
     const std::string owner = text_of(vf, "Owner"), name = text_of(vf, "OwnerName");
     const std::string kept = flag_of(vf, "OwnerKept") ? " (kept)" : "";
     if (name == "-") return owner + kept;
@@ -36,97 +33,92 @@ std::string owner_text(const Properties& vf) {
 }
 
 /// SHARE covers the last 10 s; ATTACHED: a VM has the VF open.
-std::string vf_table(const std::vector<Properties>& vfs) {
-    std::vector<std::vector<std::string>> rows;
-    for (const Properties& vf : vfs)
-        rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "State"),
-                        size_of(vf, "VramBytes"), text_of(vf, "Weight"),
-                        percent_text(real_of(vf, "ShareWindow")),
-                        flag_of(vf, "Attached") ? "yes" : "no", owner_text(vf)});
-    return table_text({{"VF"},
-                       {"NAME", Align::Left, true, 6},
-                       {"STATE"},
-                       {"VRAM", Align::Right, false, 4},
-                       {"WEIGHT", Align::Right, false, 2},
-                       {"SHARE", Align::Right, false, 1},
-                       {"ATTACHED", Align::Left, false, 3},
-                       {"OWNER", Align::Left, true, 5}},
-                      rows);
-}
+constexpr std::array kVfColumns{
+    PropertyColumn{{"VF"}, "Target", text_of},
+    PropertyColumn{{"NAME", Align::Left, true, 6}, "Name", text_of},
+    PropertyColumn{{"STATE"}, "State", text_of},
+    PropertyColumn{{"VRAM", Align::Right, false, 4}, "VramBytes", size_of},
+    PropertyColumn{{"WEIGHT", Align::Right, false, 2}, "Weight", text_of},
+    PropertyColumn{{"SHARE", Align::Right, false, 1}, "ShareWindow", percent_of},
+    PropertyColumn{{"ATTACHED", Align::Left, false, 3}, "Attached", text_of},
+    PropertyColumn{{"OWNER", Align::Left, true, 5}, "Owner,OwnerName,OwnerKept", owner_text},
+    PropertyColumn{extra("UUID"), "Uuid", text_of},
+    PropertyColumn{extra("PROFILE"), "Profile", text_of},
+    PropertyColumn{extra("SOCKET"), "Socket", text_of},
+    PropertyColumn{extra("CLIENT"), "Client", text_of},
+    PropertyColumn{extra("DRIVER"), "Driver", text_of},
+    PropertyColumn{extra("TROUBLE"), "Trouble", text_of},
+};
 
-/// Only the columns of the tables and targets: all properties of 256 VFs take a while.
-constexpr const char* kGpuColumns = "Id,State,VramFreeBytes,VramBytes,TotalVfs,CuCount,Switches";
 constexpr std::uint32_t kOneLookMs = 100;
 /// Age of SWITCHES and FREE that a table accepts. No event reports SWITCHES, nor FREE if another
 /// program hands out VRAM; vgpud reads both once a second, so a table need not disturb the GPU.
 constexpr std::uint32_t kTableAgeMs = 1500;
-constexpr const char* kVfColumns =
-    "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName,OwnerKept";
 
 /// Manager.ListGpus and ListVfColumns. --targets is for completion: only names, no titles.
 /// --json: vgpuctl-list-1, with all properties; with --targets vgpuctl-targets-1.
 class ListVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "list"; }
-    [[nodiscard]] std::string summary() const override { return "GPUs and the VFs in service"; }
+    ListVerb() : Verb({Group::Look, "list", "list GPUs and the VFs in service", "list"}) {}
     void describe(CLI::App& command) override {
         command.add_flag("--gpus", only_gpus_, "only the GPUs");
         command.add_flag("--vfs", only_vfs_, "only the VFs")->excludes("--gpus");
         command.add_flag("--targets", only_targets_, "only what a TARGET may be, one a line");
+        tables_.describe(command, {columns_of(kGpuColumns), columns_of(kVfColumns)});
     }
 
     ExitCode run(Invocation& invocation) override {
-        const bool with_gpus = !only_vfs_, with_vfs = !only_gpus_;
-        const bool wants_all = invocation.output == Output::Json && !only_targets_;
+        const bool with_gpus = !only_vfs_ && tables_.fits(columns_of(kGpuColumns));
+        const bool with_vfs = !only_gpus_ && tables_.fits(columns_of(kVfColumns));
+        if (!with_gpus && !with_vfs)
+            throw ServiceError("vgpuctl.WrongUsage",
+                               "the table has no such columns; leave out --gpus or --vfs");
+        // all properties of 256 VFs take a while
+        const bool wants_all = invocation.is_json && !only_targets_;
         std::vector<Properties> gpus, vfs;
         if (with_gpus)
-            gpus = invocation.service.list_gpus_with(wants_all ? "" : kGpuColumns,
-                                                     wants_all ? 0 : kTableAgeMs);
+            gpus = invocation.service.list_gpus_with(
+                wants_all ? "" : tables_.properties(kGpuColumns), wants_all ? 0 : kTableAgeMs);
         // for JSON the first list has just read the GPUs
         if (with_vfs)
-            vfs = invocation.service.list_vfs_with(wants_all ? "" : kVfColumns,
+            vfs = invocation.service.list_vfs_with(wants_all ? "" : tables_.properties(kVfColumns),
                                                    wants_all && with_gpus ? kOneLookMs : 0);
-        if (only_targets_) {
+        if (only_targets_)
             print_targets(invocation, gpus, vfs);
-            return ExitCode::Ok;
-        }
-        if (invocation.output == Output::Json) {
-            invocation.out << document_text("vgpuctl-list-1",
-                                            {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}});
-            return ExitCode::Ok;
-        }
-        if (with_gpus) invocation.out << gpu_table(gpus);
-        if (with_gpus && with_vfs) invocation.out << "\n";
-        if (with_vfs && vfs.empty())
-            invocation.out << "No VF is in service; 'vgpuctl create' makes one.\n";
-        else if (with_vfs)
-            invocation.out << vf_table(vfs);
+        else
+            invocation.print("vgpuctl-list-1", {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}},
+                             (with_gpus ? tables_.text(kGpuColumns, gpus) : "") +
+                                 (with_gpus && with_vfs ? "\n" : "") +
+                                 (with_vfs ? vfs_text(vfs) : ""));
         return ExitCode::Ok;
     }
 
 private:
+    [[nodiscard]] std::string vfs_text(const std::vector<Properties>& vfs) const {
+        return vfs.empty() && !tables_.is_plain()
+                   ? "No VF is in service; 'vgpuctl create' makes one.\n"
+                   : tables_.text(kVfColumns, vfs);
+    }
+
     static void print_targets(Invocation& invocation, const std::vector<Properties>& gpus,
                               const std::vector<Properties>& vfs) {
         Words targets;
         for (const Properties& gpu : gpus) targets.push_back(text_of(gpu, "Target"));
         for (const Properties& vf : vfs)
             targets.insert(targets.end(), {text_of(vf, "Target"), text_of(vf, "Name")});
-        if (invocation.output == Output::Json) {
-            invocation.out << document_text("vgpuctl-targets-1", {{"targets", targets}});
-            return;
-        }
-        for (const std::string& target : targets) invocation.out << target << "\n";
+        std::string lines;
+        for (const std::string& target : targets) lines += target + "\n";
+        invocation.print("vgpuctl-targets-1", {{"targets", targets}}, lines);
     }
 
     bool only_gpus_ = false;
     bool only_vfs_ = false;
     bool only_targets_ = false;
+    TableOptions tables_;
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_list_verb() {
-    return std::make_unique<ListVerb>();
-}
+const MakeVerb make_list_verb = make_verb<ListVerb>;
 
 }  // namespace vgpu::cli

@@ -10,24 +10,19 @@ namespace {
 
 class MetricsVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "metrics"; }
-    [[nodiscard]] std::string summary() const override { return "OpenMetrics text, for scrapers"; }
-    void describe(CLI::App&) override {}
+    MetricsVerb()
+        : Verb({Group::Look, "metrics", "print the metrics in the OpenMetrics format", "metrics"}) {
+    }
 
     ExitCode run(Invocation& invocation) override {
         const std::string text = invocation.service.metrics();
-        if (invocation.output == Output::Json)
-            invocation.out << document_text("vgpuctl-metrics-1", {{"openmetrics", text}});
-        else
-            invocation.out << text;
+        invocation.print("vgpuctl-metrics-1", {{"openmetrics", text}}, text);
         return ExitCode::Ok;
     }
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_metrics_verb() {
-    return std::make_unique<MetricsVerb>();
-}
+const MakeVerb make_metrics_verb = make_verb<MetricsVerb>;
 
 }  // namespace vgpu::cli

@@ -1,40 +1,72 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl plan FILE: prints the steps to the VFs of a configuration; changes nothing.
+// The verbs that compare the VFs with a configuration and change nothing:
+//   vgpuctl plan FILE     prints the steps to it
+//   vgpuctl assert FILE   checks whether there are none
 #include "cli/wanted_document.h"
+
+#include <fmt/format.h>
 
 namespace vgpu::cli {
 
 namespace {
 
-/// Manager.Plan. Ends with 0 with or without steps; 'assert' distinguishes them.
-/// --json: vgpuctl-plan-1.
-class PlanVerb final : public Verb {
+/// Manager.Plan needs no privilege. Ends with 0 with or without steps. --json: vgpuctl-plan-1.
+class PlanVerb : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "plan"; }
-    [[nodiscard]] std::string summary() const override {
-        return "steps from the VFs there are to a configuration";
+    PlanVerb()
+        : PlanVerb({Group::Configurations, "plan",
+                    "print the steps from the present VFs to a configuration", "plan vgpu.json"}) {}
+    void describe(CLI::App& command) override {
+        document_.describe(command);
+        table_.describe(command, {plan_columns()});
     }
-    void describe(CLI::App& command) override { document_.describe(command); }
 
     ExitCode run(Invocation& invocation) override {
         const std::string text = document_.read(invocation.service);
-        const PlanJson plan = parse_plan(invocation.service.plan(text, document_.options()));
-        if (invocation.output == Output::Json)
-            invocation.out << document_text("vgpuctl-plan-1", plan_members(plan));
-        else
-            invocation.out << plan_text(plan);
+        return print(invocation, parse_plan(invocation.service.plan(text, document_.options())));
+    }
+
+protected:
+    explicit PlanVerb(const About& about) : Verb(about) {}
+    virtual ExitCode print(const Invocation& invocation, const PlanJson& plan) const {
+        invocation.print("vgpuctl-plan-1", plan_members(plan), plan_text(plan, table_));
         return ExitCode::Ok;
     }
 
-private:
     WantedDocument document_;
+    TableOptions table_;
+};
+
+/// For scripts and timers. Ends with 1 if there are steps, also if a VF that is defined as wanted
+/// is out of service. --json: vgpuctl-assert-1, with "holds".
+class AssertVerb final : public PlanVerb {
+public:
+    AssertVerb()
+        : PlanVerb({Group::Configurations, "assert",
+                    "check whether the VFs are those of a configuration", "assert vgpu.json"}) {}
+    void describe(CLI::App& command) override {
+        PlanVerb::describe(command);
+        command.footer("Exit code 0: they are; 1: they are not, and how they differ is printed.");
+    }
+
+private:
+    ExitCode print(const Invocation& invocation, const PlanJson& plan) const override {
+        const bool holds = is_empty_plan(plan) && is_in_service(plan);
+        nlohmann::ordered_json members{{"holds", holds}};
+        members.update(plan_members(plan));
+        invocation.print(
+            "vgpuctl-assert-1", std::move(members),
+            holds && !table_.is_plain()
+                ? fmt::format("configuration '{}' holds\n", plan.at("label").get<std::string>())
+                : plan_text(plan, table_));
+        return holds ? ExitCode::Ok : ExitCode::Failed;
+    }
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_plan_verb() {
-    return std::make_unique<PlanVerb>();
-}
+const MakeVerb make_plan_verb = make_verb<PlanVerb>;
+const MakeVerb make_assert_verb = make_verb<AssertVerb>;
 
 }  // namespace vgpu::cli

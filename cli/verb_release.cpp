@@ -17,10 +17,11 @@ namespace {
 /// Vf.Release. --generation is required so that a late release cannot end the next owner's claim.
 class ReleaseVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "release"; }
-    [[nodiscard]] std::string summary() const override { return "end an owner's claim to a VF"; }
+    ReleaseVerb()
+        : Verb({Group::Vfs, "release", "end an owner's claim to a VF",
+                "release gpu0/vf1 --owner slurm:7 --generation 1"}) {}
     void describe(CLI::App& command) override {
-        auto* target = command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID");
+        auto* target = add_vf(command, target_)->required(false);
         command.add_option("--owner", owner_, "whose claim it is");
         command.add_option("--generation", generation_, "what 'claim' printed; see 'show'")
             ->transform(whole_within(0, UINT64_MAX).description(""));
@@ -69,13 +70,10 @@ private:
     }
     static void print_released(Invocation& invocation, const std::vector<std::string>& released,
                                ExitCode exit) {
-        if (invocation.output == Output::Json) {
-            invocation.out << document_text("vgpuctl-released-1", {{"targets", released}});
-            return;
-        }
-        for (const std::string& target : released) invocation.out << target << ": released\n";
-        if (released.empty() && exit == ExitCode::Ok)
-            invocation.out << "no claim looks forgotten\n";
+        std::string lines;
+        for (const std::string& target : released) lines += target + ": released\n";
+        if (released.empty() && exit == ExitCode::Ok) lines = "no claim looks forgotten\n";
+        invocation.print("vgpuctl-released-1", {{"targets", released}}, lines);
     }
 
     std::string target_, owner_;
@@ -86,8 +84,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_release_verb() {
-    return std::make_unique<ReleaseVerb>();
-}
+const MakeVerb make_release_verb = make_verb<ReleaseVerb>;
 
 }  // namespace vgpu::cli

@@ -42,11 +42,14 @@ std::string default_name() {
 /// --json: vgpuctl-report-1, with the pieces and the missing ones.
 class ReportVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "report"; }
-    [[nodiscard]] std::string summary() const override { return "one archive for a bug report"; }
+    ReportVerb()
+        : Verb({Group::Diagnose, "report", "write an archive for a bug report",
+                "report -o report.tar.gz"}) {}
     void describe(CLI::App& command) override {
-        command.add_option("-o,--output", file_, "file to write (default: named after the time)");
+        command.add_option("-o,--output", file_, "file to write (default: named after the time)")
+            ->type_name("FILE");
         command.add_option("--config", configuration_, "configuration of vgpud")
+            ->type_name("FILE")
             ->capture_default_str();
         command.add_option("--run-dir", places_.run_dir, "run_dir of vgpud")->capture_default_str();
     }
@@ -62,31 +65,25 @@ public:
             return BugReport(sources);
         }();
         write_archive(file, "vgpu-report", report.entries());
-        if (setting.output == Output::Json)
-            print_json(setting.out, file, report);
-        else
-            print_text(setting.out, file, report);
+        print(setting, file, report);
         return ExitCode::Ok;
     }
 
 private:
-    static void print_text(std::ostream& out, const std::string& file, const BugReport& report) {
-        out << fmt::format("{}: {} pieces, {} missing\n", file, report.pieces().size(),
-                           report.missing().size());
-        for (const BugReport::Missing& one : report.missing())
-            out << fmt::format("missing: {}: {}\n", one.piece, one.why);
-        out << "Look through it before you send it; README.txt tells what is in it.\n";
-    }
-
-    static void print_json(std::ostream& out, const std::string& file, const BugReport& report) {
+    static void print(const Setting& setting, const std::string& file, const BugReport& report) {
         nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
         nlohmann::ordered_json missing = nlohmann::ordered_json::array();
+        std::string text = fmt::format("{}: {} pieces, {} missing\n", file, report.pieces().size(),
+                                       report.missing().size());
         for (const auto& [name, content] : report.pieces()) pieces.push_back(name);
-        for (const BugReport::Missing& one : report.missing())
+        for (const BugReport::Missing& one : report.missing()) {
             missing.push_back({{"piece", one.piece}, {"why", one.why}});
-        out << document_text(
+            text += fmt::format("missing: {}: {}\n", one.piece, one.why);
+        }
+        setting.print(
             "vgpuctl-report-1",
-            {{"file", file}, {"pieces", std::move(pieces)}, {"missing", std::move(missing)}});
+            {{"file", file}, {"pieces", std::move(pieces)}, {"missing", std::move(missing)}},
+            text + "Look through it before you send it; README.txt tells what is in it.\n");
     }
 
     HostPlaces places_;
@@ -96,8 +93,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_report_verb() {
-    return std::make_unique<ReportVerb>();
-}
+const MakeVerb make_report_verb = make_verb<ReportVerb>;
 
 }  // namespace vgpu::cli

@@ -11,10 +11,11 @@ namespace {
 /// it back. Both return when the VF is in service.
 class ResumeVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "resume"; }
-    [[nodiscard]] std::string summary() const override { return "put a paused or stopped VF back"; }
+    ResumeVerb()
+        : Verb({Group::Vfs, "resume", "put a paused or stopped VF back into service",
+                "resume gpu0/vf1"}) {}
     void describe(CLI::App& command) override {
-        command.add_option("TARGET", target_, "gpu0/vf3, a VF's name or UUID")->required();
+        add_vf(command, target_);
         command.add_flag("--clear-quarantine", clear_,
                          "also of a VF in quarantine: forgive its guest");
     }
@@ -36,8 +37,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_resume_verb() {
-    return std::make_unique<ResumeVerb>();
-}
+const MakeVerb make_resume_verb = make_verb<ResumeVerb>;
 
 }  // namespace vgpu::cli

@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl show TARGET: prints everything about one GPU or VF.
-#include "cli/qos_options.h"
 #include "cli/verbs.h"
+#include "cli/vf_options.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <array>
+#include <span>
 #include <sstream>
 
 namespace vgpu::cli {
 
 namespace {
 
-/// Prints one property, given the object's properties and the property's name. Names end with their
-/// unit (Ns, Us, Ms, Bytes), which determines the formatter.
-using Formatter = std::string (*)(const Properties&, const std::string&);
-
-std::string plain(const Properties& from, const std::string& name) {
-    return text_of(from, name);
-}
-std::string size(const Properties& from, const std::string& name) {
-    return size_of(from, name);
-}
-std::string share(const Properties& from, const std::string& name) {
-    return percent_text(real_of(from, name));
-}
 std::string lag(const Properties& from, const std::string& name) {
     return lag_text(real_of(from, name)) + " quanta";
-}
-std::string duration(const Properties& from, const std::string& name) {
-    return duration_of(from, name);
 }
 /// 0 means that the GPU's quantum applies.
 std::string quantum(const Properties& from, const std::string& name) {
@@ -64,7 +49,7 @@ std::string mask(const Properties& from, const std::string& name) {
 
 /// "5", "5 (kept)"
 std::string claim(const Properties& from, const std::string& name) {
-    return plain(from, name) + (flag_of(from, "OwnerKept") ? " (kept)" : "");
+    return text_of(from, name) + (flag_of(from, "OwnerKept") ? " (kept)" : "");
 }
 
 /// When the lease of the claim ends; "-" without a claim.
@@ -82,122 +67,119 @@ struct Line {
 };
 
 constexpr std::array kVfLines{
-    Line{"Target", "Target", plain},
-    Line{"Name", "Name", plain},
-    Line{"UUID", "Uuid", plain},
-    Line{"State", "State", plain},
-    Line{"Last error", "LastError", plain},
-    Line{"Socket", "Socket", plain},
-    Line{"Handover", "Handover", plain},
-    Line{"Attached", "Attached", plain},
-    Line{"Client", "Client", plain},
-    Line{"Owner", "Owner", plain},
-    Line{"Owner's name", "OwnerName", plain},
+    Line{"Target", "Target", text_of},
+    Line{"Name", "Name", text_of},
+    Line{"UUID", "Uuid", text_of},
+    Line{"State", "State", text_of},
+    Line{"Last error", "LastError", text_of},
+    Line{"Socket", "Socket", text_of},
+    Line{"Handover", "Handover", text_of},
+    Line{"Attached", "Attached", text_of},
+    Line{"Client", "Client", text_of},
+    Line{"Owner", "Owner", text_of},
+    Line{"Owner's name", "OwnerName", text_of},
     Line{"Claim", "OwnerGeneration", claim},
     Line{"Lease ends", "LeaseExpires", lease_end},
-    Line{"Emptied at", "Scrub", plain},
-    Line{"Orphan", "Orphan", plain},
-    Line{"Trouble", "Trouble", plain},
-    Line{"Guest driver", "Driver", plain},
-    Line{"VRAM", "VramBytes", size},
-    Line{"VRAM used", "GuestFbUsageBytes", size},
+    Line{"Emptied at", "Scrub", text_of},
+    Line{"Orphan", "Orphan", text_of},
+    Line{"Trouble", "Trouble", text_of},
+    Line{"Guest driver", "Driver", text_of},
+    Line{"VRAM", "VramBytes", size_of},
+    Line{"VRAM used", "GuestFbUsageBytes", size_of},
     Line{"Compute units", "CuMask", mask},
-    Line{"Doorbell pages", "DoorbellPages", plain},
-    Line{"Profile", "Profile", plain},
-    Line{"Weight", "Weight", plain},
+    Line{"Doorbell pages", "DoorbellPages", text_of},
+    Line{"Profile", "Profile", text_of},
+    Line{"Weight", "Weight", text_of},
     Line{"Quantum", "QuantumUs", quantum},
     Line{"Reserved", "MinPct", reservation},
     Line{"Cap", "MaxPct", cap},
     Line{"Longest gap", "MaxGapMs", gap},
     Line{"Leaves within", "PreemptTimeoutMs", time_out},
-    Line{"Without work", "Mode", plain},
-    Line{"Band", "Band", plain},
-    Line{"Share, ideal now", "ShareIdeal", share},
-    Line{"Share, last 10 s", "ShareWindow", share},
-    Line{"Share, in all", "ShareTotal", share},
+    Line{"Without work", "Mode", text_of},
+    Line{"Band", "Band", text_of},
+    Line{"Share, ideal now", "ShareIdeal", percent_of},
+    Line{"Share, last 10 s", "ShareWindow", percent_of},
+    Line{"Share, in all", "ShareTotal", percent_of},
     Line{"Lag", "LagQuanta", lag},
     Line{"Lag, worst", "MaxLagQuanta", lag},
-    Line{"Service", "ServiceNs", duration},
-    Line{"Service, reserved", "ReservedNs", duration},
-    Line{"Held by its cap", "CappedNs", duration},
-    Line{"Waits, median", "WaitP50Ns", duration},
-    Line{"Waits, 99 %", "WaitP99Ns", duration},
-    Line{"Switches", "Switches", plain},
-    Line{"Overruns", "Overruns", plain},
-    Line{"Overrun, worst", "OverrunMaxNs", duration},
-    Line{"Resets", "Flrs", plain},
-    Line{"Resets by guest", "GuestFlrs", plain},
-    Line{"Hangs", "Hangs", plain},
-    Line{"Faults", "Faults", plain},
-    Line{"Bad packets", "BadPackets", plain},
-    Line{"Bad accesses", "BadAccesses", plain},
-    Line{"Illegal instr.", "IllegalInstructions", plain},
-    Line{"Guard level", "GuardLevel", plain},
-    Line{"Guard: resets", "GuardFlrEvents", plain},
-    Line{"Guard: exclusive", "GuardExclusiveEvents", plain},
-    Line{"Guard: kept it", "GuardExclusiveTimeoutEvents", plain},
-    Line{"Guard: interrupts", "GuardInterruptEvents", plain},
+    Line{"Service", "ServiceNs", duration_of},
+    Line{"Service, reserved", "ReservedNs", duration_of},
+    Line{"Held by its cap", "CappedNs", duration_of},
+    Line{"Waits, median", "WaitP50Ns", measured_of},
+    Line{"Waits, 99 %", "WaitP99Ns", measured_of},
+    Line{"Switches", "Switches", text_of},
+    Line{"Overruns", "Overruns", text_of},
+    Line{"Overrun, worst", "OverrunMaxNs", measured_of},
+    Line{"Resets", "Flrs", text_of},
+    Line{"Resets by guest", "GuestFlrs", text_of},
+    Line{"Hangs", "Hangs", text_of},
+    Line{"Faults", "Faults", text_of},
+    Line{"Bad packets", "BadPackets", text_of},
+    Line{"Bad accesses", "BadAccesses", text_of},
+    Line{"Illegal instr.", "IllegalInstructions", text_of},
+    Line{"Guard level", "GuardLevel", text_of},
+    Line{"Guard: resets", "GuardFlrEvents", text_of},
+    Line{"Guard: exclusive", "GuardExclusiveEvents", text_of},
+    Line{"Guard: kept it", "GuardExclusiveTimeoutEvents", text_of},
+    Line{"Guard: interrupts", "GuardInterruptEvents", text_of},
 };
 
 /// Rows about the agent in the guest, printed if an agent was ever seen.
 constexpr std::array kAgentLines{
-    Line{"Agent", "Agent.Version", plain},
-    Line{"Agent connected", "Agent.Connected", plain},
+    Line{"Agent", "Agent.Version", text_of},
+    Line{"Agent connected", "Agent.Connected", text_of},
     Line{"Agent seen", "Agent.LastSeenMs", ago},
-    Line{"Guest kernel", "Agent.Kernel", plain},
-    Line{"Guest's driver", "Agent.Driver", plain},
-    Line{"Guest's ROCr", "Agent.Rocr", plain},
-    Line{"Guest's address", "Agent.PciAddress", plain},
-    Line{"Unique id", "Agent.UniqueId", plain},
-    Line{"Health", "Agent.Health", plain},
-    Line{"Guest's resets", "Agent.Resets", plain},
-    Line{"Guest's errors", "Agent.Errors", plain},
-    Line{"Guest's VRAM", "Agent.VramTotalBytes", size},
-    Line{"Guest's VRAM used", "Agent.VramUsedBytes", size},
-    Line{"Processes", "Agent.Processes", plain},
-    Line{"Quiesced", "Agent.Quiesced", plain},
-    Line{"Misbehaved", "Agent.Misbehaved", plain},
+    Line{"Guest kernel", "Agent.Kernel", text_of},
+    Line{"Guest's driver", "Agent.Driver", text_of},
+    Line{"Guest's ROCr", "Agent.Rocr", text_of},
+    Line{"Guest's address", "Agent.PciAddress", text_of},
+    Line{"Unique id", "Agent.UniqueId", text_of},
+    Line{"Health", "Agent.Health", text_of},
+    Line{"Guest's resets", "Agent.Resets", text_of},
+    Line{"Guest's errors", "Agent.Errors", text_of},
+    Line{"Guest's VRAM", "Agent.VramTotalBytes", size_of},
+    Line{"Guest's VRAM used", "Agent.VramUsedBytes", size_of},
+    Line{"Processes", "Agent.Processes", text_of},
+    Line{"Quiesced", "Agent.Quiesced", text_of},
+    Line{"Misbehaved", "Agent.Misbehaved", text_of},
 };
 
 constexpr std::array kGpuLines{
-    Line{"GPU", "Id", plain},
-    Line{"State", "State", plain},
-    Line{"Message", "StateMessage", plain},
-    Line{"PF core", "Home", plain},
-    Line{"uapi", "Uapi", plain},
-    Line{"softgpu pid", "SoftgpuPid", plain},
-    Line{"vgpu-pf pid", "PfPid", plain},
-    Line{"VFs", "TotalVfs", plain},
-    Line{"VRAM", "VramBytes", size},
-    Line{"VRAM free", "VramFreeBytes", size},
-    Line{"VRAM unit", "VramUnitBytes", size},
-    Line{"VRAM per VF, most", "VramApertureBytes", size},
-    Line{"Compute units", "CuCount", plain},
+    Line{"GPU", "Id", text_of},
+    Line{"State", "State", text_of},
+    Line{"Message", "StateMessage", text_of},
+    Line{"PF core", "Home", text_of},
+    Line{"uapi", "Uapi", text_of},
+    Line{"softgpu pid", "SoftgpuPid", text_of},
+    Line{"vgpu-pf pid", "PfPid", text_of},
+    Line{"VFs", "TotalVfs", text_of},
+    Line{"VRAM", "VramBytes", size_of},
+    Line{"VRAM free", "VramFreeBytes", size_of},
+    Line{"VRAM unit", "VramUnitBytes", size_of},
+    Line{"VRAM per VF, most", "VramApertureBytes", size_of},
+    Line{"Compute units", "CuCount", text_of},
     Line{"Quantum", "QuantumUs", microseconds},
-    Line{"Longest gap, ms", "MaxGapMs", plain},
-    Line{"Table entries", "TableEntries", plain},
+    Line{"Longest gap, ms", "MaxGapMs", text_of},
+    Line{"Table entries", "TableEntries", text_of},
     Line{"Table cycle", "TableCycleUs", microseconds},
-    Line{"Table exact", "TableExact", plain},
-    Line{"Switches", "Switches", plain},
-    Line{"Switch p50", "SwitchP50Ns", duration},
-    Line{"Switch p99", "SwitchP99Ns", duration},
-    Line{"Switch, worst", "SwitchMaxNs", duration},
-    Line{"Events lost", "EventsLost", plain},
-    Line{"Whole resets", "WholeResets", plain},
+    Line{"Table exact", "TableExact", text_of},
+    Line{"Switches", "Switches", text_of},
+    Line{"Switch p50", "SwitchP50Ns", measured_of},
+    Line{"Switch p99", "SwitchP99Ns", measured_of},
+    Line{"Switch, worst", "SwitchMaxNs", measured_of},
+    Line{"Events lost", "EventsLost", text_of},
+    Line{"Whole resets", "WholeResets", text_of},
 };
 
-/// An unknown property is "-", independent of the formatter.
-std::string value_of(const Line& line, const Properties& properties) {
-    return properties.contains(line.property) ? line.format(properties, line.property) : "-";
-}
-
 /// Wraps a long value below its column.
-template <std::size_t N>
-void print(std::ostream& out, const std::array<Line, N>& lines, const Properties& properties) {
+std::string page_of(std::span<const Line> lines, const Properties& properties) {
     constexpr std::size_t kTitle = 19;
+    std::string text;
     for (const Line& line : lines)
-        out << fmt::format("{:<{}}{}", std::string(line.title) + ":", kTitle,
-                           wrapped_text(value_of(line, properties), kTitle, kTitle));
+        text += fmt::format(
+            "{:<{}}{}", std::string(line.title) + ":", kTitle,
+            wrapped_text(value_of(properties, line.property, line.format), kTitle, kTitle));
+    return text;
 }
 
 /// "PID VRAM-BYTES QUEUES COMM" as a line.
@@ -213,40 +195,33 @@ std::string process_line(const std::string& process) {
 }
 
 /// Facts of the host come first, because the agent's facts cannot be trusted.
-void print_vf(std::ostream& out, const Properties& vf) {
-    print(out, kVfLines, vf);
-    if (text_of(vf, "Agent.Version") == "-") {
-        out << "Agent:             none seen\n";
-        return;
-    }
-    print(out, kAgentLines, vf);
+std::string vf_page(const Properties& vf) {
+    std::string text = page_of(kVfLines, vf);
+    if (text_of(vf, "Agent.Version") == "-") return text + "Agent:             none seen\n";
+    text += page_of(kAgentLines, vf);
     const auto list = vf.find("Agent.ProcessList");
-    if (list == vf.end()) return;
+    if (list == vf.end()) return text;
     if (const auto* processes = std::get_if<Words>(&list->second))
-        for (const std::string& process : *processes) out << process_line(process);
+        for (const std::string& process : *processes) text += process_line(process);
+    return text;
 }
 
 /// --json: vgpuctl-show-1, with every property of vgpud, including those that no line shows.
 class ShowVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "show"; }
-    [[nodiscard]] std::string summary() const override { return "everything about a GPU or VF"; }
+    ShowVerb()
+        : Verb({Group::Look, "show", "show everything about a GPU or VF", "show gpu0/vf1"}) {}
     void describe(CLI::App& command) override {
-        command.add_option("TARGET", target_, "gpu0, gpu0/vf3, a VF's name or UUID")->required();
+        command.add_option("TARGET", target_, "gpu0, or a VF as gpu0/vf3, its name or UUID")
+            ->required();
     }
 
     ExitCode run(Invocation& invocation) override {
         const std::string path = invocation.service.resolve(target_);
         const bool is_vf = is_vf_path(path);
-        const auto list = is_vf ? invocation.service.list_vfs() : invocation.service.list_gpus();
-        const Properties& one = with_path(list, path);
-        if (invocation.output == Output::Json)
-            invocation.out << document_text("vgpuctl-show-1",
-                                            {{is_vf ? "vf" : "gpu", json_of(one)}});
-        else if (is_vf)
-            print_vf(invocation.out, one);
-        else
-            print(invocation.out, kGpuLines, one);
+        const Properties one = invocation.service.object(path);
+        invocation.print("vgpuctl-show-1", {{is_vf ? "vf" : "gpu", json_of(one)}},
+                         is_vf ? vf_page(one) : page_of(kGpuLines, one));
         return ExitCode::Ok;
     }
 
@@ -256,8 +231,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_show_verb() {
-    return std::make_unique<ShowVerb>();
-}
+const MakeVerb make_show_verb = make_verb<ShowVerb>;
 
 }  // namespace vgpu::cli

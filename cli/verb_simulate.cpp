@@ -71,16 +71,21 @@ std::string resets_text(const Scenario& scenario, const Figures& figures) {
     return text;
 }
 
-std::string outcome_text(const Scenario& scenario, const ProductOutcome& outcome) {
+std::vector<Column> outcome_columns() {
+    return {{"VF", Align::Left, true},  {"WEIGHT", Align::Right},  {"SHARE", Align::Right},
+            {"RESERVED", Align::Right}, {"WAIT ms", Align::Right}, {"JOBS", Align::Right},
+            {"P50 ms", Align::Right},   {"P99 ms", Align::Right},  {"MISSED", Align::Right}};
+}
+
+std::string outcome_text(const Scenario& scenario, const ProductOutcome& outcome,
+                         const TableOptions& table) {
     const Figures& figures = outcome.figures;
-    std::vector<std::vector<std::string>> rows;
+    TableRows rows;
     for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i)
         rows.push_back(vf_cells(scenario, figures, i));
-    const std::vector<Column> columns{
-        {"VF", Align::Left, true},  {"WEIGHT", Align::Right},  {"SHARE", Align::Right},
-        {"RESERVED", Align::Right}, {"WAIT ms", Align::Right}, {"JOBS", Align::Right},
-        {"P50 ms", Align::Right},   {"P99 ms", Align::Right},  {"MISSED", Align::Right}};
-    return scenario_heading(scenario) + table_text(columns, rows) + resets_text(scenario, figures) +
+    const std::string vfs = table.text(outcome_columns(), rows);
+    if (table.is_plain()) return vfs;
+    return scenario_heading(scenario) + vfs + resets_text(scenario, figures) +
            fmt::format(
                "engine: {} useful, {} switching, {} idle; {} world switches\n"
                "furthest from its ideal share: {:.2f} ms, {:.2f} of the longest slice\n",
@@ -128,17 +133,20 @@ nlohmann::ordered_json outcome_json(const Scenario& scenario, const ProductOutco
 /// an invalid scenario. --json: vgpuctl-simulate-1, or vgpuctl-compare-1 with --compare.
 class SimulateVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "simulate"; }
-    [[nodiscard]] std::string summary() const override {
-        return "what VFs would get, without a GPU";
-    }
+    SimulateVerb()
+        : Verb({Group::Diagnose, "simulate", "predict what VFs would get, without a GPU",
+                "simulate scenario.json"}) {}
     void describe(CLI::App& command) override {
         command.add_option("FILE", file_, "a scenario (docs/scheduling.md); -: standard input")
             ->required();
         auto* compare =
             command.add_flag("--compare", compares_, "beside the schedulers of other systems");
-        command.add_option("--trace", recording_, "write a recording of it there (vgpuctl trace)")
+        command.add_option("--trace", recording_, "write a recording for vgpuctl trace")
+            ->type_name("FILE")
             ->excludes(compare);
+        table_.describe(command, {outcome_columns()});
+        command.get_option("--output")->excludes(compare);
+        command.get_option("--noheadings")->excludes(compare);
     }
     ExitCode start(const Setting& setting) override {
         const auto scenario = simulator::parse_scenario(content_of(file_));
@@ -158,10 +166,8 @@ private:
             if (!(file << outcome->recording << std::flush))
                 throw ServiceError(kBadScenario, "cannot write " + recording_);
         }
-        if (setting.output == Output::Json)
-            setting.out << document_text("vgpuctl-simulate-1", outcome_json(scenario, *outcome));
-        else
-            setting.out << outcome_text(scenario, *outcome);
+        setting.print("vgpuctl-simulate-1", outcome_json(scenario, *outcome),
+                      outcome_text(scenario, *outcome, table_));
         return ExitCode::Ok;
     }
     /// Runs the same work under the rules of other schedulers, each in a separate model.
@@ -170,23 +176,20 @@ private:
             const Waiting waiting(setting, "simulate " + scenario.setup.name);
             return simulator::compare(scenario);
         }();
-        if (setting.output == Output::Json)
-            setting.out << document_text("vgpuctl-compare-1", {{"scenario", scenario.setup.name},
-                                                               {"rows", simulator::json_of(rows)}});
-        else
-            setting.out << scenario_heading(scenario) << simulator::table_of(scenario, rows);
+        setting.print("vgpuctl-compare-1",
+                      {{"scenario", scenario.setup.name}, {"rows", simulator::json_of(rows)}},
+                      scenario_heading(scenario) + simulator::table_of(scenario, rows));
         return ExitCode::Ok;
     }
 
     std::string file_;
     std::string recording_;
     bool compares_ = false;
+    TableOptions table_;
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_simulate_verb() {
-    return std::make_unique<SimulateVerb>();
-}
+const MakeVerb make_simulate_verb = make_verb<SimulateVerb>;
 
 }  // namespace vgpu::cli

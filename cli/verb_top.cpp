@@ -4,11 +4,13 @@
 // as bars with the ideal marked, lags in quanta, waits for the engine, overruns.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
-#include "cli/qos_options.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
+#include "cli/vf_options.h"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 namespace vgpu::cli {
@@ -25,7 +27,7 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
         text += wrapped_text(
             fmt::format("{}: {}, {} switches, p50 {}, p99 {}, {} free", text_of(gpu, "Id"),
                         text_of(gpu, "State"), text_of(gpu, "Switches"),
-                        duration_of(gpu, "SwitchP50Ns"), duration_of(gpu, "SwitchP99Ns"),
+                        measured_of(gpu, "SwitchP50Ns"), measured_of(gpu, "SwitchP99Ns"),
                         size_of(gpu, "VramFreeBytes")),
             kIndent);
     return text;
@@ -44,50 +46,55 @@ std::string bar_text(double share, double ideal) {
     return bar;
 }
 
-std::string ms_text(std::uint64_t ns) {
-    const double ms = static_cast<double>(ns) / 1e6;
-    return fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1);
+/// The bar, or the state of a VF that cannot run; no state is longer than a bar.
+std::string bar_cell(const Properties& vf, const std::string& ideal) {
+    const std::string state = text_of(vf, "State");
+    // every world switch changes a VF from one to the other
+    const bool has_bar = state == "ready" || state == "running";
+    return has_bar ? bar_text(real_of(vf, "ShareWindow"), real_of(vf, ideal)) : state;
 }
 
-/// A VF that cannot run shows its state in place of the bar; no state is longer than a bar.
-/// Target, share and bar always stay, because they matter most; other columns give way.
-std::string engine_table(const std::vector<Properties>& vfs) {
-    std::vector<std::vector<std::string>> rows;
-    for (const Properties& vf : vfs) {
-        const double share = real_of(vf, "ShareWindow");
-        const std::string state = text_of(vf, "State");
-        // every world switch changes a VF from one to the other
-        const bool has_bar = state == "ready" || state == "running";
-        rows.push_back({text_of(vf, "Target"), text_of(vf, "Name"), text_of(vf, "Weight"),
-                        short_qos_text(vf), percent_text(share),
-                        has_bar ? bar_text(share, real_of(vf, "ShareIdeal")) : state,
-                        lag_text(real_of(vf, "LagQuanta")), ms_text(number_of(vf, "WaitP50Ns")),
-                        ms_text(number_of(vf, "WaitP99Ns")), text_of(vf, "Overruns")});
-    }
-    return table_text({{"VF"},
-                       {"NAME", Align::Left, true, 7},
-                       {"WGT", Align::Right, false, 6},
-                       {"QOS", Align::Left, false, 5},
-                       {"SHARE", Align::Right},
-                       {"| IDEAL", Align::Left, false, 8},
-                       {"LAG", Align::Right, false, 3},
-                       {"P50 ms", Align::Right, false, 1},
-                       {"P99 ms", Align::Right, false, 4},
-                       {"OVR", Align::Right, false, 2}},
-                      rows);
+std::string qos_cell(const Properties& vf, const std::string&) {
+    return short_qos_text(vf);
 }
+
+std::string lag_cell(const Properties& vf, const std::string& name) {
+    return lag_text(real_of(vf, name));
+}
+
+/// "-" if there was no wait.
+std::string wait_cell(const Properties& vf, const std::string& name) {
+    const double ms = static_cast<double>(number_of(vf, name)) / 1e6;
+    return ms > 0 ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-";
+}
+
+/// Target, share and bar always stay, because they matter most; other columns give way.
+constexpr std::array kEngineColumns{
+    PropertyColumn{{"VF"}, "Target", text_of},
+    PropertyColumn{{"NAME", Align::Left, true, 7}, "Name", text_of},
+    PropertyColumn{{"WGT", Align::Right, false, 6}, "Weight", text_of},
+    PropertyColumn{{"QOS", Align::Left, false, 5}, "MinPct", qos_cell},
+    PropertyColumn{{"SHARE", Align::Right}, "ShareWindow", percent_of},
+    PropertyColumn{{"| IDEAL", Align::Left, false, 8}, "ShareIdeal", bar_cell},
+    PropertyColumn{{"LAG", Align::Right, false, 3}, "LagQuanta", lag_cell},
+    PropertyColumn{{"P50 ms", Align::Right, false, 1}, "WaitP50Ns", wait_cell},
+    PropertyColumn{{"P99 ms", Align::Right, false, 4}, "WaitP99Ns", wait_cell},
+    PropertyColumn{{"OVR", Align::Right, false, 2}, "Overruns", text_of},
+};
 
 /// Calls Manager.ListGpus and ListVfColumns repeatedly and keeps no state; ends if vgpud does not
 /// answer. --json prints a document (vgpuctl-top-1) for each refresh.
 class TopVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "top"; }
-    [[nodiscard]] std::string summary() const override { return "who gets the engine, live"; }
+    TopVerb()
+        : Verb({Group::Look, "top", "show which VFs get the engine, refreshed until interrupted",
+                "top --once"}) {}
     void describe(CLI::App& command) override {
         command.add_flag("--once", once_, "print once and end");
         command.add_option("--interval-ms", interval_ms_, "time between refreshes")
             ->transform(whole_within(100, 60'000))
             ->capture_default_str();
+        table_.describe(command, {columns_of(kEngineColumns)});
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -106,24 +113,21 @@ private:
     void print(Invocation& invocation) const {
         const auto gpus = invocation.service.list_gpus();
         const auto vfs = invocation.service.list_vfs();
-        if (invocation.output == Output::Json) {
-            invocation.out << document_text("vgpuctl-top-1",
-                                            {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}});
-        } else {
-            if (invocation.is_terminal && !once_) invocation.out << kHomeAndClear;
-            invocation.out << gpu_lines(gpus) << "\n" << engine_table(vfs);
-        }
+        const bool is_redrawn = invocation.is_terminal && !once_ && !invocation.is_json;
+        if (is_redrawn) invocation.out << kHomeAndClear;
+        invocation.print(
+            "vgpuctl-top-1", {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}},
+            (table_.is_plain() ? "" : gpu_lines(gpus) + "\n") + table_.text(kEngineColumns, vfs));
         invocation.out.flush();
     }
 
     bool once_ = false;
     unsigned interval_ms_ = 1000;
+    TableOptions table_;
 };
 
 }  // namespace
 
-std::unique_ptr<Verb> make_top_verb() {
-    return std::make_unique<TopVerb>();
-}
+const MakeVerb make_top_verb = make_verb<TopVerb>;
 
 }  // namespace vgpu::cli

@@ -8,6 +8,7 @@
 // Only record asks vgpud.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
 #include "daemon/simulator/recording_export.h"
@@ -72,7 +73,7 @@ double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
 /// `recording` has at least one chunk: read_recording() refuses others.
 std::string recording_text(const Recording& recording, const RecordedFigures& figures,
                            const Replay& replayed) {
-    std::vector<std::vector<std::string>> rows;
+    TableRows rows;
     for (const auto& [number, vf] : figures.vfs)
         rows.push_back(
             {name_in(recording, number), std::to_string(vf.weight),
@@ -87,7 +88,7 @@ std::string recording_text(const Recording& recording, const RecordedFigures& fi
                        simulator::ms_of(figures.period.end - figures.period.begin) / 1000,
                        fmt::gmtime(static_cast<std::time_t>(recording.chunks.front().unix_time)),
                        recording.vgpud) +
-           table_text(columns, rows) +
+           TableOptions{}.text(columns, rows) +
            fmt::format("{} events, {} run tables, {} notes; {} gaps{}\n", replayed.events,
                        replayed.tables, figures.notes, replayed.gaps,
                        recording.is_cut ? "; the end is cut off" : "");
@@ -123,23 +124,25 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
 /// recorded one, as may happen with another release.
 class TraceVerb final : public Verb {
 public:
-    [[nodiscard]] std::string name() const override { return "trace"; }
-    [[nodiscard]] std::string summary() const override {
-        return "record, replay and export what was scheduled";
-    }
+    TraceVerb()
+        : Verb({Group::Diagnose, "trace", "record, replay and export what was scheduled",
+                "trace record gpu0.trace --seconds 10"}) {}
     void describe(CLI::App& command) override {
         command.add_option("ACTION", action_, "record, show, replay or export")
             ->required()
             ->check(CLI::IsMember({"record", "show", "replay", "export"}));
         command.add_option("FILE", file_, "the recording; -: standard output or input")->required();
         command.add_option("--gpu", gpu_, "record: of which GPU (default: the only one)");
-        command.add_option("--seconds", seconds_, "record: go on for so long")
+        command.add_option("--seconds", seconds_, "record: go on for this time")
+            ->type_name("SECONDS")
             ->transform(whole_within(0, 86'400));
         command.add_flag("--follow", is_following_, "record: go on until interrupted");
         command.add_option("--format", format_, "export: chrome, svg or scenario")
             ->check(CLI::IsMember({"chrome", "svg", "scenario"}))
             ->capture_default_str();
-        command.add_option("-o,--output", output_, "export: file to write")->capture_default_str();
+        command.add_option("-o,--output", output_, "export: file to write")
+            ->type_name("FILE")
+            ->capture_default_str();
     }
 
     ExitCode start(const Setting& setting) override {
@@ -154,7 +157,7 @@ public:
     }
 
     ExitCode run(Invocation& invocation) override {
-        if (file_ == "-" && invocation.output == Output::Json)
+        if (file_ == "-" && invocation.is_json)
             throw ServiceError(kBadRecording,
                                "a recording is no JSON; with --json name a FILE for it, not '-'");
         const std::string path = gpu_path(invocation.service);
@@ -175,11 +178,8 @@ public:
         }
         if (bytes == 0) invocation.err << "vgpuctl: vgpud has recorded nothing of this GPU yet\n";
         if (file_ == "-") return ExitCode::Ok;
-        if (invocation.output == Output::Json)
-            invocation.out << document_text("vgpuctl-trace-record-1",
-                                            {{"file", file_}, {"bytes", bytes}});
-        else
-            invocation.out << fmt::format("{}: {} bytes\n", file_, bytes);
+        invocation.print("vgpuctl-trace-record-1", {{"file", file_}, {"bytes", bytes}},
+                         fmt::format("{}: {} bytes\n", file_, bytes));
         return ExitCode::Ok;
     }
 
@@ -217,11 +217,8 @@ private:
     static ExitCode show(const Setting& setting, const Recording& recording) {
         const RecordedFigures figures = figures_of(recording);
         const Replay replayed = simulator::replay(recording);
-        if (setting.output == Output::Json)
-            setting.out << document_text("vgpuctl-trace-1",
-                                         recording_json(recording, figures, replayed));
-        else
-            setting.out << recording_text(recording, figures, replayed);
+        setting.print("vgpuctl-trace-1", recording_json(recording, figures, replayed),
+                      recording_text(recording, figures, replayed));
         return ExitCode::Ok;
     }
 
@@ -229,23 +226,21 @@ private:
     static ExitCode replay(const Setting& setting, const Recording& recording) {
         const Replay replayed = simulator::replay(recording);
         const bool is_same = replayed.different == 0;
-        if (setting.output == Output::Json)
-            setting.out << document_text("vgpuctl-trace-replay-1",
-                                         {{"vgpud", recording.vgpud},
-                                          {"events", replayed.events},
-                                          {"tables", replayed.tables},
-                                          {"gaps", replayed.gaps},
-                                          {"different", replayed.different},
-                                          {"first_difference", replayed.first_difference}});
-        else if (is_same)
-            setting.out << fmt::format("{} events, {} run tables: decided as recorded\n",
-                                       replayed.events, replayed.tables);
-        else
-            setting.out << fmt::format(
-                "{} events, {} run tables: {} decided otherwise, first: {}\n"
-                "recorded by vgpud {}; another release may decide otherwise\n",
-                replayed.events, replayed.tables, replayed.different, replayed.first_difference,
-                recording.vgpud);
+        std::string text =
+            fmt::format("{} events, {} run tables: ", replayed.events, replayed.tables);
+        text += is_same ? "decided as recorded\n"
+                        : fmt::format(
+                              "{} decided otherwise, first: {}\nrecorded by vgpud {}; "
+                              "another release may decide otherwise\n",
+                              replayed.different, replayed.first_difference, recording.vgpud);
+        setting.print("vgpuctl-trace-replay-1",
+                      {{"vgpud", recording.vgpud},
+                       {"events", replayed.events},
+                       {"tables", replayed.tables},
+                       {"gaps", replayed.gaps},
+                       {"different", replayed.different},
+                       {"first_difference", replayed.first_difference}},
+                      text);
         return is_same ? ExitCode::Ok : ExitCode::Failed;
     }
 
@@ -258,10 +253,10 @@ private:
     /// The formats belong to other tools, so with --json the text is a member of the document, or
     /// in the file that the document names.
     [[nodiscard]] ExitCode export_to(const Setting& setting, const Recording& recording) const {
-        const bool is_json = setting.output == Output::Json, has_file = output_ != "-";
+        const bool has_file = output_ != "-";
         const std::string text = exported(recording);
-        if (has_file || !is_json) Sink(output_, setting.out).write(text);
-        if (is_json)
+        if (has_file || !setting.is_json) Sink(output_, setting.out).write(text);
+        if (setting.is_json)
             setting.out << document_text("vgpuctl-trace-export-1",
                                          {{"format", format_},
                                           {"file", has_file ? output_ : ""},
@@ -278,8 +273,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Verb> make_trace_verb() {
-    return std::make_unique<TraceVerb>();
-}
+const MakeVerb make_trace_verb = make_verb<TraceVerb>;
 
 }  // namespace vgpu::cli

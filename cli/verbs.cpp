@@ -4,41 +4,28 @@
 #include "cli/progress.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 namespace vgpu::cli {
 
 std::vector<std::unique_ptr<Verb>> all_verbs() {
     std::vector<std::unique_ptr<Verb>> verbs;
-    verbs.push_back(make_list_verb());
-    verbs.push_back(make_show_verb());
-    verbs.push_back(make_top_verb());
-    verbs.push_back(make_plan_verb());
-    verbs.push_back(make_apply_verb());
-    verbs.push_back(make_assert_verb());
-    verbs.push_back(make_export_verb());
-    verbs.push_back(make_jobs_verb());
-    verbs.push_back(make_create_verb());
-    verbs.push_back(make_set_verb());
-    verbs.push_back(make_destroy_verb());
-    verbs.push_back(make_claim_verb());
-    verbs.push_back(make_release_verb());
-    verbs.push_back(make_attach_xml_verb());
-    verbs.push_back(make_hook_verb());
-    verbs.push_back(make_reset_verb());
-    verbs.push_back(make_pause_verb());
-    verbs.push_back(make_resume_verb());
-    verbs.push_back(make_stop_verb());
-    verbs.push_back(make_self_test_verb());
-    verbs.push_back(make_quiesce_verb());
-    verbs.push_back(make_thaw_verb());
-    verbs.push_back(make_simulate_verb());
-    verbs.push_back(make_trace_verb());
-    verbs.push_back(make_events_verb());
-    verbs.push_back(make_metrics_verb());
-    verbs.push_back(make_doctor_verb());
-    verbs.push_back(make_report_verb());
-    verbs.push_back(make_version_verb());
+    for (const auto make :
+         {make_list_verb,      make_show_verb,    make_top_verb,     make_events_verb,
+          make_metrics_verb,   make_version_verb, make_create_verb,  make_set_verb,
+          make_destroy_verb,   make_claim_verb,   make_release_verb, make_reset_verb,
+          make_pause_verb,     make_stop_verb,    make_resume_verb,  make_plan_verb,
+          make_apply_verb,     make_assert_verb,  make_export_verb,  make_jobs_verb,
+          make_self_test_verb, make_quiesce_verb, make_thaw_verb,    make_attach_xml_verb,
+          make_hook_verb,      make_doctor_verb,  make_report_verb,  make_trace_verb,
+          make_simulate_verb})
+        verbs.push_back(make());
     return verbs;
+}
+
+void Setting::print(std::string_view schema, nlohmann::ordered_json members,
+                    const std::string& text) const {
+    out << (is_json ? document_text(schema, std::move(members)) : text);
 }
 
 ExitCode Verb::run(Invocation&) {
@@ -47,20 +34,12 @@ ExitCode Verb::run(Invocation&) {
 
 ExitCode Verb::start(const Setting& setting) {
     const auto service = setting.connect();
-    Invocation invocation{.service = *service,
-                          .out = setting.out,
-                          .output = setting.output,
-                          .is_terminal = setting.is_terminal,
-                          .err = setting.err,
-                          .uses_colour = setting.uses_colour,
-                          .columns = setting.columns};
+    Invocation invocation{setting, *service};
     return run(invocation);
 }
 
-const Properties& with_path(const std::vector<Properties>& list, const std::string& path) {
-    for (const Properties& one : list)
-        if (text_of(one, "Path") == path) return one;
-    throw ServiceError("org.vgpu1.Error.NoSuchVf", "it has gone in the meantime");
+CLI::Option* add_vf(CLI::App& command, std::string& target) {
+    return command.add_option("TARGET", target, "gpu0/vf3, a VF's name or UUID")->required();
 }
 
 bool is_vf_path(const std::string& path) {
@@ -84,23 +63,18 @@ ExitCode ask_agent(Invocation& invocation, const std::string& target, const std:
     }();
     const bool is_ok = flag_of(report, "ok");
     const std::uint64_t ms = number_of(report, "duration_ms");
-    if (invocation.output == Output::Json)
-        invocation.out << document_text("vgpuctl-agent-1", {{"target", target},
-                                                            {"act", verb},
-                                                            {"ok", is_ok},
-                                                            {"text", text_of(report, "text")},
-                                                            {"duration_ms", ms}});
-    else
-        invocation.out << fmt::format("{}: {} {}: {} ({} ms)\n", target, verb,
-                                      is_ok ? "passed" : "failed", text_of(report, "text"), ms);
+    const std::string text = text_of(report, "text");
+    invocation.print(
+        "vgpuctl-agent-1",
+        {{"target", target}, {"act", verb}, {"ok", is_ok}, {"text", text}, {"duration_ms", ms}},
+        fmt::format("{}: {} {}: {} ({} ms)\n", target, verb, is_ok ? "passed" : "failed", text,
+                    ms));
     return is_ok ? ExitCode::Ok : ExitCode::Failed;
 }
 
 void print_done(Invocation& invocation, const std::string& target, const std::string& done) {
-    if (invocation.output == Output::Json)
-        invocation.out << document_text("vgpuctl-done-1", {{"target", target}, {"done", done}});
-    else
-        invocation.out << target << ": " << done << "\n";
+    invocation.print("vgpuctl-done-1", {{"target", target}, {"done", done}},
+                     target + ": " + done + "\n");
 }
 
 }  // namespace vgpu::cli

@@ -17,87 +17,78 @@
 
 namespace vgpu::cli {
 
-/// Text is for people; scripts should ask for JSON, whose documents name their schema.
-enum class Output { Text, Json };
-
-/// Arguments of Verb::run(), with vgpud connected; references are valid during run().
-struct Invocation {
-    Service& service;
-    std::ostream& out;
-    Output output = Output::Text;
-    bool is_terminal = false;  ///< `out` is a terminal
-    std::ostream& err;         ///< for warnings and progress, not for results
-    bool uses_colour = false;
-    std::size_t columns = kColumns;  ///< of the terminal, kColumns at most
-};
-
 /// Arguments of Verb::start(), before vgpud is connected.
 /// References must outlive Verb::start(), which keeps none.
 struct Setting {
     /// Throws ServiceError if there is no such bus.
     std::function<std::unique_ptr<Service>()> connect;
     std::ostream& out;
-    std::ostream& err;
-    Output output = Output::Text;
-    bool is_terminal = false;
+    std::ostream& err;         ///< for warnings and progress, not for results
+    bool is_json = false;      ///< for scripts: results are documents that name their schema
+    bool is_terminal = false;  ///< `out` is a terminal
     bool uses_colour = false;
-    std::size_t columns = kColumns;
+    std::size_t columns = kColumns;  ///< of the terminal, kColumns at most
+
+    /// Prints a result: `text`, or with --json the document.
+    void print(std::string_view schema, nlohmann::ordered_json members,
+               const std::string& text) const;
+};
+
+/// Arguments of Verb::run(), with vgpud connected; references are valid during run().
+struct Invocation : Setting {
+    Service& service;
+};
+
+/// Sections of --help, in their order; it does not show the last one.
+enum class Group { Look, Vfs, Configurations, Guests, Libvirt, Diagnose, Hidden };
+
+/// Facts of a verb for --help, the manual page and completion.
+struct About {
+    Group group;
+    const char* name;
+    const char* summary;  ///< what it does: lower case, without a full stop
+    const char* example;  ///< a command line without "vgpuctl"
 };
 
 /// One object runs one command line: describe(), the parsing, then start(). Options live in the
 /// object's members, so it must outlive the CLI::App.
 class Verb {
 public:
+    explicit Verb(const About& about) : about_(about) {}
     virtual ~Verb() = default;
-    [[nodiscard]] virtual std::string name() const = 0;
-    /// For --help, the manual page and completion: lower case, without a full stop.
-    [[nodiscard]] virtual std::string summary() const = 0;
+    [[nodiscard]] const About& about() const { return about_; }
+    [[nodiscard]] std::string name() const { return about_.name; }
     /// Adds options and positionals to the subcommand; no work and no output.
-    virtual void describe(CLI::App& command) = 0;
+    virtual void describe(CLI::App&) {}
     /// Does the work of the verb, with vgpud connected. Most verbs override this.
     virtual ExitCode run(Invocation& invocation);
     /// Connects, then calls run(). Verbs that also work without vgpud override this.
     virtual ExitCode start(const Setting& setting);
+
+private:
+    const About about_;
 };
 
-/// Each is in verb_NAME.cpp, except pause and stop (verb_leave.cpp) and self-test, quiesce and thaw
-/// (verb_agent.cpp), which differ only in a table row.
-std::unique_ptr<Verb> make_list_verb();
-std::unique_ptr<Verb> make_show_verb();
-std::unique_ptr<Verb> make_create_verb();
-std::unique_ptr<Verb> make_destroy_verb();
-std::unique_ptr<Verb> make_set_verb();
-std::unique_ptr<Verb> make_claim_verb();
-std::unique_ptr<Verb> make_release_verb();
-std::unique_ptr<Verb> make_attach_xml_verb();
-std::unique_ptr<Verb> make_hook_verb();
-std::unique_ptr<Verb> make_top_verb();
-std::unique_ptr<Verb> make_plan_verb();
-std::unique_ptr<Verb> make_apply_verb();
-std::unique_ptr<Verb> make_assert_verb();
-std::unique_ptr<Verb> make_export_verb();
-std::unique_ptr<Verb> make_jobs_verb();
-std::unique_ptr<Verb> make_reset_verb();
-std::unique_ptr<Verb> make_pause_verb();
-std::unique_ptr<Verb> make_resume_verb();
-std::unique_ptr<Verb> make_stop_verb();
-std::unique_ptr<Verb> make_self_test_verb();
-std::unique_ptr<Verb> make_quiesce_verb();
-std::unique_ptr<Verb> make_thaw_verb();
-std::unique_ptr<Verb> make_version_verb();
-std::unique_ptr<Verb> make_simulate_verb();
-std::unique_ptr<Verb> make_trace_verb();
-std::unique_ptr<Verb> make_events_verb();
-std::unique_ptr<Verb> make_metrics_verb();
-std::unique_ptr<Verb> make_doctor_verb();
-std::unique_ptr<Verb> make_report_verb();
+/// Makes a verb; one that shares its class with others gets its row.
+template <typename V, const auto&... row> std::unique_ptr<Verb> make_verb() {
+    return std::make_unique<V>(row...);
+}
+using MakeVerb = std::unique_ptr<Verb> (*)();
 
-/// In the order in which --help shows them.
+/// Each is in verb_NAME.cpp, except destroy, reset, pause and stop (verb_act.cpp) and self-test,
+/// quiesce and thaw (verb_agent.cpp), which differ only in a table row.
+extern const MakeVerb make_list_verb, make_show_verb, make_top_verb, make_events_verb,
+    make_metrics_verb, make_version_verb, make_create_verb, make_set_verb, make_destroy_verb,
+    make_claim_verb, make_release_verb, make_reset_verb, make_pause_verb, make_stop_verb,
+    make_resume_verb, make_plan_verb, make_apply_verb, make_assert_verb, make_export_verb,
+    make_jobs_verb, make_self_test_verb, make_quiesce_verb, make_thaw_verb, make_attach_xml_verb,
+    make_hook_verb, make_doctor_verb, make_report_verb, make_trace_verb, make_simulate_verb;
+
+/// In the order in which --help shows them, group by group.
 std::vector<std::unique_ptr<Verb>> all_verbs();
 
-/// The VF or GPU with this object path in `list`; ServiceError if it is gone.
-/// The error is NoSuchVf for GPUs as well. The result points into `list`.
-const Properties& with_path(const std::vector<Properties>& list, const std::string& path);
+/// Adds the required argument TARGET, which names a VF.
+CLI::Option* add_vf(CLI::App& command, std::string& target);
 
 /// A GPU's object path has no part "/vf/".
 bool is_vf_path(const std::string& path);

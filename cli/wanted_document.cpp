@@ -210,9 +210,17 @@ std::string disruption_of(const PlanJson& plan) {
     return member(plan, "disruption");
 }
 
-std::string plan_text(const PlanJson& plan) {
+std::vector<Column> plan_columns() {
+    return {{"STEP"},
+            {"TARGET"},
+            {"NAME", Align::Left, true, 1},
+            {"CHANGE", Align::Left, true},
+            {"DISRUPTION"}};
+}
+
+std::string plan_text(const PlanJson& plan, const TableOptions& table) {
     const std::string label = member(plan, "label");
-    std::vector<std::vector<std::string>> rows;
+    TableRows rows;
     std::string remarks;
     for (const PlanJson& step : plan.at("steps")) {
         const std::string change = change_text(step);
@@ -223,14 +231,9 @@ std::string plan_text(const PlanJson& plan) {
                 fmt::format("{} '{}': {}", member(step, "target"), member(step, "name"), change));
         remarks += remark_of(step);
     }
+    if (table.is_plain()) return table.text(plan_columns(), rows);
     std::string text = fmt::format("configuration '{}'\n", label);
-    if (!rows.empty())
-        text += table_text({{"STEP"},
-                            {"TARGET"},
-                            {"NAME", Align::Left, true, 1},
-                            {"CHANGE", Align::Left, true},
-                            {"DISRUPTION"}},
-                           rows);
+    if (!rows.empty()) text += table.text(plan_columns(), rows);
     text += remarks + room_text(plan);
     const std::size_t steps = step_count(plan);
     if (steps == 0)

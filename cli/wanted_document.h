@@ -5,6 +5,7 @@
 // those verbs; content_of() also by simulate and trace.
 #pragma once
 
+#include "cli/table.h"
 #include "cli/verbs.h"
 
 #include <optional>
@@ -48,9 +49,11 @@ bool is_in_service(const PlanJson& plan);
 std::size_t step_count(const PlanJson& plan);
 /// "none", "vf-restart" or "vf-loss"
 std::string disruption_of(const PlanJson& plan);
+/// Columns of the table of steps.
+std::vector<Column> plan_columns();
 /// A table of steps, remarks on steps that did not fit or that disturb a VF, the VRAM of each GPU,
 /// and a line that counts.
-std::string plan_text(const PlanJson& plan);
+std::string plan_text(const PlanJson& plan, const TableOptions& table = {});
 /// The members that plan and assert print with --json.
 nlohmann::ordered_json plan_members(const PlanJson& plan);
 

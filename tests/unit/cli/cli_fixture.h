@@ -12,6 +12,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vgpu::cli::testing {
@@ -19,94 +20,98 @@ namespace vgpu::cli::testing {
 /// Lends a FakeService to run_cli, which wants to own one.
 class Lent : public Service {
 public:
-    explicit Lent(Service& service) : service_(service) {}
-    Properties manager() override { return service_.manager(); }
+    /// Every call fails with the error `failure`, if that is not empty.
+    explicit Lent(Service& service, std::string failure = "")
+        : service_(service), failure_(std::move(failure)) {}
+    Properties manager() override { return to().manager(); }
     std::vector<Properties> list_gpus_with(const std::string& names,
                                            std::uint32_t max_age_ms) override {
-        return service_.list_gpus_with(names, max_age_ms);
+        return to().list_gpus_with(names, max_age_ms);
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t max_age_ms) override {
-        return service_.list_vfs_with(names, max_age_ms);
+        return to().list_vfs_with(names, max_age_ms);
     }
-    Properties object(const std::string& path) override { return service_.object(path); }
-    std::string resolve(const std::string& target) override { return service_.resolve(target); }
+    Properties object(const std::string& path) override { return to().object(path); }
+    std::string resolve(const std::string& target) override { return to().resolve(target); }
     std::string create_vf(const std::string& gpu, const Options& options) override {
-        return service_.create_vf(gpu, options);
+        return to().create_vf(gpu, options);
     }
     void set_gpu(const std::string& path, const Options& options) override {
-        service_.set_gpu(path, options);
+        to().set_gpu(path, options);
     }
     void set_vf(const std::string& path, const Options& options) override {
-        service_.set_vf(path, options);
+        to().set_vf(path, options);
     }
     void destroy_vf(const std::string& path, const Options& options) override {
-        service_.destroy_vf(path, options);
+        to().destroy_vf(path, options);
     }
     std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                            const Options& options) override {
-        return service_.claim_vf(path, owner, options);
+        return to().claim_vf(path, owner, options);
     }
     void release_vf(const std::string& path, const std::string& owner, std::uint64_t generation,
                     const Options& options) override {
-        service_.release_vf(path, owner, generation, options);
+        to().release_vf(path, owner, generation, options);
     }
     std::vector<Properties> assign_vfs(
         const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
         const Options& options) override {
-        return service_.assign_vfs(owner, wanted, options);
+        return to().assign_vfs(owner, wanted, options);
     }
     void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
-        service_.grant_vfs(owner, uid, gid);
+        to().grant_vfs(owner, uid, gid);
     }
     std::uint64_t take_back_vfs(const std::string& owner) override {
-        return service_.take_back_vfs(owner);
+        return to().take_back_vfs(owner);
     }
     std::uint64_t adopt_vfs(const std::string& owner, const Options& options) override {
-        return service_.adopt_vfs(owner, options);
+        return to().adopt_vfs(owner, options);
     }
-    void limit_calls(std::chrono::milliseconds limit) override { service_.limit_calls(limit); }
+    void limit_calls(std::chrono::milliseconds limit) override { to().limit_calls(limit); }
     void act(const std::string& path, VfAction action, const Options& options) override {
-        service_.act(path, action, options);
+        to().act(path, action, options);
     }
     Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
-        return service_.ask_agent(path, act, options);
+        return to().ask_agent(path, act, options);
     }
     std::string plan(const std::string& config, const Options& options) override {
-        return service_.plan(config, options);
+        return to().plan(config, options);
     }
     std::string apply(const std::string& config, const Options& options) override {
-        return service_.apply(config, options);
+        return to().apply(config, options);
     }
     std::string export_config(const Options& options) override {
-        return service_.export_config(options);
+        return to().export_config(options);
     }
-    std::string auto_config(const Options& options) override {
-        return service_.auto_config(options);
-    }
+    std::string auto_config(const Options& options) override { return to().auto_config(options); }
     Properties await_job(const std::string& path,
                          const std::function<void(const Properties&)>& on_change) override {
-        return service_.await_job(path, on_change);
+        return to().await_job(path, on_change);
     }
-    std::vector<Properties> list_jobs() override { return service_.list_jobs(); }
-    void cancel_job(const std::string& path) override { service_.cancel_job(path); }
+    std::vector<Properties> list_jobs() override { return to().list_jobs(); }
+    void cancel_job(const std::string& path) override { to().cancel_job(path); }
     std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
-        return service_.recent_events(after, limit);
+        return to().recent_events(after, limit);
     }
     News wait_for_news(const std::vector<pollfd>& stop_on) override {
-        return service_.wait_for_news(stop_on);
+        return to().wait_for_news(stop_on);
     }
-    std::string metrics() override { return service_.metrics(); }
-    RunTable run_table(const std::string& gpu_path) override {
-        return service_.run_table(gpu_path);
-    }
+    std::string metrics() override { return to().metrics(); }
+    RunTable run_table(const std::string& gpu_path) override { return to().run_table(gpu_path); }
     TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
-        return service_.read_trace(gpu_path, after);
+        return to().read_trace(gpu_path, after);
     }
-    std::string dump(const std::string& gpu_path) override { return service_.dump(gpu_path); }
+    std::string dump(const std::string& gpu_path) override { return to().dump(gpu_path); }
 
 private:
+    Service& to() {
+        if (!failure_.empty()) throw ServiceError(failure_, "VGPU-0: as the test wants.");
+        return service_;
+    }
+
     Service& service_;
+    const std::string failure_;
 };
 
 class Cli : public ::testing::Test {
@@ -117,7 +122,10 @@ protected:
         return run_cli(words,
                        [this](const std::string& bus) {
                            used_bus = bus;
-                           return std::make_unique<Lent>(service);
+                           if (is_bus_away)
+                               throw ServiceError("org.freedesktop.DBus.Error.FileNotFound",
+                                                  "cannot connect to the bus");
+                           return std::make_unique<Lent>(service, every_call_fails_with);
                        },
                        {.out = out,
                         .err = err,
@@ -143,6 +151,8 @@ protected:
     FakeService service;
     std::ostringstream out, err;
     std::string used_bus;
+    std::string every_call_fails_with;  ///< empty: none
+    bool is_bus_away = false;
     bool is_terminal = false;
     bool uses_colour = false;
     std::size_t columns = kColumns;

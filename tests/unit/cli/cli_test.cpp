@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/app.h"
 #include "cli/format.h"
+#include "cli/table.h"
 #include "tests/support/hostile_recording.h"
 #include "tests/unit/cli/cli_fixture.h"
 #include "tests/unit/cli/temp_tree.h"
@@ -16,10 +17,13 @@
 namespace vgpu::cli {
 namespace {
 
+using ::testing::AnyOf;
 using testing::Cli;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
 constexpr const char* kHang = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-hang.json";
@@ -60,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
         Golden{"simulate-hang.txt", {"simulate", kHang}},
         Golden{"compare.txt", {"simulate", "--compare", kMixed}},
         Golden{"compare.json", {"simulate", "--compare", kMixed, "--json"}},
-        Golden{"help-claim.txt", {"help", "claim"}}, Golden{"help-create.txt", {"help", "create"}}),
+        Golden{"help-claim.txt", {"help", "claim"}}, Golden{"help-create.txt", {"help", "create"}},
+        Golden{"help-list.txt", {"help", "list"}}),
     [](const auto& tested) {
         std::string name = tested.param.file;
         for (char& letter : name)
@@ -198,6 +203,46 @@ TEST_F(Cli, WhatNobodyKnowsOfAGpuIsADashAndAbsentInJson) {
     EXPECT_THAT(out.str(), HasSubstr("gpu1: pf-lost, - switches, p50 -, p99 -, - free\n"));
 }
 
+TEST_F(Cli, WhatVgpudDoesNotTellOfAVfIsADash) {
+    service.vfs = {{{"Path", "/org/vgpu1/gpu/gpu0/vf/1"}, {"Target", "gpu0/vf1"}}};
+    EXPECT_EQ(run({"list", "--vfs", "--noheadings"}), 0);
+    EXPECT_THAT(out.str(), MatchesRegex("gpu0/vf1( +-){7}\n"));
+    EXPECT_EQ(run({"top", "--once", "--noheadings"}), 0);
+    EXPECT_THAT(out.str(), MatchesRegex("gpu0/vf1( +-){9}\n"));
+    EXPECT_EQ(run({"show", "gpu0/vf1"}), 0);
+    std::istringstream page(out.str());
+    for (std::string line; std::getline(page, line);)
+        EXPECT_THAT(line, AnyOf(EndsWith(" -"), EndsWith(" gpu0/vf1"), EndsWith(" none seen")));
+}
+
+TEST_F(Cli, WhatWasNeverMeasuredIsADash) {
+    service.vfs.front()["WaitP50Ns"] = service.vfs.front()["WaitP99Ns"] = std::uint64_t{0};
+    EXPECT_EQ(run({"top", "--once", "-o", "p50-ms,p99-ms", "--noheadings"}), 0);
+    EXPECT_THAT(out.str(), ::testing::StartsWith("   -     -\n"));
+    EXPECT_EQ(run({"show", "gpu0/vf1"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("Waits, median:     -\n"));
+}
+
+/// Lines of vgpuctl that concern one object, and how often they read one.
+TEST_F(Cli, OneObjectIsReadByOneCallAndNoListIs) {
+    service.tell(9, "released", "VF 9 is scrubbed and free");
+    const std::vector<std::pair<std::vector<std::string>, int>> lines{
+        {{"show", "gpu0"}, 1},
+        {{"show", "gpu0/vf1", "--json"}, 1},
+        {{"create"}, 1},
+        {{"resume", "gpu0/vf1", "--clear-quarantine"}, 1},
+        {{"events", "gpu0/vf9"}, 1},
+        {{"set", "gpu0/vf1", "--weight", "7"}, 0},
+        {{"destroy", "gpu0/vf1"}, 0},
+        {{"claim", "gpu0/vf1", "--owner", "a"}, 0}};
+    for (const auto& [words, reads] : lines) {
+        service.objects_read = service.lists_read = 0;
+        EXPECT_EQ(run(words), 0) << words.front() << err.str();
+        EXPECT_EQ(service.objects_read, reads) << words.front();
+        EXPECT_EQ(service.lists_read, 0) << words.front();
+    }
+}
+
 TEST_F(Cli, AGpuWithoutARunTableHasNoCycle) {
     service.gpus[0]["TableEntries"] = service.gpus[0]["TableCycleUs"] = std::uint64_t{0};
     EXPECT_EQ(run({"show", "gpu0"}), 0);
@@ -259,6 +304,10 @@ TEST_F(Cli, WhatIsNoNumberIsRefusedInTheWordsThatWereTyped) {
     EXPECT_THAT(err.str(), HasSubstr("--lease: wants a whole number, not '60s'"));
     EXPECT_EQ(run({"create", "--weight", "heavy"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("--weight: wants a whole number, not 'heavy'"));
+    EXPECT_EQ(run({"create", "--vram", "1.5G"}), 2);
+    EXPECT_EQ(err.str(),
+              "vgpuctl: --vram: wants a whole number of bytes, or one with K, M, G, T, KiB, MiB, "
+              "GiB or TiB, such as 256M or \"256 MiB\", not '1.5G'\nSee 'vgpuctl help create'.\n");
     EXPECT_EQ(run({"create", "--min-pct", "nan"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("--min-pct: wants a number, not 'nan'"));
     EXPECT_EQ(run({"create", "--weight", "99999999999999999999"}), 2);
@@ -307,7 +356,9 @@ TEST_F(Cli, MistypedVerbIsGuessed) {
 
 TEST_F(Cli, WrongUsageIsExitCodeTwo) {
     EXPECT_EQ(run({}), 2);
+    EXPECT_EQ(err.str(), "vgpuctl: name a verb\nSee 'vgpuctl help'.\n");
     EXPECT_EQ(run({"show"}), 2);
+    EXPECT_EQ(err.str(), "vgpuctl: TARGET is required\nSee 'vgpuctl help show'.\n");
     EXPECT_EQ(run({"create", "--weight", "heavy"}), 2);
     EXPECT_EQ(run({"create", "--vram", "lots"}), 2);
     EXPECT_EQ(run({"top", "--interval-ms", "1"}), 2);
@@ -419,11 +470,12 @@ TEST(CliFormat, TablesLeaveOutNothingThatFits) {
     const std::string x(40, 'x'), y(20, 'y'), z(20, 'z');
     const std::vector<Column> columns{
         {"X"}, {"Y", Align::Left, false, 2}, {"Z", Align::Left, false, 1}};
-    EXPECT_EQ(table_text(columns, {{x, y, "z"}}),
+    EXPECT_EQ(TableOptions{}.text(columns, {{x, y, "z"}}),
               fmt::format("{:<42}{:<22}Z\n{}  {}  z\n", "X", "Y", x, y));
-    EXPECT_EQ(table_text(columns, {{x, y, z}}), fmt::format("{:<42}Y\n{}  {}\n", "X", x, y));
-    EXPECT_EQ(table_text(columns, {{x + x, y, z}}), "X\n" + x + x + "\n");
-    EXPECT_EQ(table_text(columns, {{x + x + x, y, z}}), "X\n" + x + x + x + "\n")
+    EXPECT_EQ(TableOptions{}.text(columns, {{x, y, z}}),
+              fmt::format("{:<42}Y\n{}  {}\n", "X", x, y));
+    EXPECT_EQ(TableOptions{}.text(columns, {{x + x, y, z}}), "X\n" + x + x + "\n");
+    EXPECT_EQ(TableOptions{}.text(columns, {{x + x + x, y, z}}), "X\n" + x + x + x + "\n")
         << "what must not give way stays, whatever that takes";
 }
 
@@ -438,7 +490,7 @@ TEST_F(Cli, NamesBeyondAsciiStayAndTakeTheColumnsThatTheyHave) {
               "\u6570\u636e\u5e93\x1b[2J")
         << "as vgpud has it";
     const std::vector<Column> two{{"NAME"}, {"X"}};
-    EXPECT_EQ(table_text(two, {{"\u6570\u636e", "1"}, {"B\u00fcro", "2"}}),
+    EXPECT_EQ(TableOptions{}.text(two, {{"\u6570\u636e", "1"}, {"B\u00fcro", "2"}}),
               "NAME  X\n\u6570\u636e  1\nB\u00fcro  2\n");
 }
 

@@ -111,14 +111,13 @@ TEST(CommandsInTexts, OfErrorsAndAdviceAreTaken) {
 TEST(CommandsInTexts, OfTheManualPageAreTaken) {
     std::string page = make_document(Document::ManualPage);
     page = std::regex_replace(page, std::regex("\\\\-"), "-");
-    page = page.substr(page.find(".SH EXAMPLES"));
-    const std::regex command("\nvgpuctl (.+)");
+    const std::regex command("\nExample: vgpuctl (.+)");
     int checked = 0;
     for (std::sregex_iterator at(page.begin(), page.end(), command), end; at != end; ++at) {
         EXPECT_EQ(wrong_usage(typed((*at)[1].str())), "") << (*at)[0];
         ++checked;
     }
-    EXPECT_GE(checked, 3);
+    EXPECT_GE(checked, 20);
 }
 
 }  // namespace

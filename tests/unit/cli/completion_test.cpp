@@ -2,13 +2,16 @@
 //
 // Completion scripts and manual page against what --help shows, and the bash script at work, with
 // a vgpuctl of the test in PATH.
+#include "cli/verbs.h"
 #include "tests/unit/cli/cli_fixture.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <regex>
 #include <set>
 
@@ -16,6 +19,8 @@ namespace vgpu::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
@@ -31,7 +36,7 @@ protected:
         const std::string text = out.str();
         Words names;
         const std::regex line("\n  ([a-z][a-z-]*)  +\\S");
-        const std::string list = text.substr(text.find("Subcommands:"));
+        const std::string list = text.substr(0, text.find("\nOptions of all verbs:"));
         for (std::sregex_iterator at(list.begin(), list.end(), line), end; at != end; ++at)
             names.push_back((*at)[1]);
         return names;
@@ -41,7 +46,7 @@ protected:
         EXPECT_EQ(run(words), 0);
         const std::string text = out.str();
         std::set<std::string> names;
-        const std::regex option("\n  (?:-[a-zA-Z],)?(--[a-z][a-z-]*)");
+        const std::regex option("\n  (?:-[a-zA-Z], )?(--[a-z][a-z-]*)");
         for (std::sregex_iterator at(text.begin(), text.end(), option), end; at != end; ++at)
             names.insert((*at)[1]);
         return names;
@@ -68,7 +73,7 @@ TEST_F(HelpPages, EveryVerbAndOptionOfHelpIsInBothScriptsAndInTheManualPage) {
         for (const std::string& option : options({"help", name})) {
             EXPECT_TRUE(has(bash, option)) << option;
             EXPECT_TRUE(has(zsh, option)) << option;
-            EXPECT_TRUE(option == "--help" || has(own, option)) << name << " " << option;
+            EXPECT_TRUE(has(own, option)) << name << " " << option;
             ++checked;
         }
     }
@@ -86,10 +91,41 @@ TEST_F(HelpPages, EveryExitCodeIsInHelpAndInTheManualPage) {
     EXPECT_THAT(page, HasSubstr(".TP\n8\nstate read\\-only\n"));
 }
 
-TEST_F(HelpPages, HiddenOptionsAreNowhere) {
+TEST_F(HelpPages, HiddenOptionsAndVerbsAreNowhere) {
     for (const Document document :
          {Document::BashCompletion, Document::ZshCompletion, Document::ManualPage})
-        EXPECT_THAT(make_document(document), Not(HasSubstr("pci-dump")));
+        EXPECT_THAT(make_document(document), Not(AnyOf(HasSubstr("pci-dump"), HasSubstr("hook"))));
+    EXPECT_THAT(verbs(), Not(Contains("hook")));
+    EXPECT_EQ(run({"help", "hook"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("Usage: vgpuctl hook GUEST OP [SUBOP] [EXTRA]\n"));
+}
+
+TEST_F(HelpPages, EachVerbSaysWhatItDoesAndShowsOneCommandThatIsTaken) {
+    for (const auto& verb : all_verbs()) {
+        EXPECT_EQ(run({"help", verb->name()}), 0);
+        const std::string text = out.str(), sentence = text.substr(0, text.find('\n'));
+        expect_80_columns();
+        EXPECT_TRUE(std::isupper(sentence.front()) != 0 && sentence.back() == '.') << sentence;
+        EXPECT_EQ(text.find("\n\nUsage: vgpuctl " + verb->name()), sentence.size());
+        const std::string example = verb->about().example;
+        EXPECT_THAT(text, HasSubstr("\nExample: vgpuctl " + example + "\n\n"));
+        std::istringstream stream(example);
+        const Words words(std::istream_iterator<std::string>(stream), {});
+        EXPECT_EQ(words.front(), verb->name());
+        EXPECT_EQ(wrong_usage(words), "");
+        for (const char* noise : {" TEXT ", " UINT", " FLOAT", "REQUIRED", "Excludes", "Needs",
+                                  "  --bus", "  --json", "  --timeout ", "--help"})
+            EXPECT_THAT(text, Not(HasSubstr(noise))) << verb->name();
+    }
+}
+
+TEST_F(HelpPages, OptionsThatAreRequiredStandInTheUsage) {
+    EXPECT_EQ(run({"claim", "-h"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("Usage: vgpuctl claim TARGET --owner OWNER [OPTIONS]\n"));
+    EXPECT_EQ(run({"help", "trace"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("--format chrome|svg|scenario"));
+    EXPECT_EQ(run({"help", "top"}), 0);
+    EXPECT_THAT(out.str(), HasSubstr("time between refreshes (100..60000, default 1000)"));
 }
 
 TEST_F(HelpPages, AMistypedOptionIsGuessed) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // plan, apply, assert and export over a FakeService whose plan has a step of every kind.
-#include "cli/qos_options.h"
+#include "cli/vf_options.h"
 #include "tests/unit/cli/cli_fixture.h"
 #include "tests/unit/cli/temp_tree.h"
 

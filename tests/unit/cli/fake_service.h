@@ -151,6 +151,7 @@ public:
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t /*max_age_ms*/) override {
         fail_list();
+        names_asked = names;
         return only(names, vfs);
     }
     static std::vector<Properties> only(const std::string& names,
@@ -166,9 +167,10 @@ public:
         return listed;
     }
     Properties object(const std::string& path) override {
+        ++objects_read;
         for (const auto* list : {&gpus, &vfs})
             for (const Properties& one : *list)
-                if (std::get<std::string>(one.at("Path")) == path) return one;
+                if (std::get<std::string>(one.at("Path")) == path) return known_of(one);
         throw ServiceError("org.freedesktop.DBus.Error.UnknownObject", "no such object");
     }
     std::string resolve(const std::string& target) override {
@@ -341,12 +343,15 @@ public:
     std::vector<Scene> script;  ///< what wait_for_news() answers
     bool is_there = true;       ///< recent_events() fails without
     std::vector<std::string> asked;
+    int objects_read = 0, lists_read = 0;
+    std::string names_asked;      ///< properties of the last list of VFs
     std::string error_name;       ///< what changing calls fail with
     std::string list_error_name;  ///< what the lists fail with
     std::chrono::milliseconds call_limit{0};
 
 private:
-    void fail_list() const {
+    void fail_list() {
+        ++lists_read;
         if (!list_error_name.empty())
             throw ServiceError(list_error_name, "no list, as the test wants.");
     }

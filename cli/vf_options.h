@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// QosOptions are the options of 'create' and 'set' for a VF's service contract; below are its
-// texts. The numbers are those of schemas/vf_qos.def; docs/scheduling.md says what they promise.
+// VfOptions are the options that 'create' and 'set' share: a VF's service contract, who gets its
+// PCI function and when its VRAM is scrubbed. Below are the texts of the contract. Its numbers are
+// those of schemas/vf_qos.def; docs/scheduling.md says what they promise, docs/dbus-api.md has all
+// values.
 #pragma once
 
 #include "cli/service.h"
@@ -14,9 +16,9 @@ namespace vgpu::cli {
 
 /// One per verb; it must outlive the parsing, since CLI11 writes into its members. Does not check
 /// ranges: vgpud does, and answers OutOfRange (exit status 2).
-class QosOptions {
+class VfOptions {
 public:
-    /// Adds --min-pct and so on.
+    /// Adds --weight, --min-pct and so on.
     void describe(CLI::App& command);
     /// Adds the options that were given, under the names of the service.
     void put(Options& options) const;
@@ -25,7 +27,8 @@ private:
 #define QOS_NUMBER(name, least, most, standard, property, help) std::optional<Value> name##_;
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
-    std::optional<std::string> mode_, band_;
+    std::optional<Value> weight_, quantum_us_;
+    std::optional<std::string> mode_, band_, handover_, scrub_;
 };
 
 /// "20 % every 10 ms", "none"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/qos_options.h"
+#include "cli/vf_options.h"
 
 #include "cli/format.h"
 #include "cli/number_options.h"
@@ -24,22 +24,33 @@ bool has_cap(const Properties& vf) {
 
 }  // namespace
 
-void QosOptions::describe(CLI::App& command) {
+void VfOptions::describe(CLI::App& command) {
+    add_whole(command, "--weight", weight_, "share beside other VFs: 1 to 10000; a new VF has 100");
+    add_whole(command, "--quantum-us", quantum_us_, "longest slice; 0: the GPU's");
 #define QOS_NUMBER(name, least, most, standard, property, help) \
     add_real(command, flag_of_name(#name), name##_, help);
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     command.add_option("--mode", mode_, "work-conserving, strict (keeps slots idle), gang");
     command.add_option("--band", band_, "high, normal or low: after those before it");
+    command.add_option("--handover", handover_, "who gets it: none, vfio-user, vfio-pci, host");
+    command.add_option("--scrub", scrub_, "request or release (emptied after each claim)");
 }
 
-void QosOptions::put(Options& options) const {
+void VfOptions::put(Options& options) const {
 #define QOS_NUMBER(name, least, most, standard, property, help) \
     if (name##_) options[#name] = *name##_;
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
-    if (mode_) options["mode"] = *mode_;
-    if (band_) options["band"] = *band_;
+    const auto add = [&options](const char* name, const auto& value) {
+        if (value) options[name] = *value;
+    };
+    add("weight", weight_);
+    add("quantum_us", quantum_us_);
+    add("mode", mode_);
+    add("band", band_);
+    add("handover", handover_);
+    add("scrub", scrub_);
 }
 
 std::string reservation_text(const Properties& vf) {

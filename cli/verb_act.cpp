@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// The verbs that do one thing to a VF and have only a few flags, one row each:
+//   vgpuctl destroy TARGET   takes its resources back; its VRAM is scrubbed first
+//   vgpuctl reset TARGET     clears its engine state; keeps VRAM and contract
+//   vgpuctl pause TARGET     takes it off the engine; its registers still answer the guest
+//   vgpuctl stop TARGET      the same, gates shut
+// docs/hardware-contract.md (Resets) and docs/vf-lifecycle.md define them.
+#include "cli/progress.h"
+#include "cli/verbs.h"
+
+namespace vgpu::cli {
+
+namespace {
+
+struct ActRow {
+    About about;
+    const char* done;   ///< past tense, for the output
+    const char* force;  ///< help text of --force
+    bool takes_owner;
+    bool takes_no_wait;
+    void (*act)(Service& service, const std::string& path, const Options& options);
+};
+
+template <VfAction action>
+void act(Service& service, const std::string& path, const Options& options) {
+    service.act(path, action, options);
+}
+
+void destroy(Service& service, const std::string& path, const Options& options) {
+    service.destroy_vf(path, options);
+}
+
+constexpr ActRow kDestroy{
+    {Group::Vfs, "destroy", "destroy a VF and scrub its VRAM", "destroy train"},
+    "destroyed",
+    "even if a client has it open or it is claimed",
+    true,
+    true,
+    destroy};
+constexpr ActRow kReset{
+    {Group::Vfs, "reset", "reset a VF while its neighbours keep computing", "reset gpu0/vf1"},
+    "reset",
+    "even if it is claimed",
+    true,
+    false,
+    act<VfAction::Reset>};
+constexpr ActRow kPause{
+    {Group::Vfs, "pause", "take a VF off the engine; its registers still answer", "pause gpu0/vf1"},
+    "paused",
+    "even if a client has it open",
+    false,
+    false,
+    act<VfAction::Pause>};
+constexpr ActRow kStop{
+    {Group::Vfs, "stop", "take a VF off the engine and shut its gates", "stop gpu0/vf1 --force"},
+    "stopped",
+    "even if a client has it open",
+    false,
+    false,
+    act<VfAction::Stop>};
+
+/// Returns when it is done; without --no-wait a destroyed VF is then back in the pool, scrubbed.
+/// 'vgpuctl resume' undoes pause and stop.
+class ActVerb final : public Verb {
+public:
+    explicit ActVerb(const ActRow& row) : Verb(row.about), row_(row) {}
+
+    void describe(CLI::App& command) override {
+        add_vf(command, target_);
+        command.add_flag("--force", force_, row_.force);
+        if (row_.takes_owner)
+            command.add_option("--owner", owner_, "in the name of the owner who has claimed it");
+        if (row_.takes_no_wait)
+            command.add_flag("--no-wait", no_wait_, "do not wait until the VRAM is scrubbed");
+    }
+
+    ExitCode run(Invocation& invocation) override {
+        const std::string path = resolve_vf(invocation.service, target_, name());
+        Options options;
+        if (no_wait_) options["no_wait"] = true;
+        if (force_) options["force"] = true;
+        if (!owner_.empty()) options["owner"] = owner_;
+        {
+            const Waiting waiting(invocation, name() + " " + target_);
+            row_.act(invocation.service, path, options);
+        }
+        print_done(invocation, target_, no_wait_ ? "being scrubbed" : row_.done);
+        return ExitCode::Ok;
+    }
+
+private:
+    const ActRow& row_;
+    std::string target_, owner_;
+    bool force_ = false, no_wait_ = false;
+};
+
+}  // namespace
+
+const MakeVerb make_destroy_verb = make_verb<ActVerb, kDestroy>;
+const MakeVerb make_reset_verb = make_verb<ActVerb, kReset>;
+const MakeVerb make_pause_verb = make_verb<ActVerb, kPause>;
+const MakeVerb make_stop_verb = make_verb<ActVerb, kStop>;
+
+}  // namespace vgpu::cli
