@@ -84,8 +84,8 @@ TEST_F(Tables, WithoutRowsAreEmptyForScripts) {
 }
 
 TEST_F(Tables, AnUnknownColumnIsRefusedWithTheOnesThatThereAre) {
-    for (const char* columns : {"NAME,COLOUR", "GPU,NAME", ",", "NAME,,VRAM"})
-        EXPECT_EQ(run({"list", "-o", columns}), 2) << columns;
+    for (const char* names : {"NAME,COLOUR", "GPU,NAME", ",", "NAME,,VRAM"})
+        EXPECT_EQ(run({"list", "-o", names}), 2) << names;
     EXPECT_EQ(run({"jobs", "-o", "JOB,WHO"}), 2);
     EXPECT_EQ(err.str(),
               "vgpuctl: --output: no table has the columns 'JOB,WHO'; the columns are "
