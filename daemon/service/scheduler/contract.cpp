@@ -18,13 +18,12 @@ namespace {
 constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
-/// Slices shorten by a tenth at a time: close enough to the longest that fits, and at most about
-/// ninety rounds from 1 s to 0.1 ms.
+/// Slices shorten by a tenth at a time: at most about 90 rounds from 1 s to 0.1 ms.
 constexpr double kShrink = 0.9;
 constexpr std::uint32_t kMostWeight = 10'000;
-/// Quantum of a VF that is alone and asks for no limit.
+/// Quantum of a VF that is alone and requests no limit.
 constexpr std::int64_t kSoleQuantumNs = 1'000'000'000;
-/// Budgets that a VF with latency_ms may take ahead of time: its bursts are not cut by periods.
+/// Budgets that a VF with latency_ms may take ahead of time, so that periods do not cut its bursts.
 constexpr std::int64_t kAhead = 4;
 
 std::string party_name(const Party& party) {
@@ -46,8 +45,7 @@ Result<> in_range(const Party& party, std::string_view name, double value, doubl
                                                  party_name(party), name, value, least, most));
 }
 
-/// A percentage as messages name it, rounded so that it still fits: down where less is better, up
-/// where more is.
+/// Percentages in messages are rounded towards the side that fits.
 double rounded_down(double pct) {
     return std::floor(pct * 100 - 1e-6) / 100;
 }
@@ -55,9 +53,7 @@ double rounded_up(double pct) {
     return std::ceil(pct * 100 + 1e-6) / 100;
 }
 
-/// The contract of one party in the scheduler's units; the quantum is shrunk later.
-/// Rounded to whole ns, phases to whole us, as the uapi has them. A bucket holds at least a slice,
-/// so that slices are not cut for want of room.
+/// A bucket holds at least one slice: lack of room never cuts a slice. The quantum is shrunk later.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.band = contract.band,
                     .weight = contract.weight,
@@ -85,25 +81,24 @@ double per_period(const Reservation& reservation, const Engine& engine) {
            static_cast<double>(reservation.period_ns);
 }
 
-/// Longest time that a reservation waits for something that cannot be cut: a switch and the
-/// shortest run after it.
+/// Longest wait of a reservation for what cannot be cut: a switch and the shortest run.
 std::int64_t blocking_ns(const Engine& engine) {
     return engine.switch_ns + engine.min_run_ns;
 }
 
-/// A gang's slot and the switches around it.
+/// A gang's slot and the two switches around it.
 std::int64_t slot_ns(const VfPolicy& policy, const Engine& engine) {
     return policy.reservation.budget_ns + 2 * engine.switch_ns;
 }
 
-/// Does `other` matter to whether `policy` is kept? Slots go before all else, whatever the periods.
+/// Whether `other` delays `policy`. Gang slots precede everything, whatever the periods.
 bool is_before(const VfPolicy& other, const VfPolicy& policy) {
     if (policy.is_gang) return other.is_gang;
     return other.is_gang || other.reservation.period_ns <= policy.reservation.period_ns;
 }
 
-/// The part of the engine that `policy` and the reservations before it need. A slot may come once
-/// more in a period than its part says: it begins when it begins.
+/// Part of the engine that `policy` and the reservations before it need. A gang slot may fall once
+/// more into a period than its part says, because its start is fixed.
 double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
                     const Engine& engine) {
     double demand = static_cast<double>(blocking_ns(engine)) /
@@ -118,10 +113,9 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
     return demand;
 }
 
-/// For each reservation P: the demand of all with periods up to P's, each with two switches (into
-/// its run and out of it), and once the longest thing that cannot be cut. That this stays below the
-/// engine's reservable part for every P is Baker's sufficient condition for EDF with blocking; the
-/// one P that breaks it is named with the min_pct that would fit.
+/// Baker's sufficient condition for EDF with blocking. For every reservation P: Σ (budget + 2
+/// switches) / period over all periods ≤ P's, plus blocking / P's period, must not exceed the
+/// reservable part. The error names the P that breaks it and the min_pct that would fit.
 Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPolicy> policies,
                             const Engine& engine) {
     const double most = engine.reservable_ppm / 1e6;
@@ -140,7 +134,7 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
                                         static_cast<double>(policy.reservation.period_ns)));
         const double demand = demand_up_to(policies, policy, engine);
         if (demand <= most) continue;
-        // The demand grows by exactly the budget's part: what is too much can be taken off min_pct.
+        // Demand grows by exactly the budget's part, so the excess can be taken off min_pct.
         const double fits = parties[i].contract.min_pct - (demand - most) * 100;
         return fail(
             ErrorId::NoSchedule,
@@ -157,9 +151,8 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
     return {};
 }
 
-/// Slots of two VFs repeat against each other with the greatest common divisor of their periods.
-/// Over all time, their distances are all multiples of that divisor from the difference of their
-/// phases (Bezout), so looking at one such interval is looking at all.
+/// Slots of two VFs repeat against each other with the gcd of their periods (Bezout), so one such
+/// interval shows whether they ever meet.
 bool do_meet(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
     const std::int64_t common = std::gcd(a.reservation.period_ns, b.reservation.period_ns);
     const auto after = [common](std::int64_t from, std::int64_t to) {
@@ -169,7 +162,7 @@ bool do_meet(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
            after(b.phase_ns, a.phase_ns) < slot_ns(b, engine);
 }
 
-/// Whose slots `policy` meets; none.
+/// The gang whose slots `policy` meets; none if it meets no gang.
 std::optional<std::size_t> met_by(std::span<const VfPolicy> policies, std::size_t index,
                                   const VfPolicy& policy, const Engine& engine) {
     for (std::size_t i = 0; i < policies.size(); ++i)
@@ -177,7 +170,7 @@ std::optional<std::size_t> met_by(std::span<const VfPolicy> policies, std::size_
     return {};
 }
 
-/// A phase at the end of another's slot with which `index` meets nobody; none.
+/// A phase at the end of another gang's slot at which `index` meets no gang, if there is one.
 std::optional<double> phase_that_fits(std::span<const VfPolicy> policies, std::size_t index,
                                       const Engine& engine) {
     VfPolicy moved = policies[index];
@@ -209,10 +202,9 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
     return {};
 }
 
-/// Bounds of the time off the engine; docs/scheduling.md derives them.
-/// Two bounds of which the better counts: by reservation (a budget in each period) and by weight
-/// (EEVDF). Only the first band with VFs has a bound by weight: the others wait for as long as it
-/// has work.
+/// Bounds of the time off the engine (docs/scheduling.md): by reservation (one budget per period)
+/// and by weight (EEVDF); the smaller one counts. Only the first band that has VFs has a bound by
+/// weight: the others wait while it has work.
 class Gaps {
 public:
     Gaps(std::span<const VfPolicy> policies, const Engine& engine)
@@ -238,16 +230,15 @@ public:
     }
     [[nodiscard]] double weights() const { return weights_; }
 
-    /// A budget is had somewhere before its deadline: at once, then at the end of the last of the
-    /// periods that were taken ahead and of the next.
+    /// Worst case: one budget at the start of a period, the next at the end of the next period.
     [[nodiscard]] double by_reservation(const VfPolicy& policy) const {
         if (policy.reservation.budget_ns == 0) return HUGE_VAL;
         return 2 * static_cast<double>(policy.reservation.period_ns - policy.reservation.budget_ns);
     }
 
     /// From one request ahead to a request served at its deadline, plus one slice that cannot be
-    /// taken back; then the switches of everybody served meanwhile (at most two more slices each
-    /// than their part, for the two ends); then what reservations add in that time.
+    /// cut, plus the switches of all VFs served meanwhile (up to two more slices each, for the two
+    /// ends), plus what reservations add in that time.
     [[nodiscard]] double by_weight(const VfPolicy& policy) const {
         if (!is_in_first_band(policy) || reserved_ >= 1) return HUGE_VAL;
         const auto request_ns = static_cast<double>(policy.request_ns);
@@ -275,8 +266,8 @@ private:
     double longest_ns_ = 0;
 };
 
-/// The least weight with which the bound of `index` would hold, to a tenth; 0: none.
-/// By trial: the bound depends on everybody's weight, and the answer is for a message.
+/// The least weight, to a tenth, with which the bound of `index` holds; 0 if none. Found by trial,
+/// because the bound depends on all weights.
 std::uint32_t weight_that_fits(std::span<const VfPolicy> policies, std::size_t index, double gap_ns,
                                const Engine& engine) {
     std::vector<VfPolicy> changed(policies.begin(), policies.end());
@@ -309,8 +300,7 @@ std::string refusal_of_gap(std::span<const Party> parties, std::span<const VfPol
         weight > 0 ? fmt::format("weight {} or ", weight) : "", std::ceil(ms_of(gap)));
 }
 
-/// Indexes of the VFs whose bound exceeds what they allow, the worst first.
-/// The ratio and not the excess: 20 ms too much are nothing to a gap of a second.
+/// Indexes of the VFs whose bound exceeds their limit, the worst ratio first.
 std::vector<std::size_t> too_long(std::span<const Party> parties,
                                   std::span<const VfPolicy> policies, const Gaps& gaps) {
     std::vector<std::pair<double, std::size_t>> found;
@@ -325,7 +315,6 @@ std::vector<std::size_t> too_long(std::span<const Party> parties,
     return indexes;
 }
 
-/// Shortens one slice; false if it is as short as it can be.
 bool shorten(VfPolicy& policy, const Engine& engine) {
     const auto shorter =
         static_cast<std::int64_t>(static_cast<double>(policy.request_ns) * kShrink);
@@ -334,9 +323,9 @@ bool shorten(VfPolicy& policy, const Engine& engine) {
     return true;
 }
 
-/// Shortens slices until no VF with work is off the engine for longer than it may: those of the
-/// VFs concerned, so that their turns come more often, and long ones they would have to wait for.
-/// Ends: every round shortens at least one slice, none below min_run_ns, or refuses.
+/// Shortens slices until every VF's bound fits its limit: those of the VFs concerned, so that their
+/// turns come more often, and long slices they wait for. Terminates: every round shortens at least
+/// one slice, none below min_run_ns, or refuses.
 Result<> shrink_to_gaps(std::span<const Party> parties, std::span<VfPolicy> policies,
                         const Engine& engine) {
     for (;;) {
@@ -345,8 +334,7 @@ Result<> shrink_to_gaps(std::span<const Party> parties, std::span<VfPolicy> poli
         if (concerned.empty()) return {};
         bool is_changed = false;
         const Party& worst = parties[concerned.front()];
-        // Others' slices are shortened only if they are a large part of the gap: short ones cost
-        // switches and gain nothing.
+        // Shorten other slices only if they are a large part of the gap: short ones cost switches.
         const std::int64_t part_ns = ns_of_ms(worst.contract.max_gap_ms / 4);
         for (VfPolicy& policy : policies)
             if (policy.request_ns > part_ns) is_changed |= shorten(policy, engine);
@@ -357,8 +345,7 @@ Result<> shrink_to_gaps(std::span<const Party> parties, std::span<VfPolicy> poli
     }
 }
 
-/// Only a VF that is alone may run without an end: the planner could cut it, but that is not what
-/// was asked for.
+/// A VF that requests an unlimited quantum must be alone: the planner would have to cut its runs.
 Result<> check_unlimited(std::span<const Party> parties) {
     if (parties.size() < 2) return {};
     for (const Party& party : parties)
@@ -371,10 +358,10 @@ Result<> check_unlimited(std::span<const Party> parties) {
     return {};
 }
 
-/// The shortest table gap that is worth planning for.
+/// The shortest table gap worth planning for.
 constexpr std::int64_t kLeastTableGapNs = 1'000'000;
 
-/// What of max_gap_ms is left for the table; a VF whose reservation keeps its gap needs none of it.
+/// The part of max_gap_ms left for the table; kNoGapLimit if the reservation keeps the gap.
 Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const Gaps& gaps,
                                std::span<const Party> parties, std::span<const VfPolicy> policies,
                                const Engine& engine) {
@@ -396,7 +383,7 @@ Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const
                             party.contract.max_gap_ms, std::ceil(ms_of(fits_ns))));
 }
 
-/// A gang's slot is said whole: when, how long, how often.
+/// A gang must give all of its slot: phase_ms, min_pct and latency_ms.
 Result<> validate_gang(const Party& party) {
     const Contract& contract = party.contract;
     if (contract.min_pct == 0 || contract.latency_ms == 0)
@@ -418,7 +405,7 @@ Result<> validate_gang(const Party& party) {
 
 }  // namespace
 
-/// Member by member first, so that a later message never speaks of numbers that make no sense.
+/// Checks single fields first, so that a later message never names a senseless number.
 Result<> validate(const Party& party) {
     const Contract& contract = party.contract;
     TRY_VOID(in_range(party, "weight", contract.weight, 1, kMostWeight));

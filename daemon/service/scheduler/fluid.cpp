@@ -23,8 +23,7 @@ void Fluid::join(std::uint32_t vf, std::uint32_t weight, std::size_t band) {
     enter(at->second, 0);
 }
 
-/// Its lag must go somewhere, since lags sum to zero: exit() moves the virtual time of those who
-/// stay.
+/// exit() spreads the VF's lag over the others, because lags sum to zero.
 void Fluid::leave(std::uint32_t vf) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -63,8 +62,8 @@ void Fluid::sleep(std::uint32_t vf) {
     client.slept_at = bands_[client.band].now;
 }
 
-/// Two clocks: the client's own, by its weight, and the band's, by everybody's. Their distance,
-/// times the weight, is the lag.
+/// received is the client's clock, by its weight; now is the band's, by all weights. Their distance
+/// times the weight is the lag.
 void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -109,7 +108,7 @@ std::int64_t Fluid::lag_of(const FluidClient& client) const {
     return static_cast<std::int64_t>(scaled / (static_cast<__int128>(1) << kFractionBits));
 }
 
-/// Shrinks with the band's virtual time, at the rate at which its share would have paid.
+/// Shrinks with the band's virtual time, at the rate at which the VF's share would have paid.
 std::int64_t Fluid::debt_of(const FluidClient& client) const {
     const __int128 paid = (bands_[client.band].now - client.slept_at) * client.weight;
     const auto paid_ns =
@@ -117,10 +116,10 @@ std::int64_t Fluid::debt_of(const FluidClient& client) const {
     return std::max<std::int64_t>(0, client.debt_ns - paid_ns);
 }
 
-/// What the newcomer is owed or owes is spread over the others, so that the lags sum to zero again.
+/// Spreads the newcomer's lag over the others, so that the lags sum to zero again.
 void Fluid::enter(FluidClient& client, std::int64_t lag) {
     FluidBand& band = bands_[client.band];
-    // Alone in its band it is owed nothing by anybody: the lags of those with work sum to zero.
+    // Alone in its band a VF has no lag, because lags sum to zero.
     if (band.awake_weight == 0) lag = 0;
     if (lag != 0) band.now -= virtual_of(lag, band.awake_weight);
     client.is_awake = true;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// IndexedHeap: a binary min-heap of small numbers (VFs) ordered by a key, which also finds, moves
-// and removes any of them: O(log n) each, O(1) for the least. Equal keys are ordered by number, so
-// that schedules are reproducible. Room is made by make_room() alone; nothing else allocates.
-// Used by the scheduler's classes; one thread.
+// IndexedHeap: a binary min-heap of small numbers (VFs) by key, which also finds, moves and removes
+// any of them in O(log n). Equal keys are ordered by number, so that schedules are reproducible.
+// Only make_room() allocates. One thread.
 #pragma once
 
 #include <cassert>
@@ -14,10 +13,9 @@
 
 namespace vgpu::daemon::scheduler {
 
-/// `Key` needs `<` and `==`. least() and least_key() want a heap that is not empty.
+/// `Key` needs `<` and `==`. least() and least_key() require a heap that is not empty.
 template <typename Key> class IndexedHeap {
 public:
-    /// Numbers below `count` may be pushed from now on.
     void make_room(std::size_t count) {
         if (count <= places_.size()) return;
         places_.resize(count, kNowhere);
@@ -32,7 +30,7 @@ public:
     [[nodiscard]] std::uint32_t least() const { return nodes_.front().id; }
     [[nodiscard]] const Key& least_key() const { return nodes_.front().key; }
 
-    /// Puts `id` where `key` belongs, wherever it was.
+    /// Inserts `id`, or moves it to where `key` belongs.
     void set(std::uint32_t id, Key key) {
         assert(id < places_.size());
         if (!has(id)) {
@@ -41,7 +39,7 @@ public:
         } else {
             nodes_[places_[id]].key = key;
         }
-        /// Only one of the two moves it: a key may have become smaller or larger.
+        /// Only one of the two moves the node.
         sink(rise(places_[id]));
     }
 

@@ -20,20 +20,19 @@ namespace {
 using Wide = __int128;
 
 constexpr std::uint64_t kUsPerMs = 1000;
-constexpr std::uint64_t kSettledEntries = 256;  ///< length aimed at when lags have to be carried
-constexpr std::uint64_t kRepayEntries = 32;     ///< the same when many slices have to be paid back
-/// Parts that are tried for what a VF gives of its part: as much as the gap limit allows.
+constexpr std::uint64_t kSettledEntries = 256;  ///< entries aimed at to carry or pay lags
+constexpr std::uint64_t kRepayEntries = 32;     ///< entries aimed at if many slices are repaid
+/// Tried divisors of the part that a VF gives up: as much as the gap limit allows.
 constexpr std::array<std::uint64_t, 4> kRepayDivisors{2, 4, 16, 64};
-/// Parts of their requests that are tried for slices while lags are repaid: one slice more of
-/// somebody can be too long a gap for another, a shorter one is not.
+/// Tried divisors of the slices while lags are repaid: one more slice of one VF can make another
+/// VF's gap too long, a shorter one does not.
 constexpr std::array<std::uint64_t, 3> kRepaySlices{1, 2, 4};
-/// Of their requests, the slices of a table that deals with lags where full ones come too late for
-/// what turns take.
+/// Fraction of the slices where full slices and their turns take too long to deal with lags.
 constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
 constexpr int kShrinkRounds = 24;
-/// Slices do not come quite evenly: a gap is longer than its mean by up to this part.
+/// Slices are not quite even: a gap exceeds the mean by up to 1/kUnevenness.
 constexpr std::uint64_t kUnevenness = 4;
-/// Lag bounds that are tried for the order, in parts of the longest slice; see Unroller.
+/// Lag bounds tried for the order: kTightestBound to kBoundParts eighths of the longest slice.
 constexpr std::int64_t kBoundParts = 8;
 constexpr std::int64_t kTightestBound = 4;
 
@@ -41,15 +40,12 @@ std::int64_t magnitude(std::int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/// Orders the parts' slices. Without a bound: EEVDF, a part is eligible when it is owed service,
-/// and of the eligible the one with the earliest virtual deadline is next. With a bound B: a part
-/// is eligible when its slice does not put it more than B ahead, and of the eligible the one that
-/// would be B behind first is next; B = 1/2 slice centres every slice on its ideal time, but not
-/// every set of weights allows it. Lags are exact: multiplied by the sum of weights, and carried
-/// from slice to slice.
-/// The virtual deadline is that of EEVDF (Stoica and Abdel-Wahab, TR-95-22); the variant with a
-/// bound aims at lags within B and may miss that; best() looks at what came out.
-/// `Number` holds a lag times the sum of weights, and that times a weight.
+/// Orders the parts' slices. Without a bound: EEVDF (Stoica and Abdel-Wahab, TR-95-22): a part with
+/// lag ≥ 0 is eligible, and the eligible part with the earliest virtual deadline is next. With a
+/// bound B: a part is eligible if its slice leaves lag ≥ −B, and the eligible part that would reach
+/// lag B first is next. B = 1/2 slice centres every slice on its ideal time; not all weights allow
+/// it, so lags may exceed B and best() checks the result. `Number` holds (exact) lag · Σ weight,
+/// and that times a weight.
 template <typename Number> class Unroller {
 public:
     explicit Unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
@@ -72,8 +68,7 @@ public:
     }
 
 private:
-    /// The lags at the start need not sum to zero exactly (events are measured): the sum is spread
-    /// over all by weight.
+    /// Measured lags need not sum to zero exactly: the sum is spread over all parts by weight.
     void begin() {
         std::int64_t lag_sum_ns = 0;
         for (const Part& part : parts_) lag_sum_ns += part.claim.lag_ns;
@@ -96,7 +91,7 @@ private:
     [[nodiscard]] std::size_t index_of(const Part& part) const {
         return static_cast<std::size_t>(&part - parts_.data());
     }
-    /// Lag times the sum of weights.
+    /// lag · Σ weight
     [[nodiscard]] const Number& scaled_lag(const Part& part) const { return lags_[index_of(part)]; }
     [[nodiscard]] Number& scaled_lag(const Part& part) { return lags_[index_of(part)]; }
     [[nodiscard]] Number next_ns(const Part& part) const { return next_ns_[index_of(part)]; }
@@ -107,19 +102,19 @@ private:
                       : scaled_lag(part) >= 0;
     }
 
-    /// Room until the deadline, times the weight: how far the part may still fall behind.
+    /// (time until the deadline) · weight: how far the part may still fall behind.
     [[nodiscard]] Number room(const Part& part) const {
         return (bound_ ? *bound_ : next_ns(part) * weights_) - scaled_lag(part);
     }
 
-    /// a's deadline (or, for equal ones, number) comes before b's.
+    /// Whether a's deadline is before b's; if equal, by number.
     [[nodiscard]] bool is_earlier(const Part& a, const Part& b) const {
         const Number left = room(a) * static_cast<Number>(b.weight);
         const Number right = room(b) * static_cast<Number>(a.weight);
         return left != right ? left < right : a.claim.vf < b.claim.vf;
     }
 
-    /// The eligible part with the earliest deadline; when none is eligible, the one least ahead.
+    /// The eligible part with the earliest deadline; if none is eligible, the part least ahead.
     Part* pick() {
         Part* best = nullptr;
         Part* least_ahead = nullptr;
@@ -134,15 +129,14 @@ private:
 
     std::vector<Part> parts_;
     std::int64_t weights_;
-    std::vector<Number> lags_;           ///< of the parts, times the sum of weights
-    std::vector<std::int64_t> next_ns_;  ///< of the parts, how long the next slice is
-    Number worst_lag_ = 0;               ///< as lags_
-    std::optional<Number> bound_;        ///< of the lag, as lags_
+    std::vector<Number> lags_;           ///< lag · Σ weight, per part
+    std::vector<std::int64_t> next_ns_;  ///< length of the next slice, per part
+    Number worst_lag_ = 0;               ///< like lags_
+    std::optional<Number> bound_;        ///< on the lag, like lags_
     Plan plan_;
 };
 
-/// True if no product of Unroller is beyond 63 bits: no lag is more than those at the start and all
-/// service of the table together.
+/// Whether Unroller's products fit in 63 bits: |lag| ≤ Σ |start lags| + service of the table.
 bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
     constexpr double kMost = 4e18;
     double weights = 0, heaviest = 0, ns = static_cast<double>(bound_ns);
@@ -161,14 +155,13 @@ Plan unrolled(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
     return Unroller<Wide>(std::move(parts), bound_ns).run();
 }
 
-/// Slices of sleeping VFs, each to be placed after so much of the others' service.
+/// A slice of a sleeping VF.
 struct Placed {
-    std::uint64_t after_us = 0;  ///< of the order without sleepers
+    std::uint64_t after_us = 0;  ///< place: after so much service of the others
     Entry entry;
 };
 
-/// In the middle of equal parts of the cycle, each VF for itself: whichever of them wakes, its
-/// turns come evenly.
+/// Slices are in the middle of equal parts of the cycle: a VF's turns come evenly when it wakes.
 std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycle_us) {
     std::vector<Placed> placed;
     for (const Part& part : sleepers)
@@ -181,9 +174,8 @@ std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycl
     return placed;
 }
 
-/// Puts the sleepers' slices between those of `plan`.
-/// The sleepers' time comes on top: the PF core passes over them, so the others' order is exact
-/// while they sleep.
+/// Puts the sleepers' slices between those of `plan`. The others' order stays exact while the
+/// sleepers sleep, because the PF core passes over them.
 void merge(Plan& plan, const std::vector<Part>& sleepers) {
     const std::vector<Placed> placed = spread(sleepers, plan.cycle_us);
     std::vector<Entry> merged;
@@ -202,7 +194,6 @@ void merge(Plan& plan, const std::vector<Part>& sleepers) {
     plan.entries = std::move(merged);
 }
 
-/// The order of those with work, the others spread over it.
 Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns) {
     std::vector<Part> awake, asleep;
     for (const Part& part : parts) (part.claim.is_asleep ? asleep : awake).push_back(part);
@@ -212,17 +203,15 @@ Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns)
     return plan;
 }
 
-/// The longest time that a VF is off the engine, the table repeating for ever.
+/// A VF's longest time off the engine while the table repeats.
 struct Gap {
     std::uint32_t vf = 0;
     std::uint64_t first_start_us = 0, last_end_us = 0;
     std::uint64_t longest_us = 0;
 };
 
-/// Gaps of the VFs in the order of their first entries; looked through rather than searched, since
-/// a GPU has few VFs.
-/// In us of the table's own time, and `turn_us` with each entry, its own included. Reservations
-/// come on top (Limits).
+/// In the order of the VFs' first entries, in the table's own time plus `turn_us` per entry, the
+/// VF's own included. Reservations come on top (Limits).
 std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t turn_us) {
     std::vector<Gap> gaps;
     std::uint64_t at = 0;
@@ -245,9 +234,8 @@ std::uint64_t gap_limit_of(const Claim& claim, const Limits& limits) {
     return claim.max_gap_us > 0 ? claim.max_gap_us : limits.max_gap_us;
 }
 
-/// The longest gap of a table, of what its VF allows; more than 1: too long. So is a table with
-/// more entries than there may be: what is paid back may need more slices than its cycle has room
-/// for.
+/// Largest ratio of a gap to its limit; > 1: too long. HUGE_VAL for too many entries, because
+/// repaid lags may need more slices than the cycle has room for.
 double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
     if (plan.entries.size() > limits.max_entries) return HUGE_VAL;
     const auto gaps = gaps_of(plan, limits.turn_us);
@@ -261,7 +249,7 @@ double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits&
     return strain;
 }
 
-/// `table_us` of the table's time as the time that passes.
+/// Real time in which `table_us` of the table's time pass.
 double real_us(std::uint64_t table_us, const Limits& limits) {
     return static_cast<double>(table_us + limits.extra_us) / (1 - limits.taken);
 }
@@ -277,18 +265,16 @@ bool has_lag(const std::vector<Part>& parts) {
 
 enum class Lags : std::uint8_t {
     Carry,    ///< the cycle ends at the lags it starts from
-    PayBack,  ///< it pays a slice of them
-    Repay,    ///< it pays many slices; the order is that of a cycle without lags
+    PayBack,  ///< the cycle pays up to one slice of each lag
+    Repay,    ///< the cycle pays many slices, in the order of a cycle without lags
 };
 
-/// How a table deals with the lags it starts from.
 struct Way {
     Lags lags = Lags::Carry;
-    std::uint64_t divisor = 1;  ///< Repay: the part of a VF's part that it gives at most
+    std::uint64_t divisor = 1;  ///< Repay: a VF gives up at most 1/divisor of its part
 };
 
-/// One cycle for the requests as they are. Lags make it several hyperperiods long, so that most of
-/// the table runs with the lags paid.
+/// With lags a cycle spans several hyperperiods: most of the table runs with lags paid.
 Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
             std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
@@ -309,9 +295,8 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
     return plan;
 }
 
-/// Of the orders that keep the gap limit, the one with the smallest lags; if none keeps it, EEVDF.
-/// The bound is tried from the tightest up, in eighths of the longest slice; EEVDF, whose bound is
-/// one slice for any weights, is what is left if none of them is better.
+/// The order with the smallest lags among those that keep the gap limit; EEVDF, whose bound is one
+/// slice for any weights, if no other is better. Bounds are tried from the tightest up.
 Plan best(const std::vector<Part>& parts, const Limits& limits, Way way) {
     Plan chosen = unroll(parts, limits, way);
     double strain = strain_of(chosen, parts, limits);
@@ -332,7 +317,6 @@ std::vector<Part> without_lags(std::vector<Part> parts) {
     return parts;
 }
 
-/// The largest lag of those with work.
 std::int64_t largest_lag_ns(const std::vector<Part>& parts) {
     std::int64_t largest = 0;
     for (const Part& part : parts) largest = std::max(largest, magnitude(part.claim.lag_ns));
@@ -356,8 +340,8 @@ bool owes_slices(const std::vector<Part>& parts) {
     });
 }
 
-/// Shortens the requests of the VFs that wait too long; false if none can be shortened.
-/// In proportion to what is too much, and by at least a 64th, so that it ends.
+/// Shortens the requests of VFs that wait too long, in proportion and by at least 1/64, so that
+/// fit_gap() terminates; false if none can be shortened.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool did = false;
     for (const Gap& gap : gaps_of(plan, limits.turn_us)) {
@@ -374,10 +358,8 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     return did;
 }
 
-/// Requests that keep the gap limit: first the waiting VFs' own slices shrink, then everybody's.
-/// The plan that results carries no lags.
-/// Own slices first: a VF with a short gap limit then costs nobody else longer slices. Halving the
-/// longest for everybody is the last resort.
+/// Requests that keep the gap limit, without lags. The waiting VFs' own slices shrink first, so
+/// that a short limit does not cost other VFs; halving all VFs' longest slice is the last resort.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
     parts = without_lags(std::move(parts));
     std::uint64_t cap = 0;
@@ -406,7 +388,7 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
                     real_us(least_us, limits) / 1000.0));
 }
 
-/// Refuses a weight so small that the shortest slice would come too rarely, and names what works.
+/// Refuses a weight so small that even the shortest slices come too rarely, and names what fits.
 Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     std::uint64_t sum = 0;
     for (const Part& part : parts) sum += part.claim.weight;
@@ -429,7 +411,7 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     return {};
 }
 
-/// What plan() begins with, and all that it refuses; of more than one claim.
+/// The part of plan() that can refuse; for two or more claims.
 Result<std::vector<Part>> fitting_parts(std::span<const Claim> claims, const Limits& limits) {
     std::vector<Part> parts = parts_of(claims);
     TRY_VOID(admit(parts, limits));
@@ -457,8 +439,8 @@ bool keeps_gap(const Plan& plan, const std::vector<Part>& parts, const Limits& l
     return strain_of(plan, parts, limits) <= 1;
 }
 
-/// In this order, the first that keeps everybody's gap: the order with the smallest lags that
-/// carries the lags there are; one that pays a slice of them.
+/// A plan that keeps all gaps: the order with the smallest lags that carries them, else one that
+/// pays up to a slice of them.
 std::optional<Plan> carry_or_pay(const std::vector<Part>& parts, const Plan& settled,
                                  const Limits& limits) {
     Plan fair = best(parts, limits, {Lags::Carry});
@@ -471,7 +453,7 @@ std::optional<Plan> carry_or_pay(const std::vector<Part>& parts, const Plan& set
     return {};
 }
 
-/// One that pays many slices: a host stood still, and a slice became as long.
+/// Pays many slices, as after a host that stood still during a slice.
 std::optional<Plan> repay_many(const std::vector<Part>& parts, const Limits& limits) {
     for (const std::uint64_t divisor : kRepayDivisors) {
         for (const std::uint64_t slices : kRepaySlices) {
@@ -486,11 +468,10 @@ std::optional<Plan> repay_many(const std::vector<Part>& parts, const Limits& lim
 
 }  // namespace
 
-/// If the lags are hopeless, the order as if there were none, which leaves them as they are.
-/// fit_gap() plans without lags, so it refuses only what weights and gaps make impossible and never
-/// what a stalled host has left behind. What turns take shortens the slices of all tables, and
-/// then is no reason against one that deals with lags: the PF core keeps the gap of a turn that
-/// comes a little late, and shorter slices for everybody would cost more.
+/// If no table can deal with the lags, plans without lags, which leaves them as they are. fit_gap()
+/// plans without lags, so a stalled host never causes a refusal. Turns shorten the slices of all
+/// tables, but do not forbid a table that deals with lags: the PF core keeps the gap of a turn that
+/// comes a little late, and shorter slices for all would cost more.
 Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
     if (claims.empty()) return Plan{};
     if (claims.size() == 1) return single(claims.front());
@@ -519,8 +500,7 @@ Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
 
 namespace {
 
-/// The longest slice of `vf`, less what it owes.
-/// A VF that owes more than a slice gets none.
+/// The longest slice of `vf`, less its debt; 0 if the debt is larger.
 std::int64_t advance_us(const Plan& plan, const Claim& claim) {
     std::int64_t longest_us = 0;
     for (const Entry& entry : plan.entries)
@@ -528,9 +508,8 @@ std::int64_t advance_us(const Plan& plan, const Claim& claim) {
     return std::max<std::int64_t>(0, longest_us - claim.debt_ns / kNsPerUs);
 }
 
-/// Part of `sum_us` of advances, in 1/1024, that keeps `claim` within half a slice.
-/// If all advances were taken at once, `claim` would be served later by their sum, of which its
-/// weight's part is lag: sum * weight / weights <= slice / 2.
+/// Fraction of `sum_us`, in 1/1024, that keeps `claim` within half a slice. If all advances ran at
+/// once, the lag of `claim` would grow by sum · weight / weights; this must be ≤ slice / 2.
 std::int64_t bearable_1024ths(const Plan& plan, const Claim& claim, std::int64_t sum_us,
                               std::int64_t weights) {
     const std::int64_t behind = sum_us * claim.weight;  // times the sum of weights

@@ -8,7 +8,7 @@ namespace vgpu::daemon::scheduler {
 
 namespace {
 
-/// A lag of less than 2^-10 ns comes from rounding.
+/// A lag below 2^-10 ns is a rounding error.
 constexpr Virtual kEven = amount_of(1) >> 10;
 
 }  // namespace
@@ -35,12 +35,11 @@ void Proportional::join(std::uint32_t vf, std::uint32_t weight, std::int64_t req
     find_longest();
 }
 
-/// It counts as asleep from here on, so charge() and pick() never meet it; only a ghost stays in
-/// the account.
+/// The VF counts as asleep from here on, so charge() and pick() never meet it.
 void Proportional::leave(std::uint32_t vf) {
     if (!has(vf)) return;
     Client& client = clients_[vf];
-    // it may leave while others are served: what it is owed would come on top of what they are
+    // not shared at once: the others may be in the middle of requests, and would be owed more
     if (client.phase == Phase::Awake) estate_ += remove_from_account(vf);
     if (awake_ == 0) share_estate();
     client.is_leaving = true;
@@ -85,7 +84,7 @@ void Proportional::sleep(std::uint32_t vf, bool is_mid_slice) {
     if (awake_ == 0) share_estate();
 }
 
-/// A VF without work any more; what it forfeits.
+/// Removes a VF that has no work any more; returns its forfeited lag.
 Virtual Proportional::remove_from_account(std::uint32_t vf) {
     Client& client = clients_[vf];
     waiting_.remove(vf);
@@ -106,14 +105,13 @@ Virtual Proportional::remove_from_account(std::uint32_t vf) {
     return forfeit;
 }
 
-/// If nobody is owed anything, the estate goes to the others, until somebody is even. At any other
-/// time it would add to what somebody is owed.
+/// While no VF has lag > 0, gives the estate to the others, until a VF reaches lag 0. Otherwise the
+/// estate would increase some VF's lag.
 void Proportional::share_estate() {
     while (estate_ > 0 && weights_ > 0) {
         const bool is_anybody_awake = !awake_by_received_.empty();
         if (is_anybody_awake && awake_by_received_.least_key() <= now_) return;
-        // Virtual time stops at whoever becomes even first, since that changes the sum of weights
-        // or makes somebody eligible.
+        // Stop at the first VF that reaches lag 0: the sum of weights or its eligibility changes.
         Virtual until = is_anybody_awake ? awake_by_received_.least_key() : debtors_.least_key();
         if (!debtors_.empty() && debtors_.least_key() < until) until = debtors_.least_key();
         const Virtual amount = (until - now_) * weights_;
@@ -126,8 +124,8 @@ void Proportional::share_estate() {
     estate_ = 0;
 }
 
-/// Virtual time never goes back, so a request that became eligible stays so until it is served or
-/// its VF sleeps: each is moved once.
+/// Virtual time never goes back, so an eligible request stays eligible until it is served or its VF
+/// sleeps: each request moves once.
 std::optional<std::uint32_t> Proportional::pick() {
     if (estate_ > 0) share_estate();
     while (!waiting_.empty() && waiting_.least_key() <= now_) {
@@ -136,7 +134,7 @@ std::optional<std::uint32_t> Proportional::pick() {
         ready_.set(vf, clients_[vf].deadline);
     }
     if (!ready_.empty()) return is_rescue_due() ? awake_by_limit_.least() : ready_.least();
-    // all lags sum to zero, so this happens by rounding only
+    // by rounding only, because lags sum to zero
     if (!waiting_.empty()) return waiting_.least();
     return std::nullopt;
 }
@@ -144,13 +142,13 @@ std::optional<std::uint32_t> Proportional::pick() {
 void Proportional::charge(std::uint32_t vf, std::int64_t ns) {
     Client& client = clients_[vf];
     assert(client.phase == Phase::Awake && ns >= 0);
-    // its own service makes no one even: it only brings it ahead
+    // its own service only moves it ahead, never to lag 0
     debtors_.remove(vf);
     client.received += virtual_of(ns, client.weight);
     place(vf);
     client.left_ns -= ns;
     advance(amount_of(ns));
-    // what is served beyond a request moves the next one away
+    // service beyond a request postpones the next one
     if (client.left_ns <= 0 || waiting_.has(vf)) begin_request(vf);
     take_weight(vf);
 }
@@ -174,7 +172,6 @@ std::uint32_t Proportional::weight(std::uint32_t vf) const {
     return vf < clients_.size() ? static_cast<std::uint32_t>(clients_[vf].weight) : 0;
 }
 
-/// Where it stands has changed.
 void Proportional::place(std::uint32_t vf) {
     const Client& client = clients_[vf];
     awake_by_received_.set(vf, client.received);
@@ -192,15 +189,14 @@ void Proportional::find_longest() {
         if (clients_[vf].phase == Phase::Awake) place(vf);
 }
 
-/// The request due first would, if it is served now, let somebody be owed more than the longest
-/// request. Overruns alone bring that about.
+/// Whether serving the request with the earliest deadline would make some lag exceed the longest
+/// request. Only overruns cause that.
 bool Proportional::is_rescue_due() const {
     const Virtual served = amount_of(clients_[ready_.least()].left_ns) / weights_;
     return awake_by_limit_.least_key() < now_ + served && ready_.has(awake_by_limit_.least());
 }
 
-/// Its deadline follows from where the VF is, not from now: late service does not postpone what it
-/// is due.
+/// The deadline follows from received service: late service does not postpone it.
 void Proportional::begin_request(std::uint32_t vf) {
     Client& client = clients_[vf];
     client.left_ns = client.request_ns;
@@ -209,10 +205,9 @@ void Proportional::begin_request(std::uint32_t vf) {
     waiting_.set(vf, client.received);
 }
 
-/// Lets a new weight take effect, or sees to it that it will; what the VF owes is kept. A larger
-/// one has to wait while the VF is owed something and in the middle of a request, whose rest would
-/// be more than the others reckoned with; a smaller one until it is even: else V would pass faster
-/// while the others still wait for what it owes.
+/// Applies a new weight, or arranges for it; the lag in ns is kept. A larger weight waits while lag
+/// > 0 within a request, whose rest would exceed the others' bounds; a smaller one waits for lag =
+/// 0: otherwise virtual time would pass faster while others wait for the debt.
 void Proportional::take_weight(std::uint32_t vf) {
     Client& client = clients_[vf];
     if (client.next_weight == 0) return;
@@ -243,9 +238,8 @@ void Proportional::put_weight_in_force(std::uint32_t vf) {
     if (client.phase == Phase::Ghost) debtors_.set(vf, client.received);
 }
 
-/// Spreads `amount` of ideal service over all that count; who has paid on the way becomes even.
-/// In steps: whoever becomes even on the way leaves the sum of weights, so the rest of `amount`
-/// moves virtual time faster.
+/// Spreads `amount` of ideal service over all that count. Advances in steps: a VF that reaches lag
+/// 0 on the way may leave the sum of weights, and the rest moves virtual time faster.
 void Proportional::advance(Virtual amount) {
     while (!debtors_.empty()) {
         const Virtual until_paid = (debtors_.least_key() - now_) * weights_;
@@ -257,7 +251,7 @@ void Proportional::advance(Virtual amount) {
     if (weights_ > 0) now_ += amount / weights_;
 }
 
-/// Its debt is paid: a ghost goes, a smaller weight takes effect.
+/// The debt is paid: a ghost goes, a smaller weight takes effect.
 void Proportional::become_even(std::uint32_t vf) {
     Client& client = clients_[vf];
     debtors_.remove(vf);

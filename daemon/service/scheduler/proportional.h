@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// Proportional: one priority band of the scheduler. EEVDF (earliest eligible virtual deadline
-// first): each VF with work asks for its share in requests of bounded length; a request is eligible
-// once the VF has received no more than its share, is due when its share would have covered it, and
-// of the eligible ones the one due first is served.
+// Proportional: one priority band of the scheduler, by EEVDF (earliest eligible virtual deadline
+// first). Each VF with work requests its share in requests of bounded length. A request is eligible
+// once received ≤ ideal, its deadline is when the share covers it, and the eligible request with
+// the earliest deadline is served.
 //
-// Virtual time advances with the service this band delivers, so the share is one of the capacity
-// that reservations and higher bands leave. At every instant, for every VF with work,
-// |received - ideal| <= the longest request; docs/scheduling.md proves it. After overruns whoever
-// would be owed more is served first.
-// It holds because nothing ever changes a VF's rate while it is owed something:
-//  - a VF that runs out of work in the middle of a slice forfeits what it is owed; the others get
-//    it as if served,
-//  - what a VF is owed that leaves, or ceases to compete at another time (served by a reservation,
-//    or out of tokens), is kept until nobody is owed anything, and then shared,
-//  - one that has received too much stays in the account (a "ghost") until its share has paid,
-//  - a larger weight takes effect between two requests, once the VF is owed nothing, a smaller one
-//    when it is even, so that it is not given the time of others to pay; both are within the time
-//    between two of its slices, which max_gap_ms bounds.
+// Virtual time advances with the service of this band: the share is one of the capacity that
+// reservations and higher bands leave. For every VF with work, at any time: |received − ideal| ≤
+// longest request (proof: docs/scheduling.md). After overruns, the VF that would exceed this is
+// served first. The bound holds because no VF's rate changes while its lag > 0:
+//  - a VF that runs out of work within a slice forfeits its lag to the others as if served,
+//  - the lag > 0 of a VF that leaves, or stops competing at another time (served by a
+//    reservation, out of tokens), is kept until no VF has lag > 0, and then shared,
+//  - a VF with lag < 0 stays in the account (a "ghost") until its share has paid,
+//  - a larger weight takes effect between two requests at lag ≤ 0, a smaller one at lag = 0, so
+//    that others do not pay; both within max_gap_ms, which bounds the time between two slices.
 //
-// All operations are O(log n), amortised over requests, but join(), leave() and set_request(),
-// which look for the longest request: O(n). Only join() allocates. VF numbers are used as indexes:
-// keep them small. One thread; called by Scheduler.
+// O(log n), amortised over requests; O(n) for join(), leave() and set_request(), which look for the
+// longest request. Only join() allocates. VF numbers are indexes: keep them small. One thread.
 #pragma once
 
 #include "daemon/service/scheduler/indexed_heap.h"
@@ -35,50 +31,49 @@ namespace vgpu::daemon::scheduler {
 
 class Proportional {
 public:
-    /// Enters without work. A number that left in debt and returns before it is paid keeps it.
+    /// Enters without work. A number that left in debt and returns before paying keeps its debt.
     void join(std::uint32_t vf, std::uint32_t weight, std::int64_t request_ns);
-    /// What it was owed goes to the others once nobody is owed anything; what it owes it pays as a
-    /// ghost, whose number may be used again meanwhile.
+    /// A lag > 0 goes to the others once no VF has lag > 0. A lag < 0 is paid as a ghost, whose
+    /// number may be used again meanwhile.
     void leave(std::uint32_t vf);
     void set_weight(std::uint32_t vf, std::uint32_t weight);
-    /// From its next request on.
+    /// Takes effect with the next request.
     void set_request(std::uint32_t vf, std::int64_t request_ns);
 
-    /// Begins a request with the lag it has: none, or the debt of a ghost. Twice does nothing.
+    /// Begins a request with lag 0, or with the debt of a ghost. Twice does nothing.
     void wake(std::uint32_t vf);
-    /// `is_mid_slice`: it was picked and is served less than it was picked for.
+    /// `is_mid_slice`: the VF was picked and is served less than its slice.
     void sleep(std::uint32_t vf, bool is_mid_slice);
 
-    /// The VF to be served next; none if no VF has work.
+    /// The VF to serve next; none if no VF has work.
     [[nodiscard]] std::optional<std::uint32_t> pick();
-    /// What is left of its request, > 0.
+    /// The rest of the VF's request, > 0.
     [[nodiscard]] std::int64_t left_ns(std::uint32_t vf) const { return clients_[vf].left_ns; }
-    /// `vf`, awake, has received `ns` more.
+    /// `vf`, awake, received `ns`.
     void charge(std::uint32_t vf, std::int64_t ns);
 
     [[nodiscard]] bool has_work() const { return awake_ > 0; }
-    /// In the band and not leaving it: a ghost that left is not there.
+    /// False for a ghost that has left.
     [[nodiscard]] bool has(std::uint32_t vf) const;
     [[nodiscard]] bool is_awake(std::uint32_t vf) const;
-    /// Ideal minus received: > 0 if it is owed. Without work: what it still owes, <= 0.
+    /// ideal − received; without work ≤ 0.
     [[nodiscard]] std::int64_t lag_ns(std::uint32_t vf) const;
-    /// The weight in force, which may lag behind set_weight().
+    /// The weight in force; set_weight() may not have taken effect yet.
     [[nodiscard]] std::uint32_t weight(std::uint32_t vf) const;
 
 private:
-    /// Ghost: has no work and still owes, so its weight counts until its share has paid. Only Awake
-    /// and Ghost are in weights_.
+    /// Ghost: no work and lag < 0, paid by its share. weights_ counts Awake and Ghost.
     enum class Phase : std::uint8_t { Absent, Asleep, Ghost, Awake };
 
     struct Client {
-        Virtual received = 0;  ///< virtual time up to which it has been served
-        Virtual deadline = 0;  ///< of its request
+        Virtual received = 0;  ///< virtual time up to which the VF has been served
+        Virtual deadline = 0;  ///< of the request
         std::int64_t left_ns = 0;
         std::int64_t request_ns = 0;
         std::int64_t weight = 0;
         std::int64_t next_weight = 0;  ///< 0: none
         Phase phase = Phase::Absent;
-        bool is_leaving = false;  ///< Absent once its debt is paid
+        bool is_leaving = false;  ///< becomes Absent once the debt is paid
     };
 
     void begin_request(std::uint32_t vf);
@@ -89,24 +84,22 @@ private:
     void find_longest();
     [[nodiscard]] bool is_rescue_due() const;
     void advance(Virtual amount);
-    /// Called when somebody leaves or sleeps with nobody else awake, and when pick() finds nobody
-    /// eligible.
     void share_estate();
     [[nodiscard]] Virtual remove_from_account(std::uint32_t vf);
 
     std::vector<Client> clients_;
-    IndexedHeap<Virtual> waiting_;  ///< requests not yet eligible, by the time they will be
+    IndexedHeap<Virtual> waiting_;  ///< requests not yet eligible, by when they will be
     IndexedHeap<Virtual> ready_;    ///< eligible requests, by deadline
-    /// Ghosts and those that wait for a smaller weight, by the time their debt is paid.
+    /// VFs with lag < 0 that are ghosts or wait for a smaller weight, by when the debt is paid.
     IndexedHeap<Virtual> debtors_;
     IndexedHeap<Virtual> awake_by_received_;
-    /// By the time at which they will be owed the longest request.
+    /// By when the VF's lag reaches the longest request.
     IndexedHeap<Virtual> awake_by_limit_;
     Virtual now_ = 0;
-    Virtual estate_ = 0;        ///< what those were owed who left, or slept other than in a slice
-    std::int64_t weights_ = 0;  ///< of the awake and the ghosts
+    Virtual estate_ = 0;  ///< forfeited lag of VFs that left, or slept outside a slice
+    std::int64_t weights_ = 0;
     std::uint32_t awake_ = 0;
-    std::int64_t longest_ns_ = 0;  ///< request of anybody in the band
+    std::int64_t longest_ns_ = 0;  ///< longest request in the band
 };
 
 }  // namespace vgpu::daemon::scheduler

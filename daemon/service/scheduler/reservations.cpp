@@ -5,7 +5,7 @@
 
 namespace vgpu::daemon::scheduler {
 
-/// The old deadline is kept as the time at which the new reservation begins.
+/// The new reservation begins at the old deadline.
 void Reservations::set(std::uint32_t vf, const Reservation& reservation) {
     if (vf >= servers_.size()) {
         servers_.resize(vf + 1);
@@ -18,7 +18,7 @@ void Reservations::set(std::uint32_t vf, const Reservation& reservation) {
     ready_.remove(vf);
     empty_.remove(vf);
     servers_[vf] = {.reservation = reservation, .deadline_ns = deadline_ns, .is_awake = is_awake};
-    // an earlier period is waited for, so that no window holds two budgets
+    // wait for the next period, so that no window holds two budgets
     if (reservation.budget_ns > 0) empty_.set(vf, deadline_ns);
 }
 
@@ -34,7 +34,7 @@ void Reservations::wake(std::uint32_t vf, std::int64_t at_ns) {
     ready_.set(vf, server.deadline_ns);
 }
 
-/// Budget and deadline stay: whether they may be used is decided when it wakes.
+/// wake() decides whether the remaining budget and deadline may be used.
 void Reservations::sleep(std::uint32_t vf) {
     if (vf >= servers_.size()) return;
     servers_[vf].is_awake = false;
@@ -55,11 +55,11 @@ void Reservations::refill(std::int64_t at_ns) {
     }
 }
 
-/// Takes the next budgets as far as their time has come; else waits for it.
+/// Takes the next budgets that are due; else waits for the next one.
 void Reservations::fill(std::uint32_t vf, std::int64_t at_ns) {
     Server& server = servers_[vf];
     const Reservation& own = server.reservation;
-    // periods that were slept through are not made up for
+    // periods slept through are not made up for
     if (server.deadline_ns < at_ns - own.period_ns) server.deadline_ns = at_ns;
     while (server.budget_ns <= 0 && server.deadline_ns - own.ahead * own.period_ns <= at_ns) {
         server.budget_ns += own.budget_ns;
@@ -87,7 +87,7 @@ bool Reservations::has(std::uint32_t vf) const {
     return vf < servers_.size() && servers_[vf].reservation.budget_ns > 0;
 }
 
-/// What is left of budget and time may be kept only if using it up would not exceed the bandwidth.
+/// Whether using up the budget before the deadline would not exceed the bandwidth.
 bool Reservations::is_usable(const Server& server, std::int64_t at_ns) {
     const Reservation& own = server.reservation;
     return at_ns < server.deadline_ns &&
@@ -95,8 +95,8 @@ bool Reservations::is_usable(const Server& server, std::int64_t at_ns) {
                static_cast<__int128>(server.deadline_ns - at_ns) * own.budget_ns;
 }
 
-/// Asleep with unusable rest: a fresh budget and all that may be taken ahead. Else the rest, and
-/// the budgets whose deadlines are no later than 1 + ahead periods from now.
+/// Asleep with an unusable rest: a fresh budget and all that may be taken ahead. Else the rest, and
+/// the budgets whose deadlines are at most 1 + ahead periods from now.
 std::int64_t Reservations::available_ns(std::uint32_t vf, std::int64_t at_ns) const {
     if (!has(vf) || empty_.has(vf)) return 0;
     const Server& server = servers_[vf];

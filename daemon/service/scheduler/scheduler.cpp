@@ -13,14 +13,14 @@ void Scheduler::set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns
         capped_.make_room(vf + 1);
     }
     Member& member = members_[vf];
-    // With the old band still in the policy: what it was owed there stays there.
+    // Before the policy changes: a lag > 0 stays in the old band.
     if (member.is_in && member.policy.band != policy.band) band_of(vf).leave(vf);
     member.is_in = true;
     member.policy = policy;
     Proportional& band = band_of(vf);
     if (!band.has(vf)) {
         band.join(vf, policy.weight, policy.request_ns);
-        // it enters a band without work; update() wakes it there
+        // it joins without work; update() would see no change and not wake it
         if (member.is_competing) band.wake(vf);
     }
     band.set_weight(vf, policy.weight);
@@ -35,7 +35,7 @@ void Scheduler::set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns
     update(vf, at_ns);
 }
 
-/// sleep() before set(), which keeps whether the VF is awake: the number may come back.
+/// sleep() first, because set() keeps whether the VF is awake, and the number may return.
 void Scheduler::remove(std::uint32_t vf, std::int64_t at_ns) {
     if (!has(vf)) return;
     advance(at_ns);
@@ -62,7 +62,7 @@ void Scheduler::sleep(std::uint32_t vf, std::int64_t at_ns) {
 
 Decision Scheduler::decide(std::int64_t at_ns) {
     advance(at_ns);
-    // Ends: each round either decides or takes one VF out of the competition until it has tokens.
+    // Terminates: each round decides, or throttles one VF.
     for (;;) {
         Decision decision = choose();
         if (!decision || !members_[decision.vf].bucket.is_on()) return decision;
@@ -80,13 +80,11 @@ void Scheduler::start(const Decision& decision, std::int64_t at_ns) {
     advance(at_ns);
     run_ = Run{.decision = decision, .started_ns = at_ns, .charged_ns = at_ns};
     if (decision.service == ServiceClass::Reserved)
-        // Kept, since the server's own deadline moves when its budget is used up in the middle of
-        // the run.
+        // The server's own deadline moves when its budget is used up during the run.
         run_->deadline_ns = reservations_.deadline_ns(decision.vf);
 }
 
-/// A VF without a useful rest of tokens is held back now rather than when it is chosen next, so
-/// that decide() finds its choice at once.
+/// Throttles a VF with too few tokens now, so that decide() need not find out.
 void Scheduler::stop(std::int64_t at_ns) {
     if (!run_) return;
     advance(at_ns);
@@ -98,8 +96,7 @@ void Scheduler::stop(std::int64_t at_ns) {
 }
 
 std::optional<std::int64_t> Scheduler::preempt_at(std::int64_t at_ns) const {
-    // A slice is left alone for min_run_ns, however urgent the other: cuts that come faster cost
-    // more in switches than they serve.
+    // A slice runs for min_run_ns at least: faster cuts cost more in switches than they serve.
     if (!run_ || !is_outranked()) return std::nullopt;
     return std::max(at_ns, run_->started_ns + settings_.min_run_ns);
 }
@@ -110,8 +107,8 @@ std::optional<std::int64_t> Scheduler::next_event() const {
     return next;
 }
 
-/// Charge first: a budget that is used up at this very moment is filled by the same call. Then
-/// whoever has tokens again competes from now on.
+/// Charge first, so that a budget used up at this moment is filled by the same call. Then VFs that
+/// have tokens again compete.
 void Scheduler::advance(std::int64_t at_ns) {
     charge(at_ns);
     reservations_.refill(at_ns);
@@ -149,7 +146,6 @@ const Proportional& Scheduler::band_of(std::uint32_t vf) const {
     return bands_[static_cast<std::size_t>(members_[vf].policy.band)];
 }
 
-/// Service of the VF in the engine since it was last charged.
 void Scheduler::charge(std::int64_t at_ns) {
     if (!run_ || at_ns <= run_->charged_ns) return;
     const std::int64_t ns = at_ns - run_->charged_ns;
@@ -163,7 +159,7 @@ void Scheduler::charge(std::int64_t at_ns) {
         charge_band(vf, ns);
 }
 
-/// Running proves work, also where its end was told before the run was over.
+/// Running proves work, even if the end of work was reported before the end of the run.
 void Scheduler::charge_band(std::uint32_t vf, std::int64_t ns) {
     Proportional& band = band_of(vf);
     const bool is_awake = band.is_awake(vf);
@@ -178,7 +174,7 @@ bool Scheduler::is_mid_slice(std::uint32_t vf, std::int64_t at_ns) const {
            at_ns < run_->started_ns + run_->decision.slice_ns;
 }
 
-/// Tells the classes if `vf` begins or ceases to compete.
+/// Reports a change of `vf`'s competing to the classes.
 void Scheduler::update(std::uint32_t vf, std::int64_t at_ns) {
     Member& member = members_[vf];
     const bool now_competes = competes(vf);
@@ -193,7 +189,7 @@ void Scheduler::update(std::uint32_t vf, std::int64_t at_ns) {
     }
 }
 
-/// Until its bucket has a whole slice again: short slices would cost the others world switches.
+/// Throttled until the bucket has a whole slice: short slices would cost world switches.
 void Scheduler::hold_back(std::uint32_t vf, std::int64_t at_ns) {
     Member& member = members_[vf];
     const std::int64_t ready_ns = member.bucket.ready_ns(member.policy.request_ns, at_ns);
@@ -202,8 +198,7 @@ void Scheduler::hold_back(std::uint32_t vf, std::int64_t at_ns) {
     update(vf, at_ns);
 }
 
-/// The order of classes is the order of guarantees: a reservation first, else it could miss its
-/// deadline; then the bands, each a Proportional of its own.
+/// Reservations first, so that none misses its deadline; then the bands in order.
 Decision Scheduler::choose() {
     if (const auto vf = reservations_.pick())
         return {ServiceClass::Reserved, *vf, reservations_.budget_ns(*vf)};
@@ -213,7 +208,7 @@ Decision Scheduler::choose() {
     return {};
 }
 
-/// Somebody who may pre-empt has a better claim than the VF in the engine.
+/// Whether a VF that may pre-empt has a better claim than the VF in the engine.
 bool Scheduler::is_outranked() const {
     const Decision& running = run_->decision;
     if (const auto vf = reservations_.pick()) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// TokenBucket: the cap of one VF. Tokens (ns of service) come at `rate_ppm` millionths of the time
-// and are kept up to `burst_ns`; service takes them. As long as no run is longer than the tokens
-// there are when it starts, the service in any window W is at most rate * W + burst; a run that is
-// overrun exceeds that by the overrun, once, and is paid back. Exact: counted in millionths of a
-// nanosecond. Called by Scheduler.
+// TokenBucket: the cap of one VF. Tokens (ns of service) arrive at `rate_ppm` millionths of the
+// time, up to `burst_ns`; service takes them. If no run exceeds the tokens at its start, service in
+// any window W ≤ rate · W + burst; an overrun exceeds that once and is paid back. Exact: counted in
+// millionths of a nanosecond.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +11,9 @@
 
 namespace vgpu::daemon::scheduler {
 
-/// rate_ppm 1 is one ns of service per ms. burst_ns is at least a slice (contract.cpp sees to it),
-/// so that slices are not cut for want of room.
+/// contract.cpp makes burst_ns at least a slice, so that lack of room never cuts a slice.
 struct Cap {
-    std::uint32_t rate_ppm = 1'000'000;  ///< of the time; 1000000: no cap
+    std::uint32_t rate_ppm = 1'000'000;  ///< of the time; 1'000'000: no cap
     std::int64_t burst_ns = 0;
 
     [[nodiscard]] bool is_on() const { return rate_ppm < kAll; }
@@ -27,7 +25,7 @@ struct Cap {
 /// Times in ns of any one clock that does not go back.
 class TokenBucket {
 public:
-    /// A bucket that is set for the first time is full; a change keeps what is in it.
+    /// A new bucket is full; a change keeps its tokens, up to the new capacity.
     void set(const Cap& cap, std::int64_t at_ns) {
         if (cap == cap_) return;
         const bool was_on = cap_.is_on();
@@ -40,19 +38,18 @@ public:
     [[nodiscard]] bool is_on() const { return cap_.is_on(); }
     [[nodiscard]] const Cap& cap() const { return cap_; }
 
-    /// Tokens in it at `at_ns`, in whole ns, rounded down; negative after an overrun.
+    /// In whole ns, rounded down; negative after an overrun.
     [[nodiscard]] std::int64_t tokens_ns(std::int64_t at_ns) {
         fill(at_ns);
         return tokens_ < 0 ? -((-tokens_ + kParts - 1) / kParts) : tokens_ / kParts;
     }
 
-    /// `ns` of service that ended at `at_ns`.
     void take(std::int64_t ns, std::int64_t at_ns) {
         fill(at_ns);
         tokens_ -= ns * kParts;
     }
 
-    /// When there will be `ns` of tokens, at most a full bucket.
+    /// When the bucket has `ns` of tokens, or is full.
     [[nodiscard]] std::int64_t ready_ns(std::int64_t ns, std::int64_t at_ns) {
         fill(at_ns);
         const std::int64_t missing = std::min(ns * kParts, capacity()) - tokens_;
@@ -69,7 +66,7 @@ private:
         const std::int64_t room = capacity() - tokens_;
         const std::int64_t elapsed = at_ns - filled_ns_;
         filled_ns_ = at_ns;
-        // full long before the product could overflow
+        // a long time fills the bucket; the product could overflow
         tokens_ += elapsed > room / cap_.rate_ppm ? std::max(room, std::int64_t{0})
                                                   : elapsed * cap_.rate_ppm;
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How messages of admission call a VF: an operator knows names, and a VF that is yet to be made has
-// no number.
+// called(): how admission messages name a VF. A VF that is not yet created has no number.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +10,7 @@
 
 namespace vgpu::daemon::scheduler {
 
-/// "'train'"; "VF 3" if there is no name.
+/// "'train'"; "VF 3" without a name.
 [[nodiscard]] inline std::string called(std::uint32_t vf, std::string_view name) {
     return name.empty() ? fmt::format("VF {}", vf) : fmt::format("'{}'", name);
 }
