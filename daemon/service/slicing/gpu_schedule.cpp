@@ -29,16 +29,14 @@ scheduler::Claim claim_of(const GpuSchedule::Member& member) {
     return {.vf = member.vf, .weight = member.weight, .quantum_us = member.quantum_us};
 }
 
-/// The planner counts in us of 32 bits; a longer limit is as good as none, but must not become
-/// kAnyGap by itself.
+/// A limit beyond 32 bits of us never binds, but must not become kAnyGap.
 std::uint32_t gap_us_of(std::int64_t gap_ns) {
     if (gap_ns == scheduler::kNoGapLimit) return scheduler::kAnyGap;
     return static_cast<std::uint32_t>(
         std::min<std::int64_t>(gap_ns / kNsPerUs, scheduler::kAnyGap - 1));
 }
 
-/// The engine's numbers are the library's defaults: what a device really needs for a switch is
-/// measured and charged, not admitted.
+/// With the default Engine: real switch costs are measured and charged, not admitted.
 Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& members,
                                     std::uint32_t max_gap_ms,
                                     std::span<const std::string> names = {}) {
@@ -51,8 +49,7 @@ Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& memb
     return scheduler::admit_for_table(parties, scheduler::Engine{});
 }
 
-/// Bands with members share the entries of the table.
-/// Of the entries that a table can have, each band gets the same part.
+/// Every band with members gets the same number of table entries.
 std::uint32_t bands_in(const std::vector<GpuSchedule::Member>& members) {
     std::set<Band> bands;
     for (const GpuSchedule::Member& member : members) bands.insert(member.qos.band);
@@ -74,7 +71,7 @@ std::vector<scheduler::Entry> entries_of(const vgpu_pf_run_table& table) {
     return entries;
 }
 
-/// One table of the tables of two bands: the PF core goes through each by itself.
+/// Appends a band's table: the PF core goes through each band by itself.
 void append(scheduler::Plan& plan, scheduler::Plan band) {
     plan.entries.insert(plan.entries.end(), band.entries.begin(), band.entries.end());
     plan.quantum_us = std::max(plan.quantum_us, band.quantum_us);
@@ -85,7 +82,7 @@ void append(scheduler::Plan& plan, scheduler::Plan band) {
     plan.corrects = plan.corrects || band.corrects;
 }
 
-/// Member by member: padding has no meaning.
+/// By field, because padding has no meaning.
 bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
     return a.budget_ns == b.budget_ns && a.period_ns == b.period_ns && a.ahead == b.ahead &&
            a.burst_ns == b.burst_ns && a.rate_ppm == b.rate_ppm && a.band == b.band &&
@@ -95,8 +92,7 @@ bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
 
 }  // namespace
 
-/// Everything that a later table could fail of is tried here, once, before anything is changed:
-/// contracts first, then a plan of each band without lags.
+/// Tries everything that a later table could fail of: contracts, then a plan of each band.
 Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                             std::span<const std::string> names) {
     TRY(const TableAdmission admission, admission_of(members, max_gap_ms, names));
@@ -153,8 +149,7 @@ GpuSchedule::Image GpuSchedule::image() const {
             .is_stale = is_stale_};
 }
 
-/// Those who leave first, so that what they were owed is spread over the members there were, not
-/// over newcomers.
+/// VFs leave first, so that their lags are spread over the old members, not over new ones.
 void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                               Nanoseconds now) {
     if (has_members(members, max_gap_ms)) return;
@@ -163,7 +158,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
                                        [&](const Member& other) { return other.vf == member.vf; });
         if (stays) continue;
         fluid_.leave(member.vf);
-        // Its lag goes to those who stay (Fluid::leave); the number may be another VF's tomorrow.
+        // The number may be another VF's later.
         account_.forget(member.vf);
         asleep_since_.erase(member.vf);
         held_.erase(member.vf);
@@ -187,7 +182,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
     is_stale_ = true;
 }
 
-/// A VF of a gang is no competitor for entries, whatever it has to do: as one that sleeps.
+/// A gang VF does not compete for entries: treated as asleep.
 void GpuSchedule::leave_entries(std::uint32_t vf, Nanoseconds now) {
     fluid_.sleep(vf);
     held_.erase(vf);
@@ -195,7 +190,6 @@ void GpuSchedule::leave_entries(std::uint32_t vf, Nanoseconds now) {
     asleep_since_.try_emplace(vf, now);
 }
 
-/// Can they be kept together, and on what terms?
 void GpuSchedule::fit_members() {
     auto admission = admission_of(members_, max_gap_ms_);
     misfit_.reset();
@@ -208,8 +202,8 @@ void GpuSchedule::fit_members() {
     }
 }
 
-/// Runs are told when they are over, wakes when they happen. So wakes are kept in woken_ until the
-/// run during which they came is told, and then put into their place within it.
+/// Runs are reported when they end, wakes when they happen. So woken_ keeps wakes until the run is
+/// reported, and they are then placed within it.
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
                          std::int64_t reserved_ns) {
     if (ns < 0) return;
@@ -221,18 +215,17 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     }
     if (reserved_ns == 0) note_turn(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
-    // IDLE came before the RUN it ends, so the run still counts as work, and the VF sleeps after
-    // it.
+    // IDLE comes before the RUN that it ends: the run counts as work, and the VF sleeps after it.
     const bool is_over_idle = asleep_since_.contains(vf) && !woken_.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
     for (const auto& [woken, at] : woken_) wakes.emplace_back(at, woken);
     std::sort(wakes.begin(), wakes.end());
     woken_.clear();
-    // its reservation serves it also while its cap keeps it from its entries
+    // a throttled VF may still run by its reservation
     if (!held_.contains(vf)) fluid_.wake(vf);
     Nanoseconds from = end - Nanoseconds{table_ns};
-    // The run is cut at each wake: before it the ideal service was shared by fewer. Without that a
-    // VF that woke late in a long run would be owed a share of all of it.
+    // Cut the run at each wake, because fewer VFs shared the ideal service before it. Otherwise a
+    // VF that woke late would be owed a share of the whole run.
     for (const auto& [at, woken] : wakes) {
         const Nanoseconds until = std::clamp(at, from, end);
         if (until > from) fluid_.serve(vf, (until - from).count());
@@ -249,21 +242,21 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         asleep_since_.erase(vf);
 }
 
-/// Only where the engine cannot have been idle in between: the VF had work all the time.
+/// Only if the VF had work all the time, so that the engine cannot have been idle in between.
 void GpuSchedule::note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
-    constexpr int kPart = 32;  // of a new one in the mean
+    constexpr int kPart = 32;  // weight of a new value: 1/32
     if (!fluid_.is_awake(vf) || asleep_since_.contains(vf) || !woken_.empty()) return;
     if (between < Nanoseconds::zero() || between > kMaxTurn) return;
     std::int64_t slice_ns = 0;
     for (const scheduler::Entry& entry : plan_.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
-    // no turn of a table: nobody else had work, or it hung
+    // not a table's turn: no other VF had work, or the VF hung
     if (over > kMaxTurn) return;
     turn_ += (std::min(between + over, kMaxTurn) - turn_) / kPart;
 }
 
-/// By much: tables are not replaced for noise of the measurement.
+/// Only for large changes: tables are not replaced for measurement noise.
 bool GpuSchedule::turns_left_plan() const {
     constexpr Nanoseconds kLeast = std::chrono::microseconds(100);
     const auto [less, more] = std::minmax(turn_, planned_turn_);
@@ -292,8 +285,7 @@ void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
     asleep_since_.try_emplace(vf, at);
 }
 
-/// To the account it is as if asleep, so that nobody is owed what a cap forbids; held_ remembers
-/// that it has work.
+/// Accounted as asleep: the VF is not owed what its cap forbids. held_ keeps that it has work.
 void GpuSchedule::on_capped(std::uint32_t vf) {
     if (!fluid_.has(vf) || is_gang(vf)) return;
     woken_.erase(vf);
@@ -307,8 +299,7 @@ void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
     if (!is_strict(vf)) fluid_.sleep(vf);
 }
 
-/// When in that time it ran is not known, so it is served in one piece now: the sum is right, the
-/// order is lost.
+/// The order of missed runs is not known: their sum is served at once.
 void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
     if (!fluid_.has(vf) || ns <= 0) return;
     if (is_gang(vf)) {
@@ -334,7 +325,6 @@ bool GpuSchedule::is_asleep(std::uint32_t vf, Nanoseconds now) const {
     return since != asleep_since_.end() && now - since->second >= kAsleepAfter;
 }
 
-/// A VF planned as sleeping has work now, or one planned as working has slept for long.
 bool GpuSchedule::sleepers_changed(Nanoseconds now) const {
     return std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
         if (is_gang(member)) return false;
@@ -355,15 +345,14 @@ bool GpuSchedule::wants_table(Nanoseconds now) const {
     if (members_.empty() || now - installed_at_ < interval_) return false;
     if (is_stale_ || sleepers_changed(now)) return true;
     const Nanoseconds cycle{static_cast<std::int64_t>(plan_.cycle_us) * 1000};
-    // Repeated, it would pay the same lags back again and again.
+    // repeated, the table would pay the same lags again
     if (plan_.corrects && now - installed_at_ >= cycle) return true;
     if (now - installed_at_ < std::max(cycle, kCheckInterval)) return false;
     return lag_left_bound() || turns_left_plan();
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
-    // What is wanted already is due as soon as the interval allows; else only time can make a table
-    // wanted.
+    // If a table is due already, only the interval delays it.
     const Nanoseconds earliest = installed_at_ + interval_;
     return wants_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
@@ -381,11 +370,10 @@ std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
         if (band_of(member) != band) continue;
         scheduler::Claim claim = claim_of(member);
         claim.is_asleep = is_gang(member) || is_asleep(member.vf, now_);
-        // One that cannot run now must not distort the order of those that can.
+        // A VF that cannot run now must not distort the order of the others.
         claim.lag_ns = claim.is_asleep || held_.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
         claim.may_wake = asleep_since_.contains(member.vf) && !is_gang(member);
-        // Its advance in the reserve is shortened by what it owes: waking often must not be a way
-        // to get more.
+        // Debt shortens its advance in the reserve, so that waking often gains nothing.
         claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
         claim.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
         result.push_back(claim);
@@ -397,7 +385,7 @@ bool GpuSchedule::has_bands() const {
     return bands_in(members_) > 1;
 }
 
-/// What the PF core keeps for a member; all zeroes for one that has a weight and no more.
+/// The member's contract for the PF core; all zeroes if it only has a weight.
 vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     const scheduler::VfPolicy& policy = terms_[member].policy;
     const VfQos& qos = members_[member].qos;
@@ -407,13 +395,13 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     contract.ahead = static_cast<std::uint32_t>(policy.reservation.ahead);
     if (policy.cap.is_on()) {
         contract.rate_ppm = policy.cap.rate_ppm;
-        // a slice must fit in beside what the reservation may need
+        // room for a slice next to the reservation's budget
         contract.burst_ns =
             std::max(static_cast<std::uint64_t>(policy.cap.burst_ns),
                      contract.budget_ns +
                          std::max(static_cast<std::uint64_t>(policy.request_ns), kNsPerMinQuantum));
     }
-    // With one band only, whichever it is, its number would be a difference without a meaning.
+    // With one band its number has no meaning, and must not make contracts differ.
     if (has_bands()) contract.band = static_cast<std::uint32_t>(policy.band);
     if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
     if (policy.is_gang) contract.flags = VGPU_PF_CONTRACT_GANG;
@@ -423,7 +411,7 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     return contract;
 }
 
-/// A gang has its slots, and competes for nothing.
+/// A gang competes for nothing: no weight, no gap.
 void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
     for (std::size_t i = 0; i < members_.size(); ++i) {
         const std::uint32_t at = members_[i].vf - 1;
@@ -434,7 +422,7 @@ void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
     }
 }
 
-/// Where a reservation keeps the gap, turns have no part in it.
+/// 0 if a reservation keeps the gap.
 std::uint32_t GpuSchedule::gap_in_table(std::size_t member) const {
     if (terms_[member].table_gap_ns == scheduler::kNoGapLimit) return 0;
     const double own_ms = members_[member].qos.max_gap_ms;
@@ -449,15 +437,15 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     table.size = sizeof table;
     table.generation = generation;
     scheduler::Limits limits = limits_;
-    // A quarter more than the mean: the longest of many waits is to be kept, too.
+    // A quarter above the mean, so that also longer turns keep the gap.
     limits.turn_us = static_cast<std::uint32_t>((turn_ + turn_ / 4).count() / kNsPerUs);
     made_turn_ = turn_;
     scheduler::Plan whole;
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t band = 0; band < scheduler::kBands; ++band) {
         const std::vector<scheduler::Claim> wanted = claims(band);
-        // Bands are planned each for itself: a lower one has the engine only while the higher ones
-        // have no work, and the PF core keeps a cursor for each.
+        // Each band is planned by itself: a lower one runs only while the higher ones have no work,
+        // and the PF core keeps a cursor for each.
         TRY(scheduler::Plan plan, scheduler::plan(wanted, limits));
         for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
@@ -476,15 +464,14 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
 void GpuSchedule::installed(Nanoseconds now) {
     if (made_) plan_ = *std::move(made_);
     made_.reset();
-    // A new weight counts from the table that has it: what the old one still gives is fair by the
-    // old weights.
+    // A new weight counts from the table that contains it on.
     for (const Member& member : members_) fluid_.set_weight(member.vf, member.weight);
     installed_at_ = now;
     now_ = now;
     planned_turn_ = made_turn_;
     is_stale_ = false;
     interval_ = kMinInterval;
-    // The table's own lags are no reason for another one.
+    // The table's own lags must not cause the next table.
     lag_bound_quanta_ = static_cast<double>(plan_.worst_lag_ns) / quantum_ns() + kLagSlack;
 }
 
@@ -495,8 +482,7 @@ void GpuSchedule::refused(Nanoseconds now) {
     is_stale_ = true;
 }
 
-/// Each band's entries are fair, there are no others, and the PF core keeps what is promised.
-/// Exact comparison: a contract that differs in one number is another promise.
+/// Whether each band's entries are fair, no others exist, and all contracts are exactly equal.
 bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
     if (misfit_ || table.count == 0) return false;
     const std::vector<scheduler::Entry> entries = entries_of(table);
@@ -551,7 +537,7 @@ bool GpuSchedule::wants_engine(std::uint32_t vf) const {
     return is_gang(vf) || fluid_.is_awake(vf) || held_.contains(vf) || woken_.contains(vf);
 }
 
-/// Reservations first; then, band after band, what is left by weight, as far as caps allow.
+/// Reservations first; then the rest by weight, band by band, up to the caps.
 double GpuSchedule::ideal_share(std::uint32_t vf) const {
     struct One {
         std::uint32_t vf;
@@ -581,8 +567,8 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
     }
     double share = 0;
     for (std::vector<One>& band : bands) {
-        // Water filling: a VF that reaches its cap takes that and no more, and what it leaves is
-        // shared again by weight. Each round fills at least one, so it ends.
+        // Water filling: a VF that reaches its cap leaves the rest to the others by weight.
+        // Terminates: each round fills at least one VF.
         for (bool is_settled = false; !is_settled;) {
             is_settled = true;
             double weights = 0;
@@ -601,8 +587,7 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
                 if (one.vf == vf)
                     share = one.is_full ? std::max(one.most, one.reserved)
                                         : one.reserved + left * one.weight / weights;
-            // Somebody without a cap takes all that is left; lower bands get nothing while it has
-            // work.
+            // VFs without a cap take all that is left, and lower bands get nothing.
             if (weights > 0) left = 0;
         }
     }

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuSchedule: the time slicing of one GPU: who competes, what each received, and when the PF core
-// needs a new run table. Fed with events; asked for tables. A table is wanted when the members or
-// their contracts change, when a VF that slept wakes or falls asleep for good, when a lag leaves
-// its bound, and when a table that pays lags back has done so; at most one every kMinInterval.
+// GpuSchedule: time slicing of one GPU. Knows which VFs compete, what each received, and when the
+// PF core needs a new run table: when members or contracts change, a VF wakes or falls asleep for
+// long, a lag or the cost of turns leaves its bound, or a table that pays lags back has run once;
+// at most every kMinInterval.
 //
-// A table has two parts: entries, which share by weight what reservations leave, each priority band
-// for itself; and contracts, which the PF core keeps. Lags are about the first part: what a
-// reservation paid for is no service there, and a VF that its cap holds back does not compete. Nor
-// does a VF of a gang: it has its slots and no more.
-//
-// The PF core keeps each VF's account by the weights that the table names, also between the moment
-// a table is planned and the moment it is in force. Time is injected. One thread; owned by
-// GpuModel.
+// A table has entries, which share by weight what reservations leave, per priority band, and
+// contracts, which the PF core keeps. Lags are about entries: reserved service does not count, and
+// a throttled or gang VF does not compete. The PF core accounts by the table's weights. Time is
+// injected. One thread; owned by GpuModel.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -33,27 +29,25 @@ namespace vgpu::daemon {
 
 class GpuSchedule {
 public:
-    /// Between two tables that the PF core takes; doubles up to kMaxInterval while it refuses them.
+    /// Minimum between two accepted tables; doubles up to kMaxInterval while tables are refused.
     static constexpr Nanoseconds kMinInterval = std::chrono::milliseconds(10);
     static constexpr Nanoseconds kMaxInterval = std::chrono::seconds(1);
-    /// Lags drift slowly: they are looked at once per cycle, but not more often than this.
+    /// Minimum between two checks of the lags, which drift slowly.
     static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
-    /// A VF without work for less keeps its place among those that work: short idles must not cost
-    /// a table each.
+    /// A VF idle for less keeps its place among the busy ones: short idles must not cost tables.
     static constexpr Nanoseconds kAsleepAfter = std::chrono::milliseconds(100);
 
-    /// Quanta beyond the lags of the table in force that ask for another one. Where an adopted
-    /// table stands in its cycle is not known, so lags counted from there may be off by a quantum.
-    /// In quanta; smaller ones would replace tables for noise of the measurement.
+    /// Quanta beyond the lags of the table in force that require a new one; less would replace
+    /// tables for measurement noise. The position of an adopted table in its cycle is not known, so
+    /// lags may be off by a quantum.
     static constexpr double kLagSlack = 0.25;
     static constexpr double kAdoptedLagBound = 2.0;
 
-    /// What passes with a turn beyond its slice, until it has been measured, and the most that
-    /// counts as such: a host that stood still is no property of turns.
+    /// Cost of a turn beyond its slice until it is measured, and its limit: a host may stand still.
     static constexpr Nanoseconds kFirstTurn = std::chrono::microseconds(100);
     static constexpr Nanoseconds kMaxTurn = std::chrono::milliseconds(2);
 
-    /// quantum_us is the VF's own, or the GPU's: never 0 here.
+    /// quantum_us is never 0: the VF's own, or the GPU's.
     struct Member {
         std::uint32_t vf = 0;
         std::uint32_t weight = scheduler::kDefaultWeight;
@@ -63,16 +57,16 @@ public:
         bool operator==(const Member&) const = default;
     };
 
-    /// What decisions depend on, except for a table that is given out and not yet confirmed. Equal
-    /// ones, told and asked the same, decide alike.
+    /// State that decisions depend on, without a table given out and not yet confirmed. Equal
+    /// images with equal inputs decide alike.
     struct Image {
         std::vector<Member> members{};
         std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
         scheduler::FluidImage fluid{};
         scheduler::Plan plan{};                        ///< in force
-        std::map<std::uint32_t, Nanoseconds> woken{};  ///< since the last run was reported
+        std::map<std::uint32_t, Nanoseconds> woken{};  ///< since the last reported run
         std::map<std::uint32_t, Nanoseconds> asleep_since{};
-        std::set<std::uint32_t> held{};  ///< have work and no tokens
+        std::set<std::uint32_t> held{};  ///< throttled VFs that have work
         std::map<std::uint32_t, bool> planned_asleep{};
         Nanoseconds now{0};
         Nanoseconds installed_at{0};
@@ -87,53 +81,46 @@ public:
     };
 
     GpuSchedule() = default;
-    /// For replays (trace/event.h): terms and limits are not in the image, they follow from the
-    /// members.
+    /// For replays (trace/event.h). Terms and limits follow from the members.
     explicit GpuSchedule(const Image& image);
     [[nodiscard]] Image image() const;
 
-    /// OutOfRange or NoSchedule, with a number that fits, if the contracts of `members` make no
-    /// sense or cannot be kept together; gaps are `max_gap_ms` where a member asks for none.
-    /// `names`: of the members, for the message; without them it has their numbers.
+    /// OutOfRange or NoSchedule, with a number that fits, if the contracts are invalid or cannot
+    /// all be kept. `max_gap_ms`: for members without their own. `names`: for messages.
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                           std::span<const std::string> names = {});
 
-    /// A newcomer begins without work and without lag; one that moves to another band takes neither
-    /// lag nor debt along. Members that do not fit together make no table (make_table() says why):
-    /// the one in force goes on.
+    /// A new member begins without work and lag; a VF that changes its band loses its lag. Members
+    /// that do not fit together make no table (make_table() says why); the one in force stays.
     void set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms, Nanoseconds now);
 
-    /// `vf` ran for `ns` until `end`; its reservation paid for `reserved_ns` of that. All times are
-    /// of Clock. A run is reported when it is over; VFs that woke during it compete from then on,
-    /// not before.
+    /// `vf` ran for `ns` until `end` (of Clock), `reserved_ns` of it reserved. Runs are reported
+    /// when they are over; VFs that woke during the run compete from their wake on.
     void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns = 0);
-    /// It competes from `at` on, but the account learns of it with the next run, which may have
-    /// begun before.
+    /// `vf` competes from `at` on; accounted with the next run, which may have begun before.
     void on_wake(std::uint32_t vf, Nanoseconds at);
-    /// The VF in the engine has run out of work; its run is still to be reported.
+    /// The VF in the engine has no work left; its run is reported later.
     void on_idle(std::uint32_t vf, Nanoseconds at);
-    /// A VF off the engine has no work (any more).
+    /// A VF off the engine has no work.
     void on_parked_idle(std::uint32_t vf, Nanoseconds at);
-    /// A VF off the engine has work and no tokens; on_wake() tells when it has some.
+    /// A VF off the engine has work but no tokens; on_wake() ends that.
     void on_capped(std::uint32_t vf);
-    /// Events were lost in which `vf` received `ns`, of which `reserved_ns` were reserved.
+    /// `vf` received `ns`, `reserved_ns` of it reserved, in lost events.
     void on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns = 0);
-    /// Service can no longer be followed (device or PF core started anew): lags begin at zero.
+    /// Device or PF core restarted, so service cannot be followed: lags begin at 0.
     void restart();
 
     [[nodiscard]] bool wants_table(Nanoseconds now) const;
-    /// When to ask wants_table() again without an event.
+    /// When to ask wants_table() again if no event comes.
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
 
-    /// The table to install as `generation`.
-    /// NoSchedule if the members cannot be kept together. Followed by installed() or refused(),
-    /// before anything else is made. O(bands) calls of the planner.
+    /// The table to install as `generation`; NoSchedule if the members do not fit together. Call
+    /// installed() or refused() before the next one.
     Result<vgpu_pf_run_table> make_table(std::uint64_t generation, Nanoseconds now);
-    /// The PF core took the table made last.
     void installed(Nanoseconds now);
-    /// The PF core refused it; another is wanted after a while (longer each time).
+    /// A new table is wanted after a delay that grows.
     void refused(Nanoseconds now);
-    /// The PF core has `table` in force; kept if it is fair for the members as they are.
+    /// Keeps `table`, in force in the PF core, if it is fair for the current members.
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
     [[nodiscard]] bool has_members(const std::vector<Member>& members,
@@ -143,35 +130,31 @@ public:
     [[nodiscard]] const scheduler::Plan& plan() const { return plan_; }
     [[nodiscard]] const scheduler::Fluid& fluid() const { return fluid_; }
     [[nodiscard]] const ServiceAccount& account() const { return account_; }
-    /// Part of the engine that contract and weight entitle `vf` to now, given who has work, 0..1;
-    /// 0 while it has none.
+    /// Part of the engine due to `vf` by contract and weight, given which VFs have work; 0..1.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
-    /// Is it held back for want of tokens?
     [[nodiscard]] bool is_capped(std::uint32_t vf) const { return held_.contains(vf); }
-    /// Keeps its slots without work, so that its going idle changes nothing.
+    /// Keeps its slots without work, so its idling changes no table.
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
-    /// Largest |lag| of `vf` seen since it joined, in quanta of the table then in force.
+    /// Largest |lag| of `vf` since it joined, in quanta of the table then in force.
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
-    /// lag / largest slice of the table in force: the unit of the fairness bound.
+    /// lag / largest slice of the table in force, the unit of the fairness bound.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
-    /// World switch and overrun of a turn, lately, on average.
+    /// Moving average of world switch and overrun of a turn.
     [[nodiscard]] Nanoseconds turn() const { return turn_; }
 
 private:
-    /// Sets terms_ and limits_, or misfit_.
     void fit_members();
     [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
     [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
-    /// `between`: the end of the run before it and its own beginning.
+    /// `between`: from the end of the previous run to the beginning of this one.
     void note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
     [[nodiscard]] bool turns_left_plan() const;
-    /// Has work as far as is known, tokens or not; a gang always does.
+    /// Has work, with tokens or without; always true for a gang.
     [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
-    /// What the planner is to know of one band now, wakes that no run has shown yet included.
+    /// One band's input for the planner, including wakes not accounted yet.
     [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t band) const;
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
-    /// Contracts, weights and gaps of a table of the members.
     void set_terms(vgpu_pf_run_table& table) const;
     /// In us; 0: no limit.
     [[nodiscard]] std::uint32_t gap_in_table(std::size_t member) const;
@@ -189,26 +172,26 @@ private:
     std::vector<Member> members_;
     std::uint32_t max_gap_ms_ = scheduler::kDefaultMaxGapMs;
     std::vector<scheduler::TableTerms> terms_;  ///< of members_; empty: they do not fit together
-    std::optional<Error> misfit_;               ///< why not
+    std::optional<Error> misfit_;
     scheduler::Limits limits_;
     scheduler::Fluid fluid_;
     ServiceAccount account_;
     scheduler::Plan plan_;                        ///< in force
     std::optional<scheduler::Plan> made_;         ///< given out, not yet confirmed
-    std::map<std::uint32_t, Nanoseconds> woken_;  ///< since the last run was reported
+    std::map<std::uint32_t, Nanoseconds> woken_;  ///< since the last reported run
     std::map<std::uint32_t, Nanoseconds> asleep_since_;
-    std::set<std::uint32_t> held_;  ///< have work and no tokens
+    std::set<std::uint32_t> held_;  ///< throttled VFs that have work
     std::map<std::uint32_t, bool> planned_asleep_;
     std::map<std::uint32_t, double> worst_quanta_;
     Nanoseconds now_{0};
     Nanoseconds installed_at_{0};
-    Nanoseconds interval_ = kMinInterval;  ///< until the next table; grows while they are refused
+    Nanoseconds interval_ = kMinInterval;  ///< until the next table; grows with refusals
     double lag_bound_quanta_ = kLagSlack;
     Nanoseconds turn_ = kFirstTurn;
-    Nanoseconds planned_turn_{0};  ///< what the table in force was made for
-    Nanoseconds made_turn_{0};     ///< the same of made_
-    Nanoseconds last_end_{0};      ///< of the run reported last
-    bool is_stale_ = true;         ///< members changed since the table in force was made
+    Nanoseconds planned_turn_{0};  ///< turn that the table in force was made for
+    Nanoseconds made_turn_{0};     ///< the same for made_
+    Nanoseconds last_end_{0};      ///< of the last reported run
+    bool is_stale_ = true;         ///< members changed since the table in force
 };
 
 }  // namespace vgpu::daemon

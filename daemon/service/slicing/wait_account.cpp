@@ -27,12 +27,12 @@ void WaitAccount::on_parked_idle(std::uint32_t number, Nanoseconds at) {
 
 void WaitAccount::on_run(std::uint32_t number, Nanoseconds ns, Nanoseconds end) {
     Vf& vf = vfs_[number];
-    // a wake during the run is no wait: it was in the engine
+    // a wake during the run is no wait
     end_wait(vf, end - ns);
     if (vf.has_work) vf.since = end;
 }
 
-/// The end of a wait may have been among them: it would be counted up to the next run.
+/// The end of a wait may be lost: it would count up to the next run.
 void WaitAccount::on_lost() {
     for (auto& [number, vf] : vfs_) vf.since.reset();
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// WaitAccount: how long each VF had work but not the engine, from the same events the shares are
-// counted from. A VF waits from its wake until its next run begins, and again from the end of a run
-// until the next one, unless it went idle in that run. Runs are reported when they are over; times
-// are those of the events. Lost events end a wait uncounted. Owned by GpuModel; one thread.
+// WaitAccount: how long each VF had work but not the engine. A VF waits from its wake to its next
+// run, and from the end of a run to the next one unless it went idle in that run. Runs are reported
+// when they end. Lost events drop a wait uncounted. Owned by GpuModel; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -15,29 +14,27 @@
 
 namespace vgpu::daemon {
 
-/// Waiting for tokens is not waiting for the engine: a VF that is held back is told as idle.
+/// A throttled VF is reported as idle: it waits for tokens, not for the engine.
 class WaitAccount {
 public:
     void on_wake(std::uint32_t vf, Nanoseconds at);
-    /// The VF in the engine has run out of work; its run is still to be reported.
+    /// The VF in the engine has no work left; its run is reported later.
     void on_idle(std::uint32_t vf) { vfs_[vf].has_work = false; }
-    /// A VF off the engine has no work (any more).
+    /// A VF off the engine has no work.
     void on_parked_idle(std::uint32_t vf, Nanoseconds at);
-    /// `vf` ran for `ns` until `end`.
     void on_run(std::uint32_t vf, Nanoseconds ns, Nanoseconds end);
-    /// Nothing is known of who waits now.
+    /// Events were lost: which VFs wait is not known.
     void on_lost();
     void forget(std::uint32_t vf) { vfs_.erase(vf); }
 
     [[nodiscard]] Nanoseconds waited(std::uint32_t vf) const;
-    /// No less than `part` of the waits of late were shorter; 0 if there were none.
+    /// Upper bound of the shortest `part` of recent waits; 0 if there were none.
     [[nodiscard]] Nanoseconds quantile(std::uint32_t vf, double part, Nanoseconds now) const;
 
 private:
-    /// `since` is when the present wait began: its wake, or the end of its last run.
     struct Vf {
         Nanoseconds waited{0};
-        std::optional<Nanoseconds> since;  ///< it waits
+        std::optional<Nanoseconds> since;  ///< start of the current wait
         bool has_work = false;
         WaitHistogram waits{};
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// WaitHistogram: how long the waits of the last half minute to minute were, in buckets of four per
-// octave: a quantile is at most a quarter too large. Plain; the clock is the caller's.
+// WaitHistogram: lengths of the waits of the last 30 to 60 s, in four buckets per octave: a
+// quantile is at most a quarter too large. The caller gives the time.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -15,14 +15,12 @@ class WaitHistogram {
 public:
     static constexpr Nanoseconds kWindow = std::chrono::seconds(30);
 
-    /// A wait of `ns` ended at `at`.
     void add(Nanoseconds ns, Nanoseconds at);
-    /// No less than `part` of the waits were shorter than that; 0 if there were none.
+    /// Upper bound of the shortest `part` of the waits; 0 if there were none.
     [[nodiscard]] Nanoseconds quantile(double part, Nanoseconds now) const;
 
 private:
-    /// Four for each power of two from 4 ns up: the last begins at seven eighths of 2^41 ns, or
-    /// half an hour.
+    /// Four per power of two from 4 ns up; the last begins at 7/8 · 2^41 ns (half an hour).
     static constexpr unsigned kBuckets = 160;
     using Counts = std::array<std::uint32_t, kBuckets>;
 
