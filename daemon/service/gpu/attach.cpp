@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: attaching to a PF core, adopting what it has in service, losing it.
+// GpuModel: attach to a PF core, adopt VFs in service, handle the loss.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 namespace vgpu::daemon {
 
-/// The operator's record of a VF, or one made up for a VF that this vgpud did not make.
+/// The record of a VF, or a new one for a VF that this vgpud did not make.
 VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(live.vf);
@@ -23,8 +23,7 @@ VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
             .doorbell_pages = live.doorbell_pages};
 }
 
-/// Everything between connect() and adopt() must succeed in one go: what was half read is read
-/// again by the next attempt, and until then VFs are shown as they were known.
+/// Attaches completely or not at all: after a failure VFs are shown as before.
 void GpuModel::try_attach(Nanoseconds now) {
     if (now < retry_at_) return;
     const auto live = live_;
@@ -40,10 +39,9 @@ void GpuModel::try_attach(Nanoseconds now) {
     lose(attached.error(), now);
 }
 
-/// The order matters. The lease comes first: from then on nobody else changes policy while VFs are
-/// read. The ring is opened before the VFs are read, so that no change between reading and
-/// listening is missed. The table in force is adopted last, when the members it is held against are
-/// known; one that is fair for them stays, and no VF notices that vgpud was away.
+/// The order matters. The lease first, so that nobody changes policy while VFs are read. The ring
+/// before the VFs, so that no change is missed. The table last, when the members are known: a table
+/// that is fair for them stays, and no VF notices the restart of vgpud.
 Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(pf_.connect());
     if (!ports_.store.is_read_only()) TRY_VOID(pf_.ask(&PfPort::acquire_lease));
@@ -75,11 +73,9 @@ Result<> GpuModel::attach(Nanoseconds now) {
     return {};
 }
 
-/// Reads all VFs with no event in between, so that service is counted exactly once.
 Result<> GpuModel::read_all_vfs() {
-    // An event in between would be counted by its arrival and by the counter. If the PF core is
-    // never quiet that long, a few runs are counted twice; shares are off by these and lags begin
-    // at zero anyway.
+    // An event in between would be counted twice, as event and in the counter. If the PF core is
+    // never quiet that long, a few runs are; shares are off by these, and lags begin at 0 anyway.
     constexpr int kTries = 8;
     for (int i = 0; i < kTries; ++i) {
         events_->skip_to_end();
@@ -100,7 +96,7 @@ Result<> GpuModel::read_all_vfs() {
     return {};
 }
 
-/// Brings records and PF core together; the one that is right is named at each step.
+/// Reconciles records and PF core; each case says which of the two wins.
 Result<> GpuModel::adopt_vfs() {
     GpuRecord record = record_to_be();
     shown_.clear();
@@ -118,7 +114,7 @@ Result<> GpuModel::adopt_vfs() {
         if (is_over && !ports_.store.is_read_only()) take_function_back(at->second);
         at = is_over ? record.vfs.erase(at) : std::next(at);
     }
-    // A copy: adopting may provision and change it.
+    // A copy: adopt_vf() may change live_.
     const auto live = live_;
     for (const auto& [vf, state] : live) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only()) return {};
@@ -144,22 +140,21 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     const bool is_known = known != record.vfs.end() && is_vf(live, known->second.uuid);
     shown_[vf] = is_known ? known->second : record_for(live);
     if (live.state == VGPU_PF_VF_SCRUBBING) {
-        // The event SCRUBBED may have come while no vgpud listened; asking the device is the only
-        // way to know. One that is not over yet will tell.
+        // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
         if (pf_.ask(&PfPort::verify_zero, vf, live.generation)) scrubbed_[vf] = live.generation;
         return {};
     }
     if (is_known) {
         settle_next(known->second, live);
         shown_[vf] = known->second;
-        // A scrub that was owed when vgpud died is still owed.
+        // A scrub owed by the previous vgpud is still owed.
         if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
         if (!known->second.is_releasing || ports_.store.is_read_only()) return {};
         return go_on_releasing(known->second, live);
     }
     if (known != record.vfs.end()) {
-        // Same number, other UUID: somebody else made that VF. Neither is touched: the one in
-        // service computes, the record is the operator's.
+        // Same number, other UUID: another program made this VF. Leave both alone: one computes,
+        // and the record is the operator's.
         say(vf, "replaced", trouble(vf));
         return {};
     }
@@ -170,8 +165,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     return {};
 }
 
-/// A destroy that a vgpud did not come to the end of. One that the PF core refuses is as if it had
-/// never been asked for, as it is for destroy().
+/// Continues a destroy of an earlier vgpud. If the PF core refuses, the VF stays, as in destroy().
 Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
     const auto released = pf_.ask(&PfPort::release, record.vf, live.generation);
     if (released || !pf_.is_connected()) return released;
@@ -183,7 +177,7 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
     return {};
 }
 
-/// Makes a VF that the records want and the PF core does not have (both were restarted).
+/// Makes a VF that is on record and missing in the PF core, after both restarted.
 Result<> GpuModel::restore_vf(const VfRecord& wanted) {
     const auto made = provision(wanted);
     if (made) {
@@ -196,9 +190,8 @@ Result<> GpuModel::restore_vf(const VfRecord& wanted) {
     return {};
 }
 
-/// The PF core gives all resources or none; the generation is known only from the look after it.
-/// The function stays as `wanted` defines it, also after a refusal: a definition that stays is
-/// tried again.
+/// The PF core gives all resources or none. After a refusal the function stays assigned as defined,
+/// because the definition is tried again.
 Result<> GpuModel::provision(const VfRecord& wanted) {
     vgpu_pf_provision request = provision_of(shape_of(wanted));
     request.vf = wanted.vf;
@@ -219,7 +212,7 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     events_.reset();
     events_read_to_ = 0;
     retry_at_ = now + retry_delay_;
-    // VFs go on by the table in force, so being late costs nobody's share.
+    // VFs continue by the table in force, so being late costs no VF its share.
     retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
     const bool is_mismatch = error.id == ErrorId::VersionMismatch;
     const bool has_failed = ports_.companions != nullptr && ports_.companions->has_failed();
@@ -232,7 +225,6 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     become(next, has_failed ? companions_message_ : error.cause);
 }
 
-/// RUN events carry the device's time, the other events CLOCK_MONOTONIC.
 void GpuModel::note_device_clock() {
     const auto device = std::min<std::uint64_t>(info_.device_time_ns, INT64_MAX / 2);
     device_clock_ahead_ = Nanoseconds{device} - ports_.clock.now();

@@ -44,7 +44,6 @@ std::vector<std::string> pf_command(const Config& config, const GpuConfig& gpu,
 
 }  // namespace
 
-/// All sockets of a software GPU are in one directory, which is also where its notes and logs are.
 GpuPaths paths_of(const Config& config, const GpuConfig& gpu) {
     if (gpu.attach)
         return {.directory = "",
@@ -102,21 +101,20 @@ std::string Companions::step(Child& child, Nanoseconds now) {
         child.started_at = now;
         return child.failure;
     }
-    // A GPU that died by itself stays down where nobody wants it back: the operator looks first.
+    // Without supervision a GPU that died stays down, so that the operator can look first.
     if (child.was_seen && supervision_ == Supervision::Off) {
         if (!gone.empty()) return gone;
         return fmt::format("{}{} does not run, and vgpud was started without --supervise",
                            child.failure.empty() ? "" : child.failure + "; ", child.spec.label);
     }
     if (now < child.next_try) return gone.empty() ? child.failure : gone;
-    // In order: vgpu-pf has no device before softgpu's socket is there.
+    // vgpu-pf has no device before softgpu's socket exists.
     if (!child.needs.empty() && !processes_.socket_exists(child.needs))
         return fmt::format("{} waits for {}", child.spec.label, child.needs);
     return start(child, now);
 }
 
-/// A program that keeps dying is not started again before its delay has passed since the last
-/// start.
+/// A restart waits until the delay has passed since the last start.
 std::string Companions::note_end(Child& child, const std::string& how, Nanoseconds now) {
     const std::string words =
         fmt::format("{} (pid {}) ended{}{}; see {}/{}.log", child.spec.label, child.id->pid,
@@ -127,8 +125,7 @@ std::string Companions::note_end(Child& child, const std::string& how, Nanosecon
 }
 
 std::string Companions::start(Child& child, Nanoseconds now) {
-    // The note says that nobody of ours serves it; a file left behind would make bind() fail and
-    // others believe that it is ready.
+    // No process serves this socket file, which would make bind() fail and look ready.
     processes_.remove_stale(child.socket);
     auto id = processes_.start(child.spec);
     child.next_try = now + child.delay;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Companions: the softgpu and the vgpu-pf of one GPU that vgpud starts itself. Running ones are
-// adopted (they outlive vgpud); missing ones are started in order, vgpu-pf once softgpu's PF socket
-// is there; those that die later are started again only when supervising, with a growing delay. One
-// that cannot be run, or that ends at once, has failed, until one has run for a while. step() never
+// Companions: the softgpu and vgpu-pf processes that vgpud starts for one GPU. Running ones are
+// adopted (they outlive vgpud). Missing ones are started in order: vgpu-pf needs softgpu's PF
+// socket. Processes that die later are restarted only when supervising, with a growing delay. A
+// process that cannot run, or ends at once, has failed until it runs for a while. step() never
 // blocks. One thread; owned by GpuModel.
 #pragma once
 
@@ -19,39 +19,37 @@ namespace vgpu::daemon {
 
 enum class Supervision { Off, On };
 
-/// Where everything of one GPU is, for both kinds of GPU.
 struct GpuPaths {
-    std::string directory;  ///< of a softgpu of ours; empty for an attached GPU
+    std::string directory;  ///< of a softgpu that vgpud starts; empty for an attached GPU
     std::string uapi_socket;
     std::string vf_socket_dir;  ///< empty: not known
 };
 
-/// Pure: nothing is made or looked at.
+/// Pure: does not touch the file system.
 GpuPaths paths_of(const Config& config, const GpuConfig& gpu);
 
-/// A process that this vgpud or one before it has started is known by its note; one that somebody
-/// else started is not, and its socket would be taken for stale.
+/// Knows processes by the notes of this vgpud or an earlier one. The socket of a process started
+/// otherwise would be taken for stale.
 class Companions {
 public:
-    /// Between two starts of a program that keeps dying, doubled in between. One that has run for
-    /// longer than kLongestDelay begins with the first again.
+    /// Delay between two starts of a program that keeps dying, doubled each time, and reset after a
+    /// run longer than kLongestDelay.
     static constexpr Nanoseconds kFirstDelay = std::chrono::milliseconds(100);
     static constexpr Nanoseconds kLongestDelay = std::chrono::seconds(5);
     /// A program that ends sooner has failed to start.
     static constexpr Nanoseconds kSettled = std::chrono::seconds(1);
-    /// Between two looks while one of them is missing, and while both run.
+    /// Between two checks while a process is missing, and while both run.
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
     static constexpr Nanoseconds kWatchInterval = std::chrono::milliseconds(500);
 
     Companions(const Config& config, const GpuConfig& gpu, ProcessPort& processes,
                Supervision supervision);
 
-    /// Adopts, starts or restarts what is due. The words of the first failure, or "".
+    /// Adopts, starts or restarts as needed; returns the text of the first failure, or "".
     std::string step(Nanoseconds now);
-    /// When step() has something to do again.
     [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const;
 
-    /// One of them cannot be started, and the words of step() say why.
+    /// A process cannot be started; step() returns why.
     [[nodiscard]] bool has_failed() const;
 
     /// 0 if it does not run.
@@ -59,17 +57,17 @@ public:
     [[nodiscard]] int pf_pid() const { return pid_of(children_[1]); }
 
 private:
-    /// next_try and started_at are of Clock; was_seen: it ran once, so its end is an event.
+    /// was_seen: it ran once, so its end is an event.
     struct Child {
         ProcessSpec spec;
-        std::string socket;  ///< appears when it is ready
-        std::string needs;   ///< a socket that must be there before it starts; may be empty
+        std::string socket;  ///< appears when the process is ready
+        std::string needs;   ///< a socket that must exist before the start; may be empty
         std::optional<ProcessId> id;
         bool was_seen = false;
         Nanoseconds delay = kFirstDelay;
         Nanoseconds next_try{0};
         Nanoseconds started_at{0};
-        std::string failure{};  ///< why it could not be started; empty: it could
+        std::string failure{};  ///< why the start failed; empty if it did not
     };
 
     static int pid_of(const Child& child) { return child.id ? child.id->pid : 0; }

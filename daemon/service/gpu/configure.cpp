@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: what plans need to be carried out: an inventory, many settings in one durable step, and
-// a VF that gets another shape. A VF's way to another shape: record durable (VfRecord::next),
-// RELEASE, scrub seen, scrub durable, SCRUB_DURABLE, PROVISION, record durable. A VF that was never
-// released keeps its old shape; one that was gets the new one, or the old one if the PF core
-// refuses; so a vgpud that dies anywhere in between leaves the one or the other.
+// GpuModel: how plans are carried out: inventory, many settings in one durable step, and new
+// resources for a VF. Steps of a resize: record durable (VfRecord::next), RELEASE, scrub seen,
+// scrub durable, SCRUB_DURABLE, PROVISION, record durable. A crash leaves the old shape before the
+// release, and the new one (the old one if the PF core refuses) after it.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -15,7 +14,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// True as far as the PF core tells: it says nothing of security.
+/// Compares all but security, which the PF core does not report.
 bool looks_like(const vgpu_pf_vf& live, VfShape shape, const GpuInventory& gpu) {
     shape = normalised(shape, gpu);
     shape.security = {};
@@ -59,8 +58,7 @@ Result<GpuInventory> GpuModel::inventory() {
     GpuInventory all = capacity();
     all.settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
     for (const auto& [vf, live] : live_) {
-        // Free plus used, since get_info() tells what is free now; VFs that are being scrubbed
-        // still count.
+        // Free plus used: get_info() reports what is free now. VFs being scrubbed still count.
         all.vram_bytes += live.vram_bytes;
         all.is_scrubbing = all.is_scrubbing || live.state == VGPU_PF_VF_SCRUBBING;
         const auto known = record.vfs.find(vf);
@@ -101,7 +99,7 @@ void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
     if (change.profile) record.profile = *change.profile;
 }
 
-/// A VF on its way already is only told where to.
+/// A VF in a resize only gets a new target.
 Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) {
     TRY_VOID(look_before_change(vf));
     TRY_VOID(defined_here(vf));
@@ -119,14 +117,13 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
     if (live.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
         return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
     if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
-    // Durable before the release: from here on a new vgpud knows that this VF comes back, and as
-    // what.
+    // Durable before the release: a new vgpud knows that this VF returns, and in which shape.
     record.next = VfNext{.shape = shape,
                          .replaces = live.generation,
                          .owes_scrub = record.next && record.next->owes_scrub};
     TRY_VOID(ports_.store.commit(id_, after));
     shown_[vf] = record;
-    // Its scrub goes on; finish_scrub() reads the shape that is on record then.
+    // The scrub continues; finish_scrub() reads the new target.
     if (is_under_way) return {};
     if (const auto released = pf_.ask(&PfPort::release, vf, live.generation); !released) {
         undo_reshape(vf, before);
@@ -140,7 +137,7 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
     return {};
 }
 
-/// A PF core that was lost may still have released it: then `next` says what is to be done.
+/// A lost PF core may have released the VF: then `next` stays.
 void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
     if (!pf_.is_connected()) return;
     if (const auto known = before.vfs.find(vf); known != before.vfs.end())
@@ -150,7 +147,7 @@ void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
     undo_record(vf, before);
 }
 
-/// `shown_` has what was before already.
+/// The caller has restored `shown_`.
 void GpuModel::undo_record(std::uint32_t vf, const GpuRecord& before) {
     const auto undone = ports_.store.commit(id_, before);
     if (undone) return;
@@ -186,7 +183,7 @@ Result<> GpuModel::record_again(std::uint32_t vf) {
     return {};
 }
 
-/// One that a PF core made after all is in service, and its record goes when it is scrubbed.
+/// A VF that the PF core made after all stays until it is scrubbed.
 Result<> GpuModel::erase_unmade() {
     if (unmade_.empty()) return {};
     GpuRecord record = ports_.store.gpu(id_);
@@ -208,7 +205,7 @@ void GpuModel::record_all_again(Nanoseconds now) {
     if (!erase_unmade()) scrub_retry_at_ = now + kRefresh;
 }
 
-/// Gives a VF that is ABSENT the shape its record is on the way to, or else the one it had.
+/// Gives an ABSENT VF its new shape; its old shape if the PF core refuses.
 Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord old_one = record.vfs.at(vf);
@@ -226,9 +223,8 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     say(vf, "not-resized",
         fmt::format("'{}' could not be given {}: {}", new_one.name, size_text(new_one.vram_bytes),
                     made.error().cause));
-    // The record before the old resources, which fit as a rule, since they have just become free: a
-    // VF that is found in service with `next` on record, and is not the one that was to go, has its
-    // new shape, also where the PF core does not tell the difference.
+    // Record first, then the old resources: a VF found in service with `next` on record, and
+    // another generation, must have its new shape, even where the PF core shows no difference.
     record.vfs[vf] = old_one;
     const auto kept = ports_.store.commit(id_, record);
     made = restore_vf(old_one);
@@ -238,14 +234,13 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     return made;
 }
 
-/// A VF that was on its way to another shape when its vgpud died, and is in service now: if its
-/// generation is the one that was to go, it never went; else it came back, in one of the two
-/// shapes. One that never went and owes a scrub (owe_scrub) keeps its shape and still owes it.
+/// After a crash during a resize: with an unchanged generation the VF was not released, and still
+/// owes its scrub, if any (owe_scrub); else it came back in one of the two shapes.
 void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) const {
     if (!record.next) return;
     const VfNext next = *record.next;
     const bool came_back = live.generation != next.replaces;
-    // An earlier vgpud said it by the shape alone.
+    // An earlier vgpud showed it by the shape alone.
     const bool owes_scrub =
         next.owes_scrub || (record.owner.name.empty() && next.shape == shape_of(record));
     record.next.reset();

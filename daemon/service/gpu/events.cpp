@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: what the PF core reports, and the run tables that follow from it.
+// GpuModel: events of the PF core, and the run tables that follow from them.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -11,8 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Events that an administrator is told of, and in which words.
-/// {0} is the name of the reason or of the limit, {1} and {2} are arg and arg2.
+/// Events for administrators. {0}: name of the reason or limit; {1}, {2}: arg, arg2.
 struct EventWords {
     vgpu_pf_event_type type;
     std::string_view kind;
@@ -29,7 +28,7 @@ constexpr std::array kWords{
     EventWords{VGPU_PF_EVENT_WHOLE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
 };
 
-/// The event with which the guard lifts its limits names no limit.
+/// The event that lifts the guard's limits names no limit.
 bool is_relaxed(const vgpu_pf_event& event) {
     return event.type == VGPU_PF_EVENT_GUARD && event.arg2 == 0;
 }
@@ -41,14 +40,14 @@ std::string name_in(const vgpu_pf_event& event) {
                                           : std::to_string(event.arg);
 }
 
-/// A VF that is being reset stays in the table: without it, it would be replaced twice.
+/// A VF being reset stays in the table: otherwise the table would be replaced twice.
 bool may_compete(std::uint32_t state) {
     constexpr std::array kCompeting{VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_READY, VGPU_PF_VF_RUNNING,
                                     VGPU_PF_VF_RESETTING};
     return std::find(kCompeting.begin(), kCompeting.end(), state) != kCompeting.end();
 }
 
-/// READY to RUNNING or back: it happens with every world switch.
+/// READY to RUNNING or back, as in every world switch.
 bool is_mere_switch(const vgpu_pf_event& event) {
     const auto is_one = [](std::uint64_t state) {
         return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
@@ -59,15 +58,14 @@ bool is_mere_switch(const vgpu_pf_event& event) {
 constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
                                      VGPU_PF_EVENT_DEVICE_LOST, VGPU_PF_EVENT_DEVICE_BACK,
                                      VGPU_PF_EVENT_WHOLE_RESET};
-/// 19 hours: far beyond any run, and sums of many are no overflow.
+/// 19 hours: beyond any run, and sums do not overflow.
 constexpr std::uint64_t kLongestRunNs = 1ull << 46;
-/// A year: beyond what a VF can have received.
+/// A year: more than a VF can have received.
 constexpr std::uint64_t kMostServiceNs = 1ull << 55;
-/// A clock of the device that is ahead by more is none.
+/// Event times further ahead of the clock are cut.
 constexpr Nanoseconds kAhead = std::chrono::seconds(1);
 
-/// An event of a VF has a VF, and a run has a length. The ring is another process's: numbers are
-/// checked before they are indexes, or are written down.
+/// Whether the event is plausible. Another process writes the ring: check numbers before use.
 bool is_possible(const vgpu_pf_event& event, std::uint32_t total_vfs) {
     const bool is_run_possible =
         event.duration_ns <= kLongestRunNs && event.reserved_ns <= event.duration_ns;
@@ -77,7 +75,7 @@ bool is_possible(const vgpu_pf_event& event, std::uint32_t total_vfs) {
                        [&](const vgpu_pf_event_type type) { return type == event.type; });
 }
 
-/// Of CLOCK_MONOTONIC, between its start and a moment after `now`.
+/// Event time, at most a moment after `now`.
 Nanoseconds time_of(const vgpu_pf_event& event, Nanoseconds now) {
     const auto latest = static_cast<std::uint64_t>((now + kAhead).count());
     return Nanoseconds{std::min(event.time_ns, latest)};
@@ -86,7 +84,7 @@ Nanoseconds time_of(const vgpu_pf_event& event, Nanoseconds now) {
 }  // namespace
 
 void GpuModel::read_events(Nanoseconds now) {
-    // Bounded, so that a PF core that writes faster than it is read does not keep requests waiting.
+    // Bounded, so that a PF core that writes faster than vgpud reads cannot block requests.
     constexpr int kMaxBatches = 16;
     for (int i = 0; i < kMaxBatches && events_; ++i) {
         const std::uint64_t end = events_->next_seq();
@@ -145,7 +143,7 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
 
 void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds length{event.duration_ns}, reserved{event.reserved_ns};
-    // The device's clock; without a refresh it may have drifted from ours.
+    // The device's clock may have drifted since the last refresh.
     const Nanoseconds end = std::clamp(
         Nanoseconds{std::min<std::uint64_t>(event.time_ns, INT64_MAX / 2)} - device_clock_ahead_,
         Nanoseconds::zero(), now + kAhead);
@@ -166,7 +164,7 @@ void GpuModel::note_impossible(const vgpu_pf_event& event, Nanoseconds now) {
             std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
 }
 
-/// arg is a mask of all VFs that wait with work; a PF core that knows one only leaves it 0.
+/// arg: mask of all VFs that wait with work, or 0.
 void GpuModel::wake(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds at = std::min(time_of(event, now), now);
     note_wake(event.vf, at);
@@ -189,7 +187,7 @@ void GpuModel::note_parked_idle(std::uint32_t vf, Nanoseconds at) {
     waits_.on_parked_idle(vf, at);
 }
 
-/// Waiting for tokens is no waiting for the engine.
+/// Waiting for tokens is not waiting for the engine.
 void GpuModel::note_capped(std::uint32_t vf, Nanoseconds at) {
     schedule_.on_capped(vf, at);
     waits_.on_parked_idle(vf, at);
@@ -205,7 +203,7 @@ void GpuModel::note_event(const vgpu_pf_event& event) {
         fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
 }
 
-/// Somebody wrote to the PF's sysfs files while this vgpud is the policy writer (D19).
+/// Writes to the PF's sysfs files while vgpud is the policy writer.
 void GpuModel::obey_policies() {
     for (const vgpu_pf_event& policy : std::exchange(policies_, {})) {
         std::vector<std::uint32_t> whom{policy.vf};
@@ -248,14 +246,14 @@ void GpuModel::on_lost_events(std::uint64_t count) {
     waits_.on_lost();
     say(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
     count_missed_service();
-    // State changes may have been among what was lost, too.
+    // Lost events may include state changes.
     for (const auto& [vf, live] : live_) {
         dirty_.insert(vf);
         maybe_idle_.insert(vf);
     }
 }
 
-/// Service that lost events told of: the PF core's counters against what was counted here.
+/// Service in lost events: the PF core's counters minus what was counted here.
 void GpuModel::count_missed_service() {
     for (auto& [vf, live] : live_) {
         auto now_live = ask_vf(vf);
@@ -263,7 +261,7 @@ void GpuModel::count_missed_service() {
         live = *now_live;
         std::uint64_t& counted = counted_service_ns_[vf];
         std::uint64_t& reserved = counted_reserved_ns_[vf];
-        // What is reserved is part of it, whatever the two counters say.
+        // Reserved service is part of all service, whatever the counters say.
         const std::uint64_t missed = live.service_ns - std::min(counted, live.service_ns);
         const std::uint64_t missed_reserved =
             live.reserved_service_ns - std::min(reserved, live.reserved_service_ns);
@@ -295,15 +293,15 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         }
         const auto done = finish_scrub(vf, generation);
         if (done) continue;
-        // That is told already, and the scrub may be on record.
+        // Reported already; the scrub may be on record.
         if (!pf_.is_connected()) return;
-        // The VRAM stays out of use until the disk takes the record: slow, never unsafe.
+        // The VRAM stays out of use until the disk takes the record.
         scrub_retry_at_ = now + kRefresh;
         say(vf, "scrub-not-recorded", done.error().cause);
     }
 }
 
-/// The record first, then the PF core may hand the VRAM out again.
+/// The record first: only then may the PF core reuse the VRAM.
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     GpuRecord record = ports_.store.gpu(id_);
     record.scrubs[vf] = generation;
@@ -312,9 +310,8 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     const VfRecord wanted = comes_back ? known->second : VfRecord{};
     const VfRecord released = known != record.vfs.end() ? known->second : VfRecord{};
     if (!comes_back) record.vfs.erase(vf);
-    // One record says both that the scrub is over and what becomes of the VF. After a crash on
-    // either side of it the VF is still SCRUBBING: the next vgpud has the device verify the VRAM
-    // (adopt_vf) and comes here again.
+    // One record for the end of the scrub and the VF's future. After a crash on either side the VF
+    // is still SCRUBBING: the next vgpud has the device verify the VRAM (adopt_vf).
     TRY_VOID(ports_.store.commit(id_, record));
     scrubbed_.erase(vf);
     TRY_VOID(pf_.ask(&PfPort::scrub_durable, vf, generation));
@@ -355,7 +352,7 @@ Result<> GpuModel::look_at(std::uint32_t vf) {
         return {};
     }
     live_[vf] = *live;
-    clients_.erase(vf);  // it may be another's now
+    clients_.erase(vf);  // may have another client now
     const bool may_be_idle = maybe_idle_.erase(vf) != 0;
     if (live->has_work != 0)
         schedule_.on_wake(vf, ports_.clock.now());
@@ -394,7 +391,7 @@ void GpuModel::freshen(Freshness wanted) {
     read_events(now);
 }
 
-/// The GPU last: what a device said that is lost by then does not count.
+/// The GPU last: values of a device lost meanwhile do not count.
 Result<> GpuModel::look_now(std::uint32_t vf) {
     TRY_VOID(in_reach());
     TRY_VOID(known(vf));
@@ -404,12 +401,11 @@ Result<> GpuModel::look_now(std::uint32_t vf) {
     return known(vf);
 }
 
-/// What is known of GPU and VFs is out of date.
+/// Makes the next step read GPU and VFs again.
 void GpuModel::ask_again() {
     refreshed_at_ = ports_.clock.now() - kRefresh;
 }
 
-/// Tells the schedule who competes now.
 void GpuModel::refresh_members(Nanoseconds now) {
     are_members_stale_ = false;
     const GpuPolicy policy = ports_.store.policy(id_);
@@ -421,7 +417,7 @@ void GpuModel::refresh_members(Nanoseconds now) {
     schedule_.set_members(members, policy.max_gap_ms, now);
 }
 
-/// That a strict VF went idle changed nothing, and is not told again when it is strict no more.
+/// A strict VF's IDLE changed nothing and is not repeated when the VF stops being strict.
 void GpuModel::look_at_loosened(const std::vector<GpuSchedule::Member>& members) {
     for (const GpuSchedule::Member& member : members) {
         const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
@@ -435,8 +431,8 @@ bool GpuModel::may_plan() const {
     return pf_.is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
 }
 
-/// The generation is read from the PF core each time: somebody may have set a table while the lease
-/// was free. A refusal is not repeated at once but with a growing delay (GpuSchedule::refused()).
+/// Reads the generation each time: another program may have set a table while the lease was free.
+/// GpuSchedule::refused() delays the next attempt.
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan() || !schedule_->wants_table(now)) return;
     auto in_force = pf_.ask(&PfPort::get_run_table);
@@ -453,7 +449,7 @@ void GpuModel::install_table(Nanoseconds now) {
     note_table_trouble(set ? "" : set.error().cause);
 }
 
-/// Said once, however often the same table is refused.
+/// Emits each reason once.
 void GpuModel::note_table_trouble(std::string trouble) {
     if (trouble == table_trouble_) return;
     table_trouble_ = std::move(trouble);

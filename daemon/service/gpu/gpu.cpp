@@ -38,18 +38,17 @@ void GpuModel::step() {
     if (!pf_.is_connected()) return;
     read_events(now);
     obey_policies();
-    // finish_scrub() goes by what is on record.
+    // Before finish_scrub(), which uses the record.
     record_all_again(now);
     finish_scrubs(now);
     refresh_all(now);
-    // VFs that refresh_all() marked are looked at now rather than in the next turn, so that the
-    // table is planned from one state.
+    // Read the VFs that refresh_all() marked now, so that the table is planned from one state.
     if (!dirty_.empty()) read_events(now);
     scrub_released(now);
     retry_scrubs(now);
     restore_missing(now);
     look_for_orphans(now);
-    // Only the table depends on it: it did not keep the answer waiting.
+    // Here and not in the request, whose answer would wait for it.
     if (are_members_stale_) refresh_members(now);
     install_table(now);
 }
@@ -60,7 +59,7 @@ Nanoseconds GpuModel::wake_at() const {
     if (may_plan()) at = std::min(at, schedule_->next_check(now));
     if (ports_.companions) at = std::min(at, companions_at_);
     if (const auto due = fold_.next_due()) at = std::min(at, *due);
-    // A client that leaves is seen by an event or a refresh; this is for one that does not leave.
+    // Events and refreshes show clients that leave; this is for one that does not.
     for (const auto& [vf, since] : to_scrub_)
         at = std::min(at, std::max(since + kDetachPatience, scrub_begin_at_));
     return at;
@@ -103,7 +102,7 @@ VfView GpuModel::view(std::uint32_t vf) {
     view.lag_ns = schedule_->fluid().lag_ns(vf);
     view.lag_quanta = schedule_->lag_quanta(vf);
     view.worst_lag_quanta = schedule_->worst_lag_quanta(vf);
-    // Computed when a snapshot is made, not when it is read: the readers have no lock.
+    // Computed for the snapshot, because readers have no lock.
     view.wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count());
     const auto wait = [&](double part) {
         return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
@@ -120,7 +119,6 @@ VfView GpuModel::view(std::uint32_t vf) {
     return view;
 }
 
-/// Why it is not in service, or what of it is not.
 std::string GpuModel::state_text() const {
     if (const std::size_t troubled = count_troubled(); state_ == GpuState::Ok && troubled > 0)
         return fmt::format(
@@ -165,7 +163,7 @@ void GpuModel::say(std::uint32_t vf, std::string_view kind, std::string text) {
 }
 
 void GpuModel::tell(Notice notice, Nanoseconds now) {
-    // A main loop that hangs must not make the GPU's thread hoard memory.
+    // Bounds memory if the main loop hangs.
     constexpr std::size_t kMaxNotices = 1024;
     schedule_.note(notice.vf, notice.kind, notice.text, now);
     if (notices_.size() < kMaxNotices) notices_.push_back(std::move(notice));

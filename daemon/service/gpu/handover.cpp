@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: who gets the functions of its VFs. A handover that an operator defined is made before
-// the VF has resources, and looked after: a home that was started anew, or somebody who wrote to
-// its sysfs, does not change it. What nobody defined is left to the home and only shown.
+// GpuModel: assignment of the functions of VFs. A defined handover is set before the VF has
+// resources, and restored if the platform restarts or its sysfs is written. An undefined one is
+// left to the platform and only shown.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// A VF that is being destroyed goes to nobody any more.
+/// False for a VF that is being destroyed.
 bool is_defined_in(const GpuRecord& record, std::uint32_t vf) {
     const auto at = record.vfs.find(vf);
     return at != record.vfs.end() && !at->second.is_releasing;
@@ -24,7 +24,7 @@ Handover handover_in(const GpuRecord& record, std::uint32_t vf) {
 
 }  // namespace
 
-/// Makes settings durable, then true; after a failure everything is as it was.
+/// Makes settings durable, then applies them; a failure changes nothing.
 Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after, const Asker& asker) {
     TRY_VOID(admit(after));
     TRY_VOID(check_handovers(before, after, asker));
@@ -41,7 +41,7 @@ Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after, const
     return moved;
 }
 
-/// A function is not taken from an owner, nor from a client that has it open.
+/// A function is not taken from an owner or an attached client without force.
 Result<> GpuModel::check_handovers(const GpuRecord& before, const GpuRecord& after,
                                    const Asker& asker) const {
     for (const auto& [vf, one] : after.vfs) {
@@ -80,7 +80,7 @@ Result<> GpuModel::set_handover(std::uint32_t vf, Handover handover) {
     return {};
 }
 
-/// The VF is gone, or was not made after all: the next one with its number begins as by default.
+/// The VF is gone: the next one with its number begins with the default.
 void GpuModel::take_function_back(const VfRecord& record) {
     handover_troubles_.erase(record.vf);
     if (record.custody.handover == Handover::Default || !ports_.handover) return;

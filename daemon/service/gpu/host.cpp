@@ -24,7 +24,7 @@ GpuHost::GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock)
 }
 
 GpuHost::~GpuHost() {
-    // Before anything else of the host goes: the turn under way uses all of it.
+    // First, because the turn under way uses all members.
     if (runner_) runner_->stop();
 }
 
@@ -39,7 +39,7 @@ std::shared_ptr<const GpuSnapshot> GpuHost::look() const {
     return snapshot_;
 }
 
-/// The runner is woken outside the lock: its turn wants it at once.
+/// Wakes the runner outside the lock, which its turn takes at once.
 void GpuHost::enqueue(Job job) {
     {
         const std::scoped_lock lock(mutex_);
@@ -64,8 +64,7 @@ void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
     if (ask_fresh(wanted)) await_fresh(limit);
 }
 
-/// A GPU that did not manage the last time is not waited for again: one stopped PF core must not
-/// cost every list its patience.
+/// Does not wait again for a GPU that is late: one stopped PF core must not delay every list.
 bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     std::unique_lock lock(mutex_);
     if (wanted == Freshness::Events && knows_all_events()) return false;
@@ -73,7 +72,7 @@ bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     if (max_age > Nanoseconds::zero() && looked_at && clock_.now() - *looked_at <= max_age)
         return false;
     const bool is_late = fresh_wanted_ != fresh_done_;
-    // A turn that is under way has taken less than this.
+    // A turn under way has taken a lesser request already.
     if (!is_late || wanted > freshness_) ++fresh_wanted_;
     freshness_ = std::max(freshness_, wanted);
     lock.unlock();
@@ -112,7 +111,7 @@ std::vector<Notice> GpuHost::take_notices() {
 // --- the GPU's thread
 
 GpuHost::Answer GpuHost::do_job(const Queued& queued) {
-    // Its caller has timed out on the bus: doing it now would be a surprise.
+    // The caller has timed out on the bus.
     const Nanoseconds waited = clock_.now() - queued.since;
     if (waited <= kPatience) return queued.job(model_.get(), {});
     return queued.job(
@@ -128,7 +127,7 @@ void GpuHost::turn() {
     Freshness freshness = Freshness::Events;
     {
         const std::scoped_lock lock(mutex_);
-        // Taken out under the lock and done outside: the main loop can go on asking.
+        // Swap under the lock, work outside: the main loop can go on asking.
         queue.swap(queue_);
         fresh_wanted = fresh_wanted_;
         wants_fresh = fresh_wanted_ != fresh_done_;
@@ -136,11 +135,11 @@ void GpuHost::turn() {
     }
     std::vector<Answer> answers;
     for (Queued& queued : queue) {
-        static_cast<void>(model_->take_only_change());  // of a step
+        static_cast<void>(model_->take_only_change());  // from a step
         answers.push_back(do_job(queued));
-        // The main loop lets go of what a request holds, with its answer: it counts them.
+        // Only the answer holds the request's captures then, and the main loop releases it.
         queued.job = nullptr;
-        // After each job, not after all: whoever gets the answer must find in look() what was done.
+        // After each job: the caller must see the result in look().
         if (const auto vf = model_->take_only_change())
             publish_record(*vf, std::exchange(answers, {}));
         else
@@ -152,7 +151,7 @@ void GpuHost::turn() {
     const auto looked_before = model_->looked_at();
     model_->step();
     if (wants_fresh) model_->freshen(freshness);
-    // the model asks for everything by itself, too
+    // the model also reads everything on its own
     const bool has_looked = model_->looked_at() != looked_before;
     const bool is_due = has_looked || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
@@ -166,7 +165,7 @@ void GpuHost::turn() {
     turned_.notify_all();
 }
 
-/// Without a runner nobody would take the turn that follows.
+/// Without a runner nothing would take the next turn.
 bool GpuHost::puts_off_step() {
     if (!runner_ || !model_->owes_table()) return false;
     const Nanoseconds now = clock_.now();
@@ -210,10 +209,9 @@ void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
     hand_out(std::move(fresh), std::move(answers));
 }
 
-/// The GPU looks at itself several times a second, mostly to find all as it was: the main loop is
-/// not woken for that.
+/// Most refreshes change nothing: do not wake the main loop for them.
 void GpuHost::hand_out(GpuSnapshot fresh, std::vector<Answer> answers) {
-    // then the one before
+    // becomes the previous snapshot
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
     std::vector<Notice> notices = model_->take_notices();
     const bool is_news = made->has_more_than(*look()) || !answers.empty() || !notices.empty();

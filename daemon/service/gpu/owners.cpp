@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: who VFs belong to. The rules are in ownership.h; here they are made durable, shown, and
-// held against what the host knows of the owners.
+// GpuModel: owners of VFs. Applies the rules of ownership.h durably, and compares owners with the
+// host's processes and VMs.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -11,14 +11,13 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Who is there at one moment; the virtual machines are looked for once, if at all.
-/// Reading all of /proc is dear: done at most once for a round over all VFs, and only if some owner
-/// is a virtual machine.
+/// Which owners exist. Reads /proc for VMs, which is expensive, at most once per round, and only if
+/// an owner is a VM.
 class Present {
 public:
     explicit Present(const OwnerPort* owners) : owners_(owners) {}
 
-    /// Nothing if that cannot be told of such an owner.
+    /// None if unknown for this kind of owner.
     std::optional<bool> has(std::string_view owner) {
         if (owners_ == nullptr) return {};
         const OwnerForm form = form_of(owner);
@@ -35,8 +34,7 @@ private:
     std::optional<std::set<std::string>> domains_;
 };
 
-/// A process that is named by its number alone gets its start: a later one with that number, after
-/// a reboot for example, is not the owner.
+/// Adds the start time to a bare process id: a later process with that id is not the owner.
 std::string full_name(const std::string& owner, const OwnerPort* owners) {
     const OwnerForm form = form_of(owner);
     const auto* process = std::get_if<ProcessId>(&form);
@@ -45,7 +43,7 @@ std::string full_name(const std::string& owner, const OwnerPort* owners) {
     return start_time ? fmt::format("pid:{}:{}", process->pid, *start_time) : owner;
 }
 
-/// Nobody's, or its owner's who has stopped: who claims a VF while it owes a scrub is refused.
+/// Unowned, or reserved for its stopped owner. Claims are refused while a VF owes a scrub.
 bool may_scrub(const OwnerRecord& owner) {
     return owner.name.empty() || is_reservation(owner);
 }
@@ -81,8 +79,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
     if (is_taken_over && one.custody.scrub == ScrubPolicy::Release)
         return scrub_before_claim(vf, record, before);
-    // Never reused, also not by another VF of this GPU: a release that comes late names a claim
-    // that nobody has.
+    // Never reused on this GPU: a late release names a claim that no longer exists.
     record.claims = std::max(record.claims, one.owner.generation);
     TRY_VOID(ports_.store.commit(id_, record));
     if (shown_.at(vf).owner.generation != one.owner.generation) unattached_since_.erase(vf);
@@ -91,7 +88,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     return one.owner.generation;
 }
 
-/// Somebody claims a VF whose lease is over, and its VRAM is the former owner's.
+/// A new owner claims a VF whose lease is over, and the VRAM has the former owner's data.
 tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                                    const OwnerRecord& before) {
     VfRecord& one = record.vfs.at(vf);
@@ -133,9 +130,8 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     return {};
 }
 
-/// A VF that is to be scrubbed before its next owner is one on its way to the shape it has: from
-/// this record on it is not handed out, also by another vgpud. A resize or destroy that is on
-/// record already may come to nothing, if the PF core was lost over it; the scrub does not.
+/// An owed scrub is a resize to the same shape: from this record on no vgpud gives the VF out. If
+/// the PF core is lost, a recorded resize or destroy may be dropped; the scrub is not.
 void GpuModel::owe_scrub(VfRecord& record) const {
     const vgpu_pf_vf& live = live_.at(record.vf);
     const bool has_vram = live.state != VGPU_PF_VF_ABSENT && live.state != VGPU_PF_VF_SCRUBBING;
@@ -144,10 +140,10 @@ void GpuModel::owe_scrub(VfRecord& record) const {
     record.next->owes_scrub = true;
 }
 
-/// Begins the scrubs that are owed, each when the device has seen that the VF's client is gone.
+/// Begins owed scrubs once the device has seen the client go.
 void GpuModel::scrub_released(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
-    // A copy: what is released here is taken off the map.
+    // A copy: releases erase entries.
     const auto owed = to_scrub_;
     for (const auto& [vf, since] : owed) {
         const auto live = live_.find(vf);
@@ -173,7 +169,7 @@ void GpuModel::scrub_released(Nanoseconds now) {
     }
 }
 
-/// A failed release is tried again by scrub_released(now), a while later.
+/// scrub_released(now) retries a failed release later.
 Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
     const auto released = pf_.ask(&PfPort::release, vf, live.generation);
     if (!released)
@@ -185,9 +181,8 @@ Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
     return {};
 }
 
-/// A PF core that could not scrub a VF gives up after a few attempts, and says so by an error of a
-/// VF that is SCRUBBING. A release begins the scrub anew (docs/vf-lifecycle.md); until one comes to
-/// its end nobody gets number and VRAM.
+/// A PF core gives up a failing scrub after some attempts, and reports an error of a SCRUBBING VF.
+/// A release restarts the scrub (docs/vf-lifecycle.md); until it succeeds the VF stays unused.
 void GpuModel::retry_scrubs(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < rescrub_at_) return;
     const auto live = live_;
@@ -205,7 +200,7 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
     }
 }
 
-/// What would end what the owner computes wants the owner's name, or force.
+/// Requests that end an owner's work require the owner's name, or force.
 Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                const std::string& by) const {
     const OwnerRecord& owner = shown_.at(vf).owner;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PfLink: the connection of one GPU to its PF core, and GpuModel's only way to the port. Each
-// operation goes through ask(), so the one that meets a lost PF core is the one that tells of it:
-// no caller can forget to look, and the cause is that operation's own.
-//
-// Losses are told from attached() on. What is lost before that is an attempt to attach that failed,
-// and its caller knows. One thread, that of its GpuModel, but for interrupt().
+// PfLink: GpuModel's connection to its PF core. Every operation goes through ask(), which reports
+// the loss of the PF core with the error of the operation that met it, so no caller can forget to
+// check. Losses are reported only after attached(): before, the attempt to attach fails. One
+// thread, except for interrupt().
 #pragma once
 
 #include "daemon/ports/pf_port.h"
@@ -18,7 +16,7 @@ namespace vgpu::daemon {
 
 class PfLink {
 public:
-    /// `on_loss` gets the error of the operation that met the loss, before ask() returns it.
+    /// `on_loss` is called before ask() returns the error.
     PfLink(std::unique_ptr<PfPort> port, std::function<void(const Error&)> on_loss)
         : port_(std::move(port)), on_loss_(std::move(on_loss)) {}
 
@@ -26,7 +24,7 @@ public:
         is_attached_ = false;
         return port_->connect();
     }
-    /// All that is to be known of the PF core was read.
+    /// The PF core's state was read completely.
     void attached() { is_attached_ = true; }
     void disconnect() {
         is_attached_ = false;
@@ -44,7 +42,7 @@ public:
 
     [[nodiscard]] bool is_connected() const { return port_->is_connected(); }
     [[nodiscard]] int connection_fd() const { return port_->connection_fd(); }
-    /// Any thread: ends the wait for the PF core that is under way.
+    /// Any thread: ends a wait for the PF core.
     void interrupt() { port_->interrupt(); }
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: what operators ask for. Every request is checked, made durable, then done; a failure
-// leaves everything as it was and says what would have worked.
+// GpuModel: operators' requests. Each is checked, made durable, then done; a failure changes
+// nothing and says what would have worked.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -16,8 +16,8 @@ namespace {
 struct ActionRow {
     vgpu_pf_control_action action;
     std::string_view verb;
-    bool takes_engine;  ///< a client that has the VF open would see its engine stop
-    bool ends_state;    ///< what the VF's owner computes would be lost
+    bool takes_engine;  ///< stops the engine of a client that has the VF open
+    bool ends_state;    ///< loses the work of the VF's owner
 };
 
 constexpr std::array kActions{
@@ -33,12 +33,12 @@ const ActionRow& row_of_action(vgpu_pf_control_action action) {
                          [action](const ActionRow& row) { return row.action == action; });
 }
 
-/// A stopped VF has no engine state left to go on with: a reset puts it back (core/vf/control.c).
+/// A stopped VF has no engine state to resume: a reset restarts it (core/vf/control.c).
 vgpu_pf_control_action way_to(vgpu_pf_control_action wanted, std::uint32_t state) {
     return wanted == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : wanted;
 }
 
-/// The guard's verdict stands until an operator takes it back by name.
+/// Only an operator lifts a quarantine, and by name.
 Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
                           const std::string& target) {
     const bool is_way_back = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
@@ -49,7 +49,7 @@ Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
                             target, target));
 }
 
-/// The PF core's refusal with the VF and the act in front.
+/// Adds the VF and the action to a refusal of the PF core.
 Error in_words(Error error, std::string_view target, std::string_view verb) {
     if (error.id == ErrorId::PfRefused)
         error.cause = fmt::format("{}: {} refused: {}", target, verb, error.cause);
@@ -88,7 +88,7 @@ Result<> GpuModel::look_before_change(std::uint32_t vf) {
     return known(vf);
 }
 
-/// A number whose socket a client still has open is the last choice: it would find the new VF.
+/// A number whose socket a client has open comes last: that client would find the new VF.
 Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = ports_.store.gpu(id_);
     std::optional<std::uint32_t> open;
@@ -104,7 +104,7 @@ Result<std::uint32_t> GpuModel::free_vf() {
                 fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
 }
 
-/// A VF that has a record but no resources may be made anew.
+/// A VF with a record but no resources may be made again.
 Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
     if (!request.vf) return free_vf();
     const bool exists = *request.vf >= 1 && *request.vf <= info_.total_vfs;
@@ -119,8 +119,7 @@ std::uint64_t GpuModel::vram_available() const {
     return round_down(std::min(most, info_.vram_aperture_bytes), info_.vram_unit_bytes);
 }
 
-/// Without a wish a fair part of what is free: VFs that are not in service yet share it, so sixteen
-/// creates without a wish get a part each.
+/// Default: free VRAM / number of VFs not in service, so that sixteen creates get equal parts.
 Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     if (request.vram_bytes) return *request.vram_bytes;
     const std::uint64_t vfs_left =
@@ -132,7 +131,7 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
 }
 
-/// As in a plan, and that it is free now.
+/// The checks of a plan, and that the VRAM is free now.
 Result<> GpuModel::check_room(const VfRecord& wanted) const {
     TRY_VOID(check_vf_capacity(capacity(), definition_of(wanted)));
     const std::uint64_t available = vram_available();
@@ -144,7 +143,6 @@ Result<> GpuModel::check_room(const VfRecord& wanted) const {
                             size_text(wanted.vram_bytes - available), size_text(available)));
 }
 
-/// A VF that is being destroyed competes no more.
 void GpuModel::add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
                           const GpuPolicy& policy) {
     if (vf.is_releasing) return;
@@ -154,7 +152,7 @@ void GpuModel::add_member(std::vector<GpuSchedule::Member>& members, const VfRec
                        .qos = vf.qos});
 }
 
-/// All VFs of `record` must be schedulable together, also those that are paused now.
+/// All VFs of `record`, paused ones included, must be schedulable together.
 Result<> GpuModel::admit(const GpuRecord& record) const {
     std::vector<VfDefinition> vfs;
     for (const auto& [vf, one] : record.vfs)
@@ -201,14 +199,14 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     return vf;
 }
 
-/// A PF core that was lost may still make the VF: the record stays, to be released when it is back.
+/// A lost PF core may still make the VF: its record stays, to be released later.
 void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
     GpuRecord after = before;
     const auto function = handovers_.find(wanted.vf);
     const bool was_handed_over =
         function != handovers_.end() && function->second == wanted.custody.handover;
     if (pf_.is_connected()) {
-        // What the home refused is as it was.
+        // after a refusal nothing changed in the platform
         if (was_handed_over) take_function_back(wanted);
     } else {
         after.vfs[wanted.vf] = wanted;
@@ -220,7 +218,6 @@ void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
     }
 }
 
-/// A client that has the VF open would lose it under its driver.
 Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
     if (live_.at(vf).attached == 0 || force == Force::Yes) return {};
     const std::string socket = socket_of(vf), client = client_of(vf);
@@ -262,7 +259,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     return {};
 }
 
-/// Of a VF that is being scrubbed: it is there again afterwards.
+/// Whether a VF being scrubbed comes back afterwards.
 bool GpuModel::comes_back(std::uint32_t vf) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(vf);
@@ -270,7 +267,7 @@ bool GpuModel::comes_back(std::uint32_t vf) const {
            known->second.uuid == shown_.at(vf).uuid;
 }
 
-/// Its scrub goes on; finish_scrub() reads what is on record then.
+/// The scrub continues; finish_scrub() reads the new record.
 Result<> GpuModel::keep_away(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.at(vf);

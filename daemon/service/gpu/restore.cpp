@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: VFs that are defined and not in service as they are defined. They stay visible, with
-// the reason; what they are defined to have is tried again, until it can be had or the operator
-// changes or destroys the definition.
+// GpuModel: VFs that are not in service as defined. They stay visible with the reason, and vgpud
+// tries again until it succeeds or the operator changes or destroys the definition.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -12,7 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// The generation of the VF's resources; 0 while it has none, whatever the PF core remembers.
+/// The generation of the VF's resources; 0 if ABSENT.
 std::uint32_t life_of(const vgpu_pf_vf& live) {
     return live.state == VGPU_PF_VF_ABSENT ? 0 : live.generation;
 }
@@ -48,14 +47,14 @@ void GpuModel::note_refusal(std::uint32_t vf, std::string text) {
     refusals_[vf] = {.generation = life_of(live_.at(vf)), .text = std::move(text)};
 }
 
-/// Shows a VF without resources; said once for each reason.
+/// Shows a VF without resources; logs each reason once.
 void GpuModel::hold(const VfRecord& wanted, std::string why) {
     if (trouble(wanted.vf) != why) say(wanted.vf, "not-restored", why);
     show_absent(wanted);
     note_refusal(wanted.vf, std::move(why));
 }
 
-/// As the PF core would tell of it, so that nobody has to know that this one was made up.
+/// Adds the VF as the PF core would report it.
 void GpuModel::show_absent(const VfRecord& wanted) {
     vgpu_pf_vf absent{};
     absent.vf = wanted.vf;
@@ -64,9 +63,8 @@ void GpuModel::show_absent(const VfRecord& wanted) {
     shown_[wanted.vf] = wanted;
 }
 
-/// Counters and waits of the VF that was scrubbed are not the new one's. It stays in view, also if
-/// the PF core is lost before it has made the new one; and a refusal that was said is not said
-/// again.
+/// Drops counters and waits of the scrubbed VF. Keeps the VF in view, even if the PF core is lost
+/// before it makes the new one, and its refusal, so that it is not logged again.
 void GpuModel::begin_anew(const VfRecord& wanted) {
     auto refusal = refusals_.extract(wanted.vf);
     forget(wanted.vf);
@@ -74,7 +72,7 @@ void GpuModel::begin_anew(const VfRecord& wanted) {
     refusals_.insert(std::move(refusal));
 }
 
-/// A VF that has no resources (any more): one that is defined is to have them again.
+/// The VF has no resources (any more): restores it if it is defined.
 void GpuModel::note_absent(const vgpu_pf_vf& absent) {
     const GpuRecord record = record_to_be();
     const auto wanted = record.vfs.find(absent.vf);
@@ -91,8 +89,7 @@ void GpuModel::restore_missing(Nanoseconds now) {
     const auto is_absent = [](const auto& entry) { return life_of(entry.second) == 0; };
     if (now < restore_at_ || !may_plan()) return;
     if (std::none_of(live_.begin(), live_.end(), is_absent)) return;
-    // What is missing (VRAM, a free number) rarely comes back by itself; requests that may have
-    // freed some set restore_at_ back to now.
+    // Missing resources rarely return by themselves; requests that may free some reset restore_at_.
     restore_at_ = now + kRestoreRetry;
     const GpuRecord record = ports_.store.gpu(id_);
     for (const auto& [vf, wanted] : record.vfs) {
@@ -105,7 +102,7 @@ void GpuModel::restore_missing(Nanoseconds now) {
     refresh_members(now);
 }
 
-/// Destroys a VF that has no resources: there is nothing to scrub.
+/// A VF without resources needs no scrub.
 Result<> GpuModel::forget_definition(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     record.vfs.erase(vf);
@@ -116,7 +113,7 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
     return {};
 }
 
-/// Another shape for a VF that has no resources: tried at once.
+/// New resources for a VF that has none: tried at once.
 Result<> GpuModel::redefine(std::uint32_t vf, const VfShape& shape) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
@@ -136,7 +133,7 @@ Result<> GpuModel::in_service(std::uint32_t vf) const {
                                                  why.empty() ? "it is being made" : why));
 }
 
-/// What is in service under this number is what is defined, or nothing is.
+/// Whether the VF in service under this number, if any, is as defined.
 Result<> GpuModel::defined_here(std::uint32_t vf) const {
     if (life_of(live_.at(vf)) == 0) return {};
     const std::string why = trouble(vf);
