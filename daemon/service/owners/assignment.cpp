@@ -27,19 +27,18 @@ bool is_soon_takeable(Availability availability) {
     return availability == Availability::Scrubbing || availability == Availability::OwnOpen;
 }
 
-/// A VF that counts as load of its GPU: somebody has it, or is about to.
+/// Whether the VF counts as load of its GPU.
 bool is_in_use(Availability availability) {
     return availability == Availability::Own || availability == Availability::OwnOpen ||
            availability == Availability::Claimed || availability == Availability::Open;
 }
 
-/// Its socket is the way to a virtual machine, and nobody shall get it.
+/// The VF's socket exists, but handover 'none' gives it to no VM.
 bool is_withheld(const VfView& view) {
     return view.record.custody.handover == Handover::None && !view.socket.empty();
 }
 
-/// Availability and, if it cannot be had, why.
-/// What passes by itself is told first, so that a request may wait for it.
+/// Availability, with the reason. Temporary reasons first, so that a request may wait.
 std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
                                            bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
@@ -63,7 +62,7 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
     return {Availability::Free, ""};
 }
 
-/// Whose claims could be ended, and how; empty: nobody's.
+/// A hint at forgotten claims; empty without any.
 std::string orphans_text(std::span<const Target> orphans) {
     std::vector<std::string> paths;
     for (const Target& target : orphans) paths.push_back(path_of(target));
@@ -76,14 +75,12 @@ Refusal refusal(ErrorId id, std::string cause, bool may_pass = false) {
     return {.error = {id, std::move(cause)}, .may_pass = may_pass};
 }
 
-/// One request: what is taken so far, and how much each GPU has to do.
-/// Greedy and without going back: wants of one profile are interchangeable, and names are served
-/// first, so a choice that exists is found.
+/// Greedy: requests for one profile are interchangeable, and names are served first.
 class Chooser {
 public:
     explicit Chooser(std::span<const Candidate> candidates) : candidates_(candidates) {
         for (const Candidate& one : candidates)
-            // Weights and not numbers of VFs: they are what a VF can take of the engine.
+            // Weights, not numbers of VFs: they say how much of the engine is in use.
             load_[one.target.gpu] += is_in_use(one.availability) ? one.weight : 0;
     }
 
@@ -125,8 +122,7 @@ private:
         return one.target;
     }
 
-    /// Smaller is better: what the consumer has, in the order it got them; then the GPU with the
-    /// least to do.
+    /// Smaller is better: the consumer's own VFs, oldest first; then the GPU with the least load.
     [[nodiscard]] std::tuple<bool, UnixTime, std::uint64_t, Target> rank(
         const Candidate& one) const {
         const bool is_own = one.availability == Availability::Own;
@@ -142,9 +138,8 @@ private:
                        fmt::format("there is no VF '{}'{}", shown, did_you_mean(shown, known)));
     }
 
-    /// Why there is no VF of `profile` to be had.
-    /// Counts what stands in the way, so that an operator sees whether more VFs or more patience
-    /// would help.
+    /// The error without a VF of `profile`. Counts the reasons, so that an operator sees whether
+    /// more VFs or waiting would help.
     [[nodiscard]] Refusal none_of(const std::string& profile) const {
         std::map<std::string, int> reasons;
         std::set<std::string> profiles;
@@ -198,7 +193,7 @@ private:
 
     std::span<const Candidate> candidates_;
     std::set<Target> taken_;
-    std::map<std::string, std::uint64_t> load_;  ///< by GPU: weight in use
+    std::map<std::string, std::uint64_t> load_;  ///< weight in use by GPU
 };
 
 }  // namespace
@@ -251,7 +246,7 @@ tl::expected<std::vector<Target>, Refusal> choose(std::span<const Want> wants,
                                                   std::span<const Candidate> candidates) {
     Chooser chooser(candidates);
     std::vector<Target> chosen(wants.size());
-    // names first: a profile must not take the one VF that a name stands for
+    // names first: a profile must not take a named VF
     for (const Want::By by : {Want::By::Name, Want::By::Profile})
         for (std::size_t i = 0; i < wants.size(); ++i) {
             if (wants[i].by != by) continue;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Which VFs a consumer (a virtual machine) gets: pure rules over values, no claim is made here.
-// A consumer names VFs or profiles; it gets all of them or none. What it has already counts first,
-// so that asking again changes nothing; else a VF of a profile comes from the GPU with the least
-// weight in use. Called by Assignments.
+// Choice of the VFs for a consumer (a VM): pure rules; makes no claim. A consumer names VFs or
+// profiles and gets all or none. VFs it has come first, so that repeating a request changes
+// nothing; else a VF of a profile comes from the GPU with the least weight in use.
 #pragma once
 
 #include "daemon/service/manager.h"
@@ -14,7 +13,6 @@
 
 namespace vgpu::daemon {
 
-/// One VF: the one of a name, or any that was made from a profile.
 struct Want {
     enum class By { Name, Profile };
     By by = By::Name;
@@ -23,53 +21,49 @@ struct Want {
     bool operator==(const Want&) const = default;
 };
 
-/// Most VFs that one consumer may ask for at once.
+/// Limit of VFs per request.
 inline constexpr std::size_t kMostWants = 16;
 
 enum class Availability {
     Free,
     Own,           ///< the consumer has it
-    OwnOpen,       ///< the same, and a client (its last life) has it open
+    OwnOpen,       ///< and a client (of its earlier run) still has it open
     Scrubbing,     ///< soon free
-    Claimed,       ///< another's
-    Open,          ///< nobody's, but a client has it open
+    Claimed,       ///< by another owner
+    Open,          ///< unowned, but open in a client
     NotInService,  ///< without resources, stopped, in quarantine …
 };
 
-/// One VF as one consumer may have it, from the last snapshot: a claim may still be refused, and
-/// then the choice is made again.
+/// A VF from the last snapshot, for one consumer. After a refused claim the choice is repeated.
 struct Candidate {
     Target target;
     std::string name;
     std::string profile;
-    /// Of its GPU's load, by which profiles are spread.
+    /// Adds to its GPU's load, by which profiles are spread.
     std::uint32_t weight = 0;
     Availability availability = Availability::Free;
-    std::string why;         ///< it cannot be had: "belongs to 'libvirt:…' (claim 4)"
-    bool is_orphan = false;  ///< claimed, and the claim looks forgotten
+    std::string why;         ///< why not available: "belongs to 'libvirt:…' (claim 4)"
+    bool is_orphan = false;  ///< claimed, but the claim looks forgotten
     UnixTime owned_since{0};
 };
 
-/// Why nothing was chosen.
 struct Refusal {
     Error error;
-    bool may_pass = false;  ///< it is only a matter of time
+    bool may_pass = false;  ///< waiting may help
 };
 
-/// OutOfRange if a consumer asks for so many VFs.
+/// OutOfRange unless `count` is 1 to kMostWants.
 [[nodiscard]] Result<> check_wants(std::size_t count);
 
-/// "name"/"profile" and a value, as they came; OutOfRange or UnknownOption if it is neither.
+/// `by`: "name" or "profile". OutOfRange or UnknownOption.
 [[nodiscard]] Result<Want> want_of(const std::string& by, const std::string& value);
 
-/// All VFs there are, as `owner` may have them. VFs in `reserved` are being claimed by somebody
-/// else.
+/// All VFs from the view of `owner`. VFs in `reserved` are being claimed by other requests.
 [[nodiscard]] std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
                                                    const std::set<Target>& reserved, UnixTime now);
 
-/// One VF for each of `wants`, in their order.
-/// NoMatchingVf, Claimed, WrongState or NoSuchVf, for the first of `wants` that cannot be had.
-/// Names are served before profiles.
+/// One VF per element of `wants`; NoMatchingVf, Claimed, WrongState or NoSuchVf for the first one
+/// not available. Names are served before profiles.
 [[nodiscard]] tl::expected<std::vector<Target>, Refusal> choose(
     std::span<const Want> wants, std::span<const Candidate> candidates);
 

@@ -20,14 +20,14 @@ VfSockets sockets_of(const VfView& view) {
     return {.vfio_user = view.socket, .agent = stem + ".agent.sock"};
 }
 
-/// The UUID that names the consumer's directory; nothing if it is no virtual machine.
+/// The UUID that names the consumer's directory; none if the owner is no VM.
 std::optional<std::string> uuid_of(const std::string& owner) {
     const OwnerForm form = form_of(owner);
     const auto* domain = std::get_if<DomainOwner>(&form);
     return domain == nullptr ? std::nullopt : std::optional(domain->uuid);
 }
 
-/// A domain's name may hold anything; what is shown is printable and short.
+/// A domain's name may contain anything.
 std::string printable_title(const std::string& title) {
     return printable(start_of(title, kMostTitleBytes));
 }
@@ -52,7 +52,7 @@ Assignments::HeldVfs Assignments::held_by(const std::string& owner) const {
     return all;
 }
 
-/// A GPU that is not attached shows none of its VFs, and a claim is durable all the same.
+/// A GPU that is not attached shows no VFs, but its claims last.
 Result<> Assignments::check_all_seen(const std::string& owner) const {
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->look();
@@ -94,8 +94,7 @@ void Assignments::assign(const std::string& owner, const std::vector<Want>& want
         done(tl::make_unexpected(started.error()));
 }
 
-/// What is chosen is reserved until its claims are answered, so that two requests of one turn
-/// cannot choose the same VF.
+/// Reserved until its claims are answered, so that no other request chooses the same VFs.
 void Assignments::try_choose(const std::shared_ptr<Request>& request) {
     const auto candidates =
         candidates_of(manager_, request->owner, reserved_, manager_.store().leases().now());
@@ -123,7 +122,7 @@ void Assignments::claim_next(const std::shared_ptr<Request>& request) {
                    });
 }
 
-/// Somebody else may have claimed the VF, or destroyed it, since it was looked at.
+/// Another request may have claimed or destroyed the VF meanwhile.
 void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Target& target,
                              const Result<std::uint64_t>& generation) {
     if (generation) {
@@ -142,7 +141,7 @@ void Assignments::finish(const std::shared_ptr<Request>& request) {
     if (request->is_cancelled)
         return give_up(request, {ErrorId::Cancelled,
                                  fmt::format("'{}' was given back meanwhile", request->owner)});
-    // before the paths: what another claim of the VF had is closed
+    // before link(): closes what an earlier claim of the VF had
     for (const Target& target : request->chosen) note_opened(target);
     if (const auto linked = link(*request); !linked) return give_up(request, linked.error());
     take_back_others(*request);
@@ -166,7 +165,7 @@ Result<> Assignments::link(Request& request) {
     return {};
 }
 
-/// Nobody has opened them under this claim, so there is nothing to scrub.
+/// No client opened them under this claim: no scrub needed.
 void Assignments::undo_claims(Request& request) {
     for (const GivenVf& one : request.given)
         if (!request.had.contains(one.target))
@@ -183,7 +182,7 @@ void Assignments::give_up(const std::shared_ptr<Request>& request, const Error& 
     request->done(tl::make_unexpected(error));
 }
 
-/// What a consumer had and does not want any more: its last end was not heard.
+/// VFs of an earlier run of the consumer whose end was not reported.
 void Assignments::take_back_others(const Request& request) {
     for (const auto& [target, held] : held_by(request.owner))
         if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())
@@ -207,8 +206,7 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 
 // --- take back
 
-/// The socket is closed to the consumer first: a VM that is just dying could otherwise open the VF
-/// between release and scrub.
+/// Revoke first: a dying VM could open the VF between release and scrub.
 void Assignments::take_back_one(const Target& target, const Held& held, Done<> done) {
     sockets_.revoke(held.sockets);
     manager_.pause(target, held.owner, held.generation, done);
@@ -286,7 +284,7 @@ void Assignments::follow_claims() {
         if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
 }
 
-/// Domains of an earlier vgpud have paths and sockets, too.
+/// Domains served by an earlier vgpud have paths and sockets, too.
 void Assignments::follow(const GpuHost& gpu) {
     auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
     while (at != opened_.end() && at->first.gpu == gpu.id())
@@ -299,7 +297,7 @@ void Assignments::follow(const GpuHost& gpu) {
     }
 }
 
-/// A domain that is just being started has its VFs reserved, and then a claim of this boot.
+/// A starting domain has its VFs reserved, then claimed in this boot.
 void Assignments::release_left_behind(const Target& target, const VfView& view) {
     constexpr std::string_view kDomain = "libvirt:";
     const OwnerRecord& owner = view.record.owner;
@@ -348,7 +346,7 @@ std::optional<VfRecord> Assignments::record_of(const Target& target) const {
 
 void Assignments::step() {
     follow_claims();
-    // A copy: an answer may assign again.
+    // A copy: an answer may call assign().
     const auto requests = requests_;
     for (const auto& request : requests) {
         if (request->is_over || request->is_claiming) continue;
@@ -382,7 +380,7 @@ void Assignments::set_title(const std::string& owner, const std::string& title) 
     titles_[owner] = printable_title(title);
 }
 
-/// Nobody is shown them; who claims a VF later brings a name, or libvirt says it again.
+/// Titles without a VF are not shown; a later claim, or libvirt, names its owner again.
 void Assignments::forget_unused_titles() {
     std::set<std::string> owners;
     const Records records = manager_.store().records();

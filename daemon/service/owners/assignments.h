@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Assignments: VFs for consumers that come and go, such as the virtual machines of libvirt. One
-// request chooses (assignment.h), claims and links all VFs of a consumer or none, so that two that
-// want the last one cannot both get it; one takes all of them back, scrubbed. A request whose VF is
-// being scrubbed waits for that, within its limit, and holds up nobody else.
+// Assignments: VFs for consumers that come and go, such as libvirt's VMs. A request chooses
+// (assignment.h), claims and links all VFs of a consumer or none; another one takes them all back,
+// scrubbed. A request for VFs being scrubbed waits, up to its limit, and delays no other.
 //
 //   assign     choose -> claim each (GPU thread) -> link -> answer
-//                 ^--- lost a race: choose again;  only scrubs in the way: again when they are over
-//   take_back  end each claim and owe its scrub (durable) -> answer; scrubs go on in the background
+//                 ^--- lost a race: choose again;  scrubs in the way: again after them
+//   take_back  end each claim and owe its scrub (durable) -> answer; then scrub
 //
 // Main loop only; main.cpp calls step() in every turn.
 #pragma once
@@ -26,76 +25,73 @@
 
 namespace vgpu::daemon {
 
-/// One VF of a consumer.
 struct GivenVf {
     Target target;
     std::uint64_t generation = 0;  ///< of the claim
-    std::string path;              ///< where the consumer finds its socket; empty: nowhere
+    std::string path;              ///< the consumer's path of the socket; empty: none
 };
 
-/// All answers come in the main loop. Claims are durable when they are answered; titles and waiting
-/// requests are not and end with vgpud.
+/// Answers come in the main loop. Claims are durable; titles and waiting requests are not.
 class Assignments {
 public:
-    /// Between two looks while a request waits.
+    /// Between two attempts of a waiting request.
     static constexpr Nanoseconds kLook = std::chrono::milliseconds(5);
-    /// A libvirt hook waits for the answer, and libvirt for the hook.
+    /// A libvirt hook waits for the answer, and libvirt waits for the hook.
     static constexpr std::uint64_t kMostWaitMs = 10'000;
     static constexpr std::uint64_t kDefaultWaitMs = 5'000;
-    /// Times that a request chooses again because somebody else was faster.
+    /// Attempts if other requests are faster.
     static constexpr int kTries = 4;
 
     Assignments(Manager& manager, VmSocketsPort& sockets, const Clock& clock)
         : manager_(manager), sockets_(sockets), clock_(clock) {}
 
-    /// Options: wait_ms, title. What else `owner` has is taken back.
+    /// Options: wait_ms, title. Takes back all other VFs of `owner`.
     void assign(const std::string& owner, const std::vector<Want>& wants, const Options& options,
                 Done<std::vector<GivenVf>> done);
-    /// `uid` and `gid` may open the sockets of what `owner` has. NoSuchVf if that is nothing.
+    /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
     Result<> grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
                    const Options& options);
-    /// How many VFs were taken back; ends a request of `owner` that still waits (Cancelled).
+    /// The number of VFs taken back; cancels a waiting request of `owner`.
     void take_back(const std::string& owner, const Options& options, Done<std::uint32_t> done);
-    /// Claims again what the paths of `owner` lead to, as far as that is nobody's: for a consumer
-    /// that runs, when the state was lost. Option title. How many VFs `owner` has then.
+    /// After a loss of state: claims the unowned VFs linked from the paths of the running `owner`
+    /// again. Option: title. The number of VFs that `owner` has.
     void adopt(const std::string& owner, const Options& options, Done<std::uint32_t> done);
 
-    /// Who knows whether the domain of an owner is off; claims from before a boot end by it.
+    /// Whether an owner's domain is off; ends claims from before a boot.
     using IsOff = std::function<bool(const std::string& owner)>;
     void ask_of_domains(IsOff is_off) { is_off_ = std::move(is_off); }
-    /// What IsOff answers may have changed.
+    /// Call when answers of IsOff may have changed.
     void note_domains() { std::fill(followed_.begin(), followed_.end(), 0); }
 
     void step();
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
-    /// What was asked for and is not done gets no answer.
+    /// Drops waiting requests without answers.
     void end() { requests_.clear(); }
 
-    /// Names that are kept; those of owners of VFs in any case.
+    /// Limit of kept titles, besides those of owners of VFs.
     static constexpr std::size_t kMostTitles = 5120;
-    /// What people call the owner; empty if that is not known. Not durable.
+    /// A readable name of the owner; empty if unknown. Not durable.
     [[nodiscard]] std::string title_of(const std::string& owner) const;
     void set_title(const std::string& owner, const std::string& title);
-    /// Whether titles were set since the last call.
     [[nodiscard]] bool take_new_titles() { return std::exchange(has_new_titles_, false); }
 
 private:
-    /// Lives as long as an answer may still come, also when it is over.
+    /// Lives until its last answer, even when it is over.
     struct Request {
         std::string owner;
         std::vector<Want> wants;
         Nanoseconds deadline{0};
         Done<std::vector<GivenVf>> done;
         int tries = 0;
-        /// Claims of its VFs are under way in GPU threads.
+        /// GPU threads are claiming its VFs.
         bool is_claiming = false;
         bool is_cancelled = false;
         bool is_over = false;
         std::vector<Target> chosen;
-        std::set<Target> had;  ///< before it asked
+        std::set<Target> had;  ///< owned before the request
         std::vector<GivenVf> given;
     };
-    /// A VF that is a consumer's, as a snapshot says.
+    /// A consumer's VF in a snapshot.
     struct Held {
         Uuid vf{};
         std::string owner;
@@ -121,29 +117,28 @@ private:
     void take_back_one(const Target& target, const Held& held, Done<> done);
     [[nodiscard]] static Held held(const VfView& view);
     [[nodiscard]] HeldVfs held_by(const std::string& owner) const;
-    /// A claim may end in other ways than by take_back(): released or taken over by hand, its VF
-    /// destroyed. Its consumer loses the sockets then, too.
+    /// Claims also end by a manual release, takeover or destroy: revokes the consumer's sockets.
     void follow_claims();
     void follow(const GpuHost& gpu);
     void note_opened(const Target& target);
-    /// After a boot nobody hears of the end of a domain that ran before it. Its claim ends here,
-    /// with a scrub, if it is off and the claim is no reservation.
+    /// After a boot no event reports the end of an earlier domain. Ends its claim, with a scrub, if
+    /// the domain is off and the claim is no reservation.
     void release_left_behind(const Target& target, const VfView& view);
-    /// False if the VF is another's or another one now: the consumer has lost its paths as well. If
-    /// it is nobody's they stay, for adopt().
+    /// False if another owner or VF is there: then the consumer's paths are removed. They stay if
+    /// the VF is unowned, for adopt().
     bool may_go_on(const Target& target, Held& held);
-    /// Also of a VF that is not to be seen, since its GPU is not in service: claims are durable.
+    /// Finds also VFs of a GPU that is not in service: claims are durable.
     [[nodiscard]] std::optional<VfRecord> record_of(const Target& target) const;
-    /// PfLost if a VF is claimed on record by `owner` and not to be seen.
+    /// PfLost if `owner` has a claim on record for a VF that is not in view.
     [[nodiscard]] Result<> check_all_seen(const std::string& owner) const;
 
     Manager& manager_;
     VmSocketsPort& sockets_;
     const Clock& clock_;
-    std::deque<std::shared_ptr<Request>> requests_;  ///< in the order in which they came
+    std::deque<std::shared_ptr<Request>> requests_;  ///< oldest first
     std::set<Target> reserved_;                      ///< being claimed by a request
-    HeldVfs opened_;                                 ///< whose sockets or paths a consumer may have
-    std::vector<std::uint64_t> followed_;            ///< by GPU, as GpuHost::is_newer() keeps it
+    HeldVfs opened_;                                 ///< VFs that a consumer may open
+    std::vector<std::uint64_t> followed_;            ///< by GPU, for GpuHost::is_newer()
     std::map<std::string, std::string> titles_;
     bool has_new_titles_ = false;
     IsOff is_off_;

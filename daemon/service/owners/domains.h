@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Domains: what libvirt says about its domains, as lines of vgpu-libvirt tell it
-// (daemon/libvirt/domain_watch.h). Gives owners their names, and orphans the reason that libvirt
-// knows. Nothing depends on it: without a line nothing is known. Main loop only.
+// Domains: libvirt's domains, from lines of vgpu-libvirt (daemon/libvirt/domain_watch.h). Gives
+// owners names, and orphans reasons. Optional: without lines nothing is known. Main loop.
 #pragma once
 
 #include "daemon/service/owners/assignments.h"
@@ -22,15 +21,13 @@ public:
             [this](const std::string& owner) { return !words_for(owner).empty(); });
     }
 
-    /// A line that is none is ignored: a newer vgpu-libvirt may say more.
-    /// A JSON object: "domains" (all there are), "domain" (one that changed), "removed" (a UUID),
-    /// "lost". At most kMost are kept.
+    /// A JSON object: "domains" (all), "domain" (one that changed), "removed" (a UUID), "lost".
+    /// Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at most kMost.
     void take(std::string_view line);
-    /// Nobody tells any more; names stay, states are not known.
+    /// The source is gone: names stay, states become unknown.
     void forget();
 
-    /// "domain 'vm1' is shut off", "libvirt has no such domain"; empty: running, no domain, or not
-    /// known, as where there may be more domains than are kept.
+    /// "domain 'vm1' is shut off", "libvirt has no such domain"; empty if running or unknown.
     [[nodiscard]] std::string words_for(const std::string& owner) const;
 
 private:
@@ -42,8 +39,8 @@ private:
     void note(const std::string& uuid, Domain domain);
 
     Assignments& assignments_;
-    std::map<std::string, Domain> domains_;  ///< by UUID
-    bool is_known_ = false;                  ///< all there are have been told
+    std::map<std::string, Domain> domains_;
+    bool is_known_ = false;  ///< the complete list was received
 };
 
 }  // namespace vgpu::daemon

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuInventory: what there is of one GPU and what is in use, as plans need it. Made by
-// GpuModel::inventory(), fresh from the PF core; changed by nobody but the planner's own model.
-// Shapes are normalised: a mask of all compute units and all doorbell pages are 0.
+// GpuInventory: resources and VFs of one GPU, as plans need them; from GpuModel::inventory().
+// Shapes are normalised: a mask of all compute units, and all doorbell pages, are 0.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
@@ -18,8 +17,7 @@
 
 namespace vgpu::daemon {
 
-/// What is to be known of a VF to keep it, change it, make it anew.
-/// What a plan compares and changes; owner and state are not part of it.
+/// The part of a VF that plans compare and change.
 struct VfDefinition {
     std::string name;
     Uuid uuid{};
@@ -38,8 +36,8 @@ struct InventoryVf {
     VfDefinition definition{};
     bool is_attached = false;
     OwnerRecord owner{};
-    bool is_lease_over = false;  ///< of `owner`, who has no say any more
-    std::string trouble{};       ///< why it is not in service as it is defined; empty: it is
+    bool is_lease_over = false;  ///< the lease of `owner` is over
+    std::string trouble{};       ///< why the VF is not in service as defined; empty if it is
 
     bool operator==(const InventoryVf&) const = default;
 };
@@ -51,19 +49,19 @@ struct GpuSettings {
     bool operator==(const GpuSettings&) const = default;
 };
 
-/// What a plan changes in its own copy (change_plan.h, perform()); VRAM in bytes.
+/// Plans change their own copy (change_plan.h, perform()).
 struct GpuInventory {
     std::string id;
-    std::uint64_t vram_bytes = 0;     ///< of all VFs together, in use or not
-    std::uint64_t pf_vram_bytes = 0;  ///< besides, of the PF; no VF can have it
+    std::uint64_t vram_bytes = 0;     ///< of all VFs, used or not
+    std::uint64_t pf_vram_bytes = 0;  ///< kept by the PF, in addition
     std::uint64_t vram_unit_bytes = 1;
-    std::uint64_t vram_most_bytes = 0;  ///< of one VF: its BAR0
+    std::uint64_t vram_most_bytes = 0;  ///< limit for one VF (BAR0)
     std::uint32_t total_vfs = 0;
-    std::uint32_t doorbell_pages = 0;  ///< of one VF
+    std::uint32_t doorbell_pages = 0;  ///< limit for one VF
     std::uint32_t cu_count = 0;
     GpuSettings settings{};
-    std::vector<InventoryVf> vfs{};  ///< by number; none that is being released
-    bool is_scrubbing = false;       ///< resources counted here are still being scrubbed
+    std::vector<InventoryVf> vfs{};  ///< by number, without VFs being released
+    bool is_scrubbing = false;       ///< some of these resources are being scrubbed
 
     bool operator==(const GpuInventory&) const = default;
 };

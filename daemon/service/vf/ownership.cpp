@@ -81,7 +81,7 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
     if (!is_own && !is_free && facts.is_attached)
         return claimed(before, facts.target,
                        ", whose lease is over, but a client still has the VF open");
-    // Compare and swap: whoever looked first names what it saw, and loses if it has changed.
+    // Compare and swap: fails if the claim changed since the caller looked.
     if (request.generation && *request.generation != before.generation)
         return fail(ErrorId::StaleClaim,
                     fmt::format("{}: claim {} was named, but {}", facts.target, *request.generation,
@@ -102,7 +102,7 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
 Result<> check_release(const OwnerRecord& before, std::string_view owner, std::uint64_t generation,
                        std::string_view target) {
     if (before.name.empty()) return {};
-    // A late release of an earlier claim of the same owner must not end its new one.
+    // A late release must not end a newer claim of the same owner.
     if (generation != before.generation)
         return fail(ErrorId::StaleClaim,
                     fmt::format("{}: claim {} is not in force (any more): it belongs to {}", target,

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfQos: what an operator asks of the engine for one VF beside its weight and quantum: part of
-// VfRecord, of profiles and of plans. A change of it takes effect with the next run table and
-// disturbs nobody. Plain values; GpuSchedule turns them into contracts and asks for admission. The
-// numbers are listed once, in vf_qos.def.
+// VfQos: an operator's scheduling requests for one VF, except weight and quantum. Part of VfRecord,
+// profiles and plans; takes effect with the next run table.
 #pragma once
 
 #include "daemon/service/input/json_section.h"
@@ -17,8 +15,7 @@
 
 namespace vgpu::daemon {
 
-/// Percent of the engine's time and milliseconds, with fractions; members, ranges and defaults are
-/// the rows of schemas/vf_qos.def.
+/// Percent of the engine's time and milliseconds, with fractions; the rows of schemas/vf_qos.def.
 struct VfQos {
 #define QOS_NUMBER(name, least, most, standard, property, help) double name = standard;
 #include "schemas/vf_qos.def"
@@ -29,7 +26,7 @@ struct VfQos {
     bool operator==(const VfQos&) const = default;
 };
 
-/// What is to become different; nothing: stays.
+/// Values not given stay.
 struct QosChange {
 #define QOS_NUMBER(name, least, most, standard, property, help) std::optional<double> name;
 #include "schemas/vf_qos.def"
@@ -38,30 +35,26 @@ struct QosChange {
     std::optional<scheduler::Band> band;
 };
 
-/// Checks nothing: ranges were checked when `change` was read, sense is admission's to judge.
+/// Checks nothing: read_qos() checks ranges, admission checks the whole.
 void apply(const QosChange& change, VfQos& qos);
-/// Makes anything become `qos`.
+/// The change that makes any qos equal to `qos`.
 [[nodiscard]] QosChange change_to(const VfQos& qos);
 
-/// "work-conserving", "strict", "gang"; "high", "normal", "low".
 [[nodiscard]] std::string_view name_of(scheduler::SlotMode mode);
 [[nodiscard]] std::string_view name_of(scheduler::Band band);
 
-/// Names of all options that read_qos() knows.
 [[nodiscard]] std::vector<std::string_view> qos_names();
 /// WrongType or OutOfRange with the option.
 [[nodiscard]] Result<QosChange> read_qos(const OptionReader& options);
-/// What is not in `section` stays.
+/// Absent members stay.
 void read_qos(JsonSection& section, VfQos& qos);
 
-/// The members that are not as by default; the other way round, throwing as nlohmann::json does.
+/// Members that differ from the default; qos_of() throws as nlohmann::json does.
 [[nodiscard]] nlohmann::ordered_json qos_json(const VfQos& qos);
-/// All members.
 [[nodiscard]] nlohmann::ordered_json whole_qos_json(const VfQos& qos);
 [[nodiscard]] VfQos qos_of(const nlohmann::json& json);
 
-/// What scheduler and admission make of it.
-/// A max_gap_ms or preempt_timeout_ms of 0 stands for the GPU's and the default.
+/// A max_gap_ms of 0 becomes the GPU's, a preempt_timeout_ms of 0 the default.
 [[nodiscard]] scheduler::Contract contract_of(const VfQos& qos, std::uint32_t weight,
                                               std::uint32_t quantum_us,
                                               std::uint32_t gpu_max_gap_ms);

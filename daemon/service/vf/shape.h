@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfShape: all of a VF that only provisioning it anew can change: VRAM, compute units, doorbells
-// and the limits its guest is held to. Plain values: part of VfRecord, of profiles and of plans;
-// GpuModel hands them to the PF core. The JSON here is the state file's.
+// VfShape: the properties of a VF that only provisioning can change: VRAM, compute units,
+// doorbells, limits of its guest. Part of VfRecord, profiles and plans. The JSON is the state
+// file's.
 #pragma once
 
 #include "pf-driver/uapi/vgpu_pf.h"
@@ -27,18 +27,17 @@ inline constexpr std::uint32_t kMaxGuardLimit = 64;
 inline constexpr std::uint32_t kMaxPreemptTimeoutUs = 100'000'000;
 inline constexpr std::uint32_t kMaxFullAccessTimeoutMs = 500'000;
 
-/// Limits on what a guest may do; 0 is the PF core's own default.
-/// guard_limits are counts within the guard's windows, in the order of kGuardKinds.
+/// Limits for a guest; 0: the PF core's default. guard_limits: counts in the guard's windows.
 struct VfSecurity {
     std::uint32_t preempt_timeout_us = 0;
     std::uint32_t full_access_timeout_ms = 0;
-    std::array<std::uint32_t, kGuardKinds.size()> guard_limits{};  ///< kGuardOff: none
+    std::array<std::uint32_t, kGuardKinds.size()> guard_limits{};  ///< kGuardOff: no limit
     bool is_exclusive_full_access = false;
 
     bool operator==(const VfSecurity&) const = default;
 };
 
-/// Normalised (capacity.h) where it is compared: a mask of all units equals 0.
+/// Normalise before comparing (capacity.h): a mask of all units equals 0.
 struct VfShape {
     std::uint64_t vram_bytes = 0;
     std::uint64_t cu_mask = 0;         ///< 0: all
@@ -48,13 +47,12 @@ struct VfShape {
     bool operator==(const VfShape&) const = default;
 };
 
-/// A VF on its way to another shape: what it is to have when generation `replaces` is scrubbed.
-/// Durable before the old VF is released and until the new one is made: it tells a vgpud that is
-/// started in between what to make.
+/// A resize under way: the shape after generation `replaces` is scrubbed. Durable from before the
+/// release until the new VF is made, so that a new vgpud can continue.
 struct VfNext {
     VfShape shape;
     std::uint32_t replaces = 0;
-    bool owes_scrub = false;  ///< its owner has left: it is emptied also if it keeps its shape
+    bool owes_scrub = false;  ///< empty the VF even if its shape stays, because its owner left
 
     bool operator==(const VfNext&) const = default;
 };
@@ -62,11 +60,10 @@ struct VfNext {
 VfShape shape_of(const VfRecord& record);
 void set_shape(VfRecord& record, const VfShape& shape);
 
-/// The request for `shape`; VF number and UUID are the caller's.
+/// The caller adds VF number and UUID.
 vgpu_pf_provision provision_of(const VfShape& shape);
 
-/// Adds the members of a record that only some VFs have to its JSON object, and reads them back;
-/// what is not there has its default. Throws as nlohmann::json does.
+/// Write and read a record's optional members. Throw as nlohmann::json does.
 void add_rare_members(const VfRecord& record, nlohmann::json& json);
 void read_rare_members(const nlohmann::json& json, VfRecord& record);
 
