@@ -14,7 +14,7 @@ bool is_setting(const Step& step) {
     return step.action == Action::Set || step.action == Action::Rename;
 }
 
-/// Set carries all that can be set, also what stays: the step says what is to be, not what changes.
+/// Set gives all settings, also unchanged ones.
 Settings settings_of(const std::vector<Step>& act, Force force) {
     Settings settings{.force = force};
     for (const Step& step : act) {
@@ -48,20 +48,19 @@ CreateRequest create_request(const Step& step) {
     request.security = vf.shape.security;
     request.profile = vf.profile;
     request.vf = step.vf;
-    // A VF that is made again to undo its end keeps its identity.
+    // A VF that is made again keeps its identity.
     if (vf.uuid != Uuid{}) request.uuid = vf.uuid;
     request.owner = step.owner.value_or(OwnerRecord{});
     return request;
 }
 
-/// True if whoever uses the VF of `step` would lose it, or its function.
+/// Whether a user of the VF would lose it, or its function.
 bool wants_force(const Step& step) {
     if (disruption_of(step.action) != Disruption::None) return true;
     return step.from && step.to && step.from->custody.handover != step.to->custody.handover;
 }
 
-/// Asked in the GPU's thread right before the act: between a plan and its acts VFs are scrubbed for
-/// seconds, and claims go on.
+/// In the GPU's thread right before the act: VFs may have been claimed since the plan.
 Result<Force> force_for(GpuModel& model, const Act& act, const ApplyIntent& intent) {
     if (!intent.is_forced || std::none_of(act.begin(), act.end(), wants_force)) return Force::No;
     TRY(const GpuInventory now, model.inventory());
@@ -71,9 +70,7 @@ Result<Force> force_for(GpuModel& model, const Act& act, const ApplyIntent& inte
     return is_forgiven ? Force::Yes : Force::No;
 }
 
-/// Done in the GPU's thread; the generation of the VF before the act, where that matters.
-/// Before a destroy or resize the generation is noted: its end is seen by the generation being
-/// gone.
+/// In the GPU's thread. A destroy or resize is over when the returned generation is gone.
 Result<std::uint32_t> carry_out(GpuModel& model, const Act& act, const ApplyIntent& intent) {
     const Step& step = act.front();
     TRY(const Force force, force_for(model, act, intent));
@@ -169,8 +166,7 @@ std::optional<ActEnd> ActRunner::take_end() {
     return std::exchange(end_, std::nullopt);
 }
 
-/// How the act ended; nothing if it has not.
-/// Looks at the snapshot that the GPU's thread publishes; nothing is asked.
+/// The end of the act according to the snapshot; none if it is not over.
 std::optional<Result<>> ActRunner::outcome() const {
     const Step& step = *step_;
     const auto seen = manager_.find_gpu(step.gpu)->look();
@@ -192,7 +188,7 @@ std::optional<Result<>> ActRunner::outcome() const {
     return outcome_of_resize(*seen);
 }
 
-/// The record has one shape or the other when `next` is gone: which one tells how it ended.
+/// When `next` is gone, the shape on record shows the result.
 Result<> ActRunner::outcome_of_resize(const GpuSnapshot& seen) const {
     const Step& step = *step_;
     const std::string target = target_of(step);

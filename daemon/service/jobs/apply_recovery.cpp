@@ -61,7 +61,7 @@ bool ApplyRecovery::advance() {
     return !is_asking_;
 }
 
-/// Nobody else holds anything when a recovery is made; if somebody should, it waits.
+/// Waits if another job holds the GPUs, which should not happen.
 void ApplyRecovery::hold() {
     if (is_holding_) return;
     const auto held = manager_.hold(holder_, gpus_of(intent_), names_of(intent_));
@@ -136,7 +136,7 @@ void ApplyRecovery::begin_survey() {
     });
 }
 
-/// A PF core that went away between two looks is waited for like one that was not there.
+/// Waits for a PF core that went away between two looks.
 void ApplyRecovery::on_survey(Result<std::vector<GpuInventory>> found) {
     if (!found) return wait(found.error().cause);
     if (waits_for_scrubs(*found)) return;
@@ -147,8 +147,8 @@ void ApplyRecovery::on_survey(Result<std::vector<GpuInventory>> found) {
     phase_ = Phase::Clearing;
 }
 
-/// Scrubs that are under way hold resources that plans count on. One that does not end is a reason
-/// to go back; going back does without what it holds.
+/// Scrubs hold resources that plans need. One that does not end turns the recovery back; going
+/// back, it does without these resources.
 bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
     const bool is_scrubbing =
         std::any_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.is_scrubbing; });
@@ -177,8 +177,7 @@ void ApplyRecovery::accept(ChangePlan plan, const std::vector<GpuInventory>& fou
     phase_ = Phase::Acting;
 }
 
-/// Everything is looked at before the first act: going forward a bit only to turn back would
-/// disturb for nothing.
+/// Checks all steps before the first act: a half-way forward would disturb for nothing.
 Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
                                       const std::vector<GpuInventory>& found) const {
     for (const Step& step : plan.steps) {
@@ -200,7 +199,7 @@ void ApplyRecovery::leave_out_used(ChangePlan& plan, const std::vector<GpuInvent
     });
 }
 
-/// Uses that begin between the look and the act are seen by the GPU's thread, which then refuses.
+/// The GPU's thread refuses if a use began after the look.
 bool ApplyRecovery::begin_next() {
     const bool turns = is_cancelled() && intent_.goes_forward() && next_ < acts_.size();
     if (turns) {

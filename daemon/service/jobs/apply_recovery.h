@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// ApplyRecovery: what becomes of an apply that another vgpud began and did not end (ApplyIntent in
-// the state files), or that a run had to leave because its GPU or the disk was lost. Made anew from
-// what there is now, since VMs may have come meanwhile:
-//   1. forward, if all that is left can be done and nobody who came later loses a VF by it;
-//   2. else back to what there was, as far as nobody who came later loses a VF by it;
-//   3. what could not be taken back then is told (notice apply-unfinished, the job's error).
-// The direction only ever turns from forward to back, and that is durable. Each act is tried once,
-// and a few times more if the PF core was lost over it; so it ends, or waits without disturbing
-// anybody: for a GPU that is not in service, for a disk that takes nothing. Cancelled it turns
-// back; while it goes back it then does without GPUs that are not in service. From its making until
-// its end its GPUs are held.
+// ApplyRecovery: finishes or takes back an apply that an earlier vgpud did not end (ApplyIntent in
+// the state files), or that a run left because its GPU or the disk was lost. Plans again from the
+// current state, because VMs may have come meanwhile:
+//   1. forward, if all the rest can be done and no later user loses a VF;
+//   2. else back, as far as no later user loses a VF;
+//   3. reports the rest (notice apply-unfinished, the job's error).
+//
+// The direction turns only from forward to back, and durably. Each act is tried once, and a few
+// times more if the PF core is lost, so a recovery ends, or waits harmlessly for a GPU that is not
+// in service or for the disk. A cancel turns it back; going back, it then skips GPUs that are not
+// in service. Its GPUs are held until it ends.
 //
 //   Looking --> Acting --> Clearing --> over
 //      ^           | failed: back, once
 //      +-----------+ lost: look again
 //
-// Runs in the main loop: step() never waits. Made by Jobs.
+// Main loop; step() never waits. Made by Jobs.
 #pragma once
 
 #include "daemon/service/config/apply_intent.h"
@@ -32,10 +32,10 @@ namespace vgpu::daemon {
 
 class ApplyRecovery final : public JobRun {
 public:
-    /// Between two looks at a GPU that is not there, or tries of a disk that takes nothing.
+    /// Delay before looking at a missing GPU again, or retrying the disk.
     static constexpr Nanoseconds kAgain = std::chrono::seconds(1);
     static constexpr Nanoseconds kScrubAgain = std::chrono::milliseconds(50);
-    /// Losses of a PF core in the middle of an act, in each direction.
+    /// Losses of a PF core during acts, in each direction.
     static constexpr int kMostLosses = 2;
 
     /// `holder`: "job 1 (recovery of apply 'day')"
@@ -43,7 +43,7 @@ public:
     ~ApplyRecovery() override;
 
     void step() override;
-    /// Done: what was to be is so, the new configuration or the old one.
+    /// Done: the new or the old configuration is complete.
     [[nodiscard]] State state() const override;
     [[nodiscard]] double progress() const override;
     [[nodiscard]] Nanoseconds next_look(Nanoseconds now) const override;
@@ -56,12 +56,11 @@ private:
     bool look();
     void hold();
     void note_direction();
-    /// What it waits for; drops GPUs that are not waited for.
+    /// What it waits for; drops GPUs it does not wait for.
     [[nodiscard]] std::string missing();
     void drop(const std::string& gpu, std::string why);
     void begin_survey();
     void on_survey(Result<std::vector<GpuInventory>> found);
-    /// True if it has to wait for scrubs.
     bool waits_for_scrubs(const std::vector<GpuInventory>& found);
     void accept(ChangePlan plan, const std::vector<GpuInventory>& found);
     [[nodiscard]] Result<> check_forward(const ChangePlan& plan,
@@ -86,13 +85,13 @@ private:
     bool is_asking_ = false, is_holding_ = false;
     bool is_noted_ = false;  ///< the state files have the direction
     Nanoseconds look_at_{0};
-    std::optional<Nanoseconds> scrub_deadline_;  ///< of those that every look since has found
+    std::optional<Nanoseconds> scrub_deadline_;  ///< of scrubs that every look since has found
     int losses_ = 0;
     std::vector<Act> acts_;
-    std::size_t next_ = 0;               ///< of acts_
+    std::size_t next_ = 0;               ///< into acts_
     std::set<std::string> dropped_;      ///< GPUs that are not waited for
-    std::vector<std::string> emptied_;   ///< VFs whose VRAM going back has emptied
-    std::vector<std::string> troubles_;  ///< what could not be done
+    std::vector<std::string> emptied_;   ///< VFs whose VRAM was emptied on the way back
+    std::vector<std::string> troubles_;  ///< failures
 };
 
 }  // namespace vgpu::daemon

@@ -10,8 +10,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Inventories as they come in.
-/// Shared by the answers of all GPUs; it lives until the last one.
+/// Inventories collected so far; shared by the answers of all GPUs.
 struct Gathering {
     std::map<std::string, GpuInventory> found;
     std::optional<Error> error;
@@ -45,7 +44,7 @@ void survey(Manager& manager, const std::vector<std::string>& gpus,
             });
 }
 
-/// Names of VFs on other GPUs are taken from the records, also of those that are not here now.
+/// Names of other GPUs come from the records, so that absent GPUs count.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
                             const std::vector<WantedGpu>& wanted,
                             const std::vector<GpuInventory>& gpus) {
@@ -86,8 +85,7 @@ void ApplyRun::step() {
     }
 }
 
-/// False if something else has to happen first.
-/// Awaited things first: an act is over when the device says so, not when it was asked for.
+/// False if it must wait. A running act comes first: the device ends it, not the request.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
     if (runner_.is_under_way()) {
@@ -102,8 +100,7 @@ bool ApplyRun::advance() {
     return !is_asking_;
 }
 
-/// GPUs and names are held before the first look: what is seen must still be so when the plan is
-/// carried out.
+/// Holds GPUs and names before reading, so that the inventories stay true.
 void ApplyRun::begin_survey() {
     std::vector<std::string> gpus, names;
     for (const WantedGpu& gpu : order_.wanted) {
@@ -125,7 +122,7 @@ void ApplyRun::begin_survey() {
     });
 }
 
-/// Scrubs that are under way hold resources that the plan counts on.
+/// Running scrubs hold resources that the plan needs.
 void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
     if (!gpus) return give_up(gpus.error());
     const bool is_scrubbing =
@@ -142,8 +139,7 @@ void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
     if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) give_up(accepted.error());
 }
 
-/// Uses are refused for the whole plan before its first act: a plan that stops in the middle for
-/// want of force would disturb for nothing.
+/// Refuses uses before the first act: a plan that stops half-way would disturb for nothing.
 Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> gpus) {
     plan_text_ = encode_change_plan(plan);
     acts_ = acts_of(plan);
@@ -165,7 +161,7 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
                                     "first, or apply with option 'force'",
                                     words_for(step), step.in_use));
     intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
-    // also those of VFs that go: they may have to come back
+    // includes names of VFs to be destroyed: they may have to come back
     manager_.hold_names(names_of(intent_));
     commit(intent_, [this](const Result<>& kept) {
         if (!kept) return give_up(kept.error());
@@ -182,7 +178,7 @@ void ApplyRun::commit(const std::optional<ApplyIntent>& intent, const Done<>& th
     });
 }
 
-/// Cancelling takes effect between acts only: half an act cannot be taken back.
+/// Cancels only between acts: half an act cannot be taken back.
 bool ApplyRun::begin_next() {
     if (is_cancelled()) {
         give_up({ErrorId::Cancelled,
@@ -199,8 +195,7 @@ bool ApplyRun::begin_next() {
     return true;
 }
 
-/// Takes back the last act that is left, or ends. What could not be taken back only because a GPU
-/// or the disk is gone is a recovery's to go on with.
+/// Takes back the last remaining act, or ends. A recovery continues if a GPU or the disk is gone.
 bool ApplyRun::begin_undo() {
     if (to_undo_.empty()) {
         if (may_be_recovered_) {
@@ -221,8 +216,7 @@ void ApplyRun::end_act(const ActEnd& end) {
     if (phase_ == Phase::Undoing) return end_undo(end.result);
     const Act& act = acts_[next_];
     const bool is_resized = act.front().action == Action::Resize && end.ended == Ended::Afterwards;
-    // An act that is merely late may still come to its end, so it is taken back as if it had; a VF
-    // that has no resources may have its new definition, and wants its old ones in any case.
+    // A late act may still complete, and a VF without resources may be redefined: undo both.
     if (end.result || end.ended == Ended::Late || (is_resized && defined_only(act.front()))) {
         Act inverse;
         for (auto step = act.rbegin(); step != act.rend(); ++step)
@@ -235,7 +229,7 @@ void ApplyRun::end_act(const ActEnd& end) {
         ++next_;
         return;
     }
-    // The record may say already what becomes of the VF, and a GPU that comes back goes by it.
+    // The record may already say what becomes of the VF; a GPU that returns follows it.
     if (is_loss(end.result.error().id) && !is_setting(act)) {
         may_be_recovered_ = true;
         troubles_.push_back(fmt::format("{}: {}", words_for(act), end.result.error().cause));
@@ -250,7 +244,7 @@ void ApplyRun::end_undo(const Result<>& result) {
     if (result && empties(act)) emptied_.push_back(fmt::format("'{}'", act.front().to->name));
     if (result) return;
     const Step& step = act.front();
-    // it had none before the apply either
+    // it had none before the apply
     if (step.action == Action::Resize && !step.trouble.empty() &&
         defined_only(step) == step.to->shape)
         return;
@@ -264,9 +258,7 @@ std::optional<VfShape> ApplyRun::defined_only(const Step& step) const {
     return shape_of(seen->vfs.at(step.vf).record);
 }
 
-/// Nothing was done while surveying; what was done while acting is taken back first. That it is to
-/// be is durable before anything is: a vgpud that dies meanwhile must not make the next one do what
-/// has been refused.
+/// Rolls back. The direction is durable first: after a crash no vgpud may go forward.
 void ApplyRun::give_up(Error error) {
     error_ = std::move(error);
     if (phase_ == Phase::Surveying)
@@ -280,7 +272,7 @@ void ApplyRun::give_up(Error error) {
     });
 }
 
-/// The end is durable first. If the disk does not take it, a recovery sees that nothing is left.
+/// Durable first. If the disk refuses, a recovery finds nothing left to do.
 void ApplyRun::finish(State state) {
     commit(std::nullopt, [this, state](const Result<>& kept) {
         if (!kept) left_over_ = intent_;
@@ -288,7 +280,7 @@ void ApplyRun::finish(State state) {
     });
 }
 
-/// What is left to be taken back is another job's.
+/// Leaves the rest to a recovery job.
 void ApplyRun::leave() {
     left_over_ = intent_;
     error_->cause += "; " + aftermath();
@@ -303,7 +295,6 @@ void ApplyRun::end(State state) {
     is_holding_ = false;
 }
 
-/// What a run that failed has left.
 std::string ApplyRun::aftermath() const {
     std::string text = "everything is as it was before";
     if (left_over_)

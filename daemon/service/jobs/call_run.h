@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CallRun: one request that may take long, as a job: for callers that do not want to wait for its
-// answer. It is begun once and over when it is answered. It holds no GPU, and neither waits for
-// other jobs nor lets them wait.
+// CallRun: one long request as a job, for callers that do not wait. Begins once and ends with the
+// answer. Holds no GPU and is independent of other jobs.
 #pragma once
 
 #include "daemon/service/jobs/job_run.h"
@@ -16,12 +15,12 @@ namespace vgpu::daemon {
 
 struct CallOrder {
     std::string kind;  ///< of the job: destroy | self-test | quiesce | thaw
-    std::string step;  ///< what is waited for, in words
-    /// What the agent said, of a request that asks one.
+    std::string step;  ///< what it waits for, as text
+    /// The agent's report, if the request asks an agent.
     using Answer = Result<std::optional<AgentReport>>;
-    /// Begins the request; calls its argument once, at once or later. The job may be gone by then.
+    /// Begins the request, which calls its argument once, perhaps after the job is gone.
     std::function<void(std::function<void(Answer)>)> begin;
-    /// Takes back what can be; empty: the request cannot be taken back.
+    /// Empty: the request cannot be cancelled.
     std::function<void()> cancel;
 };
 
@@ -35,7 +34,7 @@ public:
     [[nodiscard]] bool can_be_cancelled() const override { return order_.cancel != nullptr; }
 
 private:
-    /// Shared with whoever answers, who may do so when the job has gone.
+    /// Shared with the answer, which may come after the job is gone.
     struct Outcome {
         State state = State::Running;
         CallOrder::Answer answer;

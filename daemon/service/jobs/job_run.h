@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JobRun: the work of a job as Jobs sees it: it is stepped in the main loop until it is over, and
-// tells meanwhile how far it has come. It never waits. Implemented by ApplyRun, ApplyRecovery, and
-// CallRun.
+// JobRun: the work of a job. The main loop steps it until it is over; it never waits. Implemented
+// by ApplyRun, ApplyRecovery and CallRun.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -18,7 +17,7 @@ namespace vgpu::daemon {
 class JobRun {
 public:
     enum class State { Running, TakingBack, Done, Failed, Cancelled };
-    /// Between two looks at what a job waits for.
+    /// Default of next_look().
     static constexpr Nanoseconds kLook = std::chrono::milliseconds(20);
 
     JobRun() = default;
@@ -26,27 +25,26 @@ public:
     JobRun(const JobRun&) = delete;
     JobRun& operator=(const JobRun&) = delete;
 
-    /// Goes on as far as it can; also begins.
+    /// Begins or continues, as far as possible.
     virtual void step() = 0;
     [[nodiscard]] virtual State state() const = 0;
-    /// 0..1, in acts, not in time.
+    /// 0..1, by acts, not time.
     [[nodiscard]] virtual double progress() const = 0;
-    /// When it wants to look again if nothing else happens.
+    /// When to call step() again if nothing else happens.
     [[nodiscard]] virtual Nanoseconds next_look(Nanoseconds now) const { return now + kLook; }
-    /// Of a run that is over: what a recovery has to finish or take back; nothing: nothing.
+    /// After the end: what a recovery has to finish or take back, if anything.
     [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
     [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
 
-    /// Takes effect between two acts; without effect once it is over.
+    /// Takes effect between two acts; none once the run is over.
     void cancel() { is_cancelled_ = true; }
     [[nodiscard]] bool is_over() const { return state() >= State::Done; }
-    /// What is being done, in words.
     [[nodiscard]] const std::string& step_text() const { return step_text_; }
-    /// Why it failed, and what that left.
+    /// Why it failed, and the state it left.
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-    /// The plan as JSON; empty until it is made.
+    /// JSON; empty until the plan is made.
     [[nodiscard]] const std::string& plan_text() const { return plan_text_; }
-    /// What an agent said, of a job that asked one and is done.
+    /// The agent's report, of a finished job that asked one.
     [[nodiscard]] const std::optional<AgentReport>& report() const { return report_; }
 
 protected:

@@ -27,7 +27,7 @@ struct Wish {
     std::vector<WantedGpu> wanted;
 };
 
-/// Everything that can be wrong with the document is found before there is a job.
+/// Finds all mistakes of the document before there is a job.
 Result<Wish> wish_of(const std::string& document, const OptionReader& reader,
                      const std::vector<std::string>& gpus) {
     TRY(const auto label, reader.text("label"));
@@ -80,7 +80,6 @@ std::vector<std::string> Jobs::gpu_ids() const {
     return ids;
 }
 
-/// Those of option 'gpu', or all.
 Result<std::vector<std::string>> Jobs::gpus_of(const Options& options) const {
     TRY(const auto gpu, OptionReader(options).text("gpu"));
     if (!gpu) return gpu_ids();
@@ -152,8 +151,7 @@ void Jobs::automatic_document(const Options& options, const Done<std::string>& d
     });
 }
 
-/// The job begins with the next step(), so its number is known to the caller before anything
-/// happens.
+/// Begins with the next step(), so that the caller knows the number first.
 Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& options) {
     constexpr std::array<std::string_view, 4> kKnown{"label", "force", "dry_run", "disruption"};
     const OptionReader reader(options);
@@ -214,8 +212,7 @@ Result<> Jobs::cancel(std::uint32_t id) {
     return fail(ErrorId::WrongState, fmt::format("job {} is over and forgotten", id));
 }
 
-/// Of those that go one after the other: the oldest that is not over, a recovery before all others;
-/// null if there is none.
+/// The recovery, if any, else the oldest unfinished apply; null without one.
 Jobs::Job* Jobs::active() const {
     Job* oldest = nullptr;
     for (const auto& job : jobs_) {
@@ -226,13 +223,13 @@ Jobs::Job* Jobs::active() const {
     return oldest;
 }
 
-/// A loop: jobs that fail at once do not cost a turn each.
+/// A loop, so that jobs that fail at once cost no turn each.
 void Jobs::step() {
     for (Job* job = active(); job != nullptr; job = active()) {
         job->is_begun = true;
         job->run->step();
         if (!job->run->is_over()) break;
-        // at once, so that nobody gets at the GPUs in between
+        // at once, so that no other job can hold the GPUs in between
         if (const auto left = job->run->left_over()) recover(*left);
     }
     for (const auto& job : jobs_) {
@@ -246,7 +243,7 @@ void Jobs::step() {
     forget_old();
 }
 
-/// Only jobs whose end was told: a listener hears of each before it goes.
+/// Only jobs whose end is in the news: listeners hear of every end.
 void Jobs::forget_old() {
     const Nanoseconds now = clock_.now();
     auto over = static_cast<std::size_t>(
@@ -263,8 +260,7 @@ std::optional<Nanoseconds> Jobs::next_step() const {
     // A request may be answered after this turn's step().
     for (const auto& job : jobs_)
         if (job->is_call && !job->is_told && job->run->is_over()) return now;
-    // What a job waits for (a scrub) shows in snapshots, which wake the loop; this is for its
-    // deadlines and for looking again.
+    // Snapshots wake the loop for scrubs; this is for deadlines and retries.
     if (const Job* job = active()) return job->run->next_look(now);
     std::optional<Nanoseconds> first;
     for (const auto& job : jobs_) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Jobs: what takes longer than a call, and what can be asked about configurations. A job is an
-// ApplyRun with a number, or an ApplyRecovery: of the apply that an earlier vgpud did not end, or
-// that a run had to leave; that comes before all others. These go one after the other. Or it is a
-// CallRun: a request of one VF that was begun as a job; these wait for nobody. A job
-// belongs to vgpud, not to its caller, who may leave. Jobs that are over stay readable for
-// kKeepFor, the newest kKeepMost of them. Runs in the main loop, which calls step() in every turn;
-// the D-Bus layer shows list() and signals take_news().
+// Jobs: long requests, and questions about configurations. Applies (ApplyRun) run one after the
+// other; a recovery (ApplyRecovery) runs before them. A CallRun, one request for a VF, waits for no
+// other job. Jobs belong to vgpud: their callers may leave. The newest kKeepMost finished jobs stay
+// readable for kKeepFor. Main loop, which calls step() in every turn.
 #pragma once
 
 #include "daemon/service/jobs/apply_run.h"
@@ -21,26 +18,25 @@
 
 namespace vgpu::daemon {
 
-/// What the D-Bus object shows; `progress` is 0..1 in acts, `step` words for people.
+/// As D-Bus shows it; `progress`: 0..1 by acts.
 struct JobView {
     std::uint32_t id = 0;
-    std::string kind;   ///< apply | recovery | that of a CallOrder
+    std::string kind;   ///< apply | recovery | CallOrder::kind
     std::string state;  ///< waiting | running | rolling-back | done | failed | cancelled
     double progress = 0;
     std::string step;
     std::optional<Error> error;
-    std::string plan;  ///< as Manager.Plan writes it; empty until it is made
+    std::string plan;  ///< in the format of Manager.Plan; empty until made
     std::optional<AgentReport> report;
 };
 
-/// A job came, or was over with `result` (its last state).
-/// In the order in which it happened: a job comes before it is over.
+/// A job was added, or ended with `result`; in order.
 struct JobNews {
     std::uint32_t id = 0;
-    std::string result;  ///< empty: it came
+    std::string result;  ///< last state; empty: added
 };
 
-/// One apply runs at a time: two configurations under way would plan against each other's halves.
+/// One apply at a time: two would plan with each other's halves.
 class Jobs {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
@@ -48,37 +44,32 @@ public:
     static constexpr std::size_t kMostWaiting = 8;
     static constexpr std::size_t kMostCalls = 32;  ///< under way
 
-    /// Begins the recovery of an apply that is found in the state files; its GPUs are held from
-    /// here on.
+    /// Begins the recovery of an apply found in the state files, and holds its GPUs.
     Jobs(Manager& manager, const Clock& clock);
 
-    // --- questions; options are those of the D-Bus method
-    /// A document of schema vgpu-plan-1. BadConfiguration, NoSuchLabel, NoVram, NoSchedule and so
-    /// on if there is no way.
+    // --- questions; options of the D-Bus methods
+    /// A document of schema vgpu-plan-1; or BadConfiguration, NoSuchLabel, NoVram, NoSchedule …
     void plan(const std::string& document, const Options& options, const Done<std::string>& done);
-    /// The VFs there are as a configuration that wants exactly them.
+    /// A configuration of exactly the current VFs.
     void export_document(const Options& options, const Done<std::string>& done);
     /// Fair splits (profiles.h).
     void automatic_document(const Options& options, const Done<std::string>& done);
 
     // --- jobs
-    /// The number of the new job; the job itself may still fail.
-    /// Options: label, force, dry_run, disruption. Busy if kMostWaiting wait already. Jobs that
-    /// have not begun end with vgpud; the one that is under way is recovered by the next.
+    /// The number of the new job. Options: label, force, dry_run, disruption. Busy if kMostWaiting
+    /// jobs wait. The next vgpud recovers the running job; waiting ones end with vgpud.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
-    /// Begins a request as a job: its number, or what it was refused with at once. Busy if
-    /// kMostCalls are under way.
+    /// The number of the new job, or its immediate refusal. Busy if kMostCalls are under way.
     Result<std::uint32_t> start(CallOrder order);
-    /// WrongState if it is over already, or cannot be taken back.
-    /// Takes effect after the act under way; what was done is taken back.
+    /// Takes effect after the current act, and rolls back. WrongState if over or not cancellable.
     Result<> cancel(std::uint32_t id);
-    /// Those that wait, the one that runs, those that are over and kept; by number.
+    /// Waiting, running and kept jobs, by number.
     [[nodiscard]] std::vector<JobView> list() const;
 
     void step();
-    /// When step() wants to be called if nothing else happens; nothing: it does not.
+    /// When to call step() if nothing else happens; none: no need.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
-    /// Something that list() or take_news() tells may have changed.
+    /// list() or take_news() may have changed.
     [[nodiscard]] bool has_news() const { return !news_.empty() || active() != nullptr; }
     std::vector<JobNews> take_news();
 
@@ -90,7 +81,7 @@ private:
         Nanoseconds ended_at{0};
         bool is_call = false;
         bool is_begun = false;
-        bool is_told = false;  ///< that it is over
+        bool is_told = false;  ///< its end is in news_
     };
 
     [[nodiscard]] std::vector<std::string> gpu_ids() const;
