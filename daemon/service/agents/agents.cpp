@@ -16,7 +16,7 @@ constexpr Range kLimits{100, 300'000};
 
 }  // namespace
 
-/// In most turns of the main loop no session has anything to do, and there may be hundreds.
+/// Cheap in most turns, in which none of perhaps hundreds of sessions has work.
 void Agents::step() {
     const auto& gpus = manager_.gpus();
     followed_.resize(gpus.size());
@@ -48,10 +48,10 @@ bool Agents::goes_on(const Tenure& before, const Tenure& now) {
     return before.vf == now.vf && before.generation == now.generation && is_its_claim;
 }
 
-/// The old session goes first: its socket is at the same path.
+/// Erase the old session before open(): both use the same socket path.
 void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.look();
-    // both are in the order of the VFs' numbers
+    // both are in the order of VF numbers
     auto place = places_.lower_bound({.gpu = gpu.id(), .vf = 0});
     const auto is_here = [&] { return place != places_.end() && place->first.gpu == gpu.id(); };
     for (const auto& [vf, view] : seen->vfs) {
@@ -75,7 +75,7 @@ void Agents::end() {
     places_.clear();
 }
 
-/// Also when the socket cannot be made: the place says why nobody connects, once.
+/// Keeps a place without a socket, so that the failure is logged once.
 void Agents::open(const Target& target, const VfView& view, const Tenure& tenure) {
     const std::string stem = view.socket.substr(0, view.socket.size() - kVfSocketEnd.size());
     auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Agents: the AgentSession of every VF in service, next to the VF's own socket: vfN.agent.sock for
-// vfN.sock. No agent is needed for a VF to work, and none can hold up the loop: sockets do not
-// block, and each session bounds what it takes. Main loop only; main.cpp calls step() in each turn.
+// Agents: the AgentSession of every VF in service, at vfN.agent.sock next to vfN.sock. VFs work
+// without agents, and agents cannot block the loop: sockets do not block, and sessions bound their
+// input. Main loop only; main.cpp calls step() in every turn.
 #pragma once
 
 #include "daemon/service/agents/session.h"
@@ -14,35 +14,33 @@
 
 namespace vgpu::daemon {
 
-/// A session begins and ends with its VF, and a new one begins when the VF may be another's, so
-/// that a guest never answers for the next: a VF made anew (another UUID), emptied or resized
-/// (another generation), at the end of a claim, and at the claim that follows, since who was put
-/// out at that end may have connected again. A first claim, or one that is renewed, leaves the
-/// guest that is there: it is that owner's.
+/// A new session begins when the VF may have a new owner, so that no guest answers for the next
+/// one: a VF made again (another UUID), emptied or resized (another generation), the end of a
+/// claim, and the next claim, because the old guest may have connected again in between. A first
+/// claim, or a renewal, keeps the session: the guest is that owner's.
 class Agents {
 public:
     Agents(Manager& manager, AgentPort& port, const Clock& clock)
         : manager_(manager), port_(port), clock_(clock) {}
 
-    /// Follows the VFs, takes what agents say, ends what is too late.
+    /// Follows the VFs, handles input, times out.
     void step();
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
-    /// Ends all sessions; what was asked for and is not done gets no answer.
+    /// Drops open requests without answers.
     void end();
 
-    /// Options: timeout_ms.
-    /// Options are checked here (OutOfRange, UnknownOption); NoAgent if the VF has no socket.
+    /// Options: timeout_ms. OutOfRange, UnknownOption; NoAgent if the VF has no socket.
     void ask(const Target& target, AgentAct act, const Options& options, AgentSession::Done done);
     [[nodiscard]] AgentView view(const Target& target) const;
     std::vector<Notice> take_notices();
 
 private:
-    /// Whose guest may answer: the VF as it was made and last emptied, and the claim on it.
+    /// Identifies the guest that may answer: VF, last scrub, claim.
     struct Tenure {
         Uuid vf{};
         std::uint32_t generation = 0;
         std::uint64_t claim = 0;   ///< in force; 0: none
-        bool was_claimed = false;  ///< by anybody, now or earlier, as far as this vgpud knows
+        bool was_claimed = false;  ///< ever, as far as this vgpud knows
     };
     struct Place {
         Tenure tenure;
@@ -59,13 +57,13 @@ private:
     Manager& manager_;
     AgentPort& port_;
     const Clock& clock_;
-    std::vector<std::uint64_t> followed_;  ///< by GPU, as GpuHost::is_newer() keeps it
+    std::vector<std::uint64_t> followed_;  ///< by GPU, for GpuHost::is_newer()
     std::map<Target, Place> places_;
     void tell(Notice notice);
 
     NoticeFold fold_;
     std::vector<Notice> notices_;
-    bool is_stirred_ = false;               ///< a session may have news, or another next step
+    bool is_stirred_ = false;               ///< a session may have news or a new next step
     std::optional<Nanoseconds> next_step_;  ///< of all sessions, unless is_stirred_
 };
 

@@ -22,14 +22,12 @@ constexpr std::size_t kMaxWord = 64;
 constexpr std::size_t kMaxText = 400;
 constexpr std::uint64_t kMaxBytes = 1ull << 50;
 
-/// Guests choose these texts, and they come to terminals and logs: no control characters, no escape
-/// sequences.
+/// Guests choose these texts, and terminals and logs show them: no control characters.
 std::string clean(std::string_view text, std::size_t most) {
     return printable(start_of(text, most));
 }
 
-/// Bounds of a document, seen before the parser makes anything of it.
-/// One with few values has few members, lists and texts; separators within texts count as well.
+/// Checked before parsing. The number of ',' and ':' bounds members, lists and texts.
 bool is_bounded(std::string_view line) {
     const auto values =
         std::ranges::count_if(line, [](char letter) { return letter == ',' || letter == ':'; });
@@ -37,9 +35,8 @@ bool is_bounded(std::string_view line) {
            text::too_deep(line, text::Comments::Refused, kMaxDepth).empty();
 }
 
-/// Members of one object; remembers the first that is missing or wrong.
-/// Reading goes on after the first mistake with harmless values, so no caller checks every member;
-/// nothing of it is used in the end.
+/// Reads members of an object and remembers the first mistake. Reading continues with harmless
+/// values, so that callers check only at the end.
 class Members {
 public:
     Members(const Json& json, std::string& wrong) : json_(json), wrong_(wrong) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What an agent in a guest may say, checked: the guest is hostile, so a line is bounded in length,
-// depth and number of values before it is parsed, every member must be there with its type and
-// range, and every text is clipped and made printable. schemas/vf-agent.schema.json describes the
-// lines. Pure; AgentSession is the caller, tests/fuzz/agent_fuzz.cpp feeds it.
+// Messages of agents, checked. The guest is hostile: a line is bounded in length, depth and number
+// of values before parsing, members need their types and ranges, and texts are clipped and made
+// printable. Lines: schemas/vf-agent.schema.json. Pure; used by AgentSession and
+// tests/fuzz/agent_fuzz.cpp.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace vgpu::daemon {
 
-/// An agent that says another number is refused as misbehaviour, with words that say so.
+/// Another number is refused as misbehaviour, with that reason.
 inline constexpr std::uint32_t kAgentProtocol = 1;
-/// Longest line in either direction, its newline included.
+/// Longest line in either direction, newline included.
 inline constexpr std::size_t kMaxAgentLine = 64 * 1024;
 
-/// All texts are clipped printable ASCII; what was not printable is '?'.
+/// All texts are clipped printable ASCII; other characters are '?'.
 struct AgentHello {
     std::string agent, kernel, driver, rocr;
     std::string pci_address, unique_id;
     bool is_welcomed = false;  ///< it answers our welcome
 };
 
-/// A process of the guest that uses the VF; all of it is the guest's word.
+/// A process of the guest that uses the VF, as the guest claims.
 struct AgentProcess {
     std::uint32_t pid = 0;
     std::string comm;
@@ -35,7 +35,7 @@ struct AgentProcess {
     std::uint32_t queues = 0;
 };
 
-/// process_count may be more than the processes that are listed.
+/// process_count may exceed the listed processes.
 struct AgentStatus {
     std::string driver, render_node, last_error;
     std::uint64_t resets = 0, errors = 0;
@@ -45,7 +45,7 @@ struct AgentStatus {
     bool is_quiesced = false;
 };
 
-/// The answer to the question `id`; an id that was never asked is nobody's.
+/// The answer to request `id`; unknown ids are ignored.
 struct AgentResult {
     std::uint64_t id = 0;
     bool is_ok = false;
@@ -55,13 +55,12 @@ struct AgentResult {
 
 using AgentMessage = std::variant<AgentHello, AgentStatus, AgentResult>;
 
-/// The message of one line without its newline, or what is wrong with it.
+/// The message of a line without its newline, or its mistake.
 tl::expected<AgentMessage, std::string> parse_agent_line(std::string_view line);
 
-/// One line with its newline: how often, in seconds, the agent is to send its status.
+/// A line with newline; the agent sends its status every `status_interval_s`.
 std::string encode_agent_welcome(std::uint32_t status_interval_s);
-/// `what`: "status", "self-test", "quiesce" or "thaw".
-/// One line with its newline. `limit_ms` is how long the agent may take.
+/// `what`: "status", "self-test", "quiesce" or "thaw"; the agent has `limit_ms`.
 std::string encode_agent_ask(std::uint64_t id, std::string_view what, std::uint64_t limit_ms);
 
 }  // namespace vgpu::daemon

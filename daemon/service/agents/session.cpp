@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kActs{"self-test", "quiesce", "thaw"};
 
-/// One word for the state of the VF's driver in the guest.
+/// State of the VF's driver in the guest.
 std::string_view health_of(const AgentStatus& status) {
     if (status.driver.empty()) return "no-driver";
     if (status.render_node.empty()) return "no-render-node";
@@ -54,7 +54,7 @@ AgentSession::~AgentSession() {
     port_.close(path_);
 }
 
-/// In Shut, what was already read of a client that was disconnected is dropped.
+/// In Shut, drops what was read before the disconnect.
 void AgentSession::on_input(const AgentInput& input) {
     if (state_ == State::Shut) return;
     if (input.kind == AgentInput::Kind::Connected) {
@@ -74,7 +74,7 @@ void AgentSession::enter_welcomed() {
 void AgentSession::take_bytes(std::string_view bytes) {
     bytes_.refill(clock_.now());
     if (!bytes_.take(bytes.size())) return misbehave("it sends more than is allowed");
-    // A line may misbehave and shut the session: the rest of the bytes is then nobody's.
+    // A line may shut the session; the rest is then dropped.
     while (!bytes.empty() && state_ != State::Shut) {
         const std::size_t end = bytes.find('\n');
         line_ += bytes.substr(0, end);
@@ -85,7 +85,7 @@ void AgentSession::take_bytes(std::string_view bytes) {
     }
 }
 
-/// Empty lines are how a new agent ends what another may have begun.
+/// New agents send an empty line to end what an earlier one may have begun.
 void AgentSession::take_line(std::string_view line) {
     if (line.empty()) return;
     lines_.refill(clock_.now());
@@ -96,7 +96,7 @@ void AgentSession::take_line(std::string_view line) {
     std::visit([this](auto& one) { take(std::move(one)); }, *message);
 }
 
-/// An agent that was not welcomed has begun anew, and knows nothing of what was asked.
+/// An agent that was not welcomed has restarted, and knows no requests.
 void AgentSession::take(AgentHello hello) {
     if (!hello.is_welcomed) {
         lose("the agent has begun anew");
@@ -111,19 +111,18 @@ void AgentSession::take(AgentHello hello) {
              fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
 }
 
-/// One that was silent for too long and speaks again is welcomed again.
+/// Welcomes an agent again that was silent for too long.
 void AgentSession::take(AgentStatus status) {
     if (state_ != State::Serving) return enter_welcomed();
     status_ = std::move(status);
-    // Only good conduct for a while makes the next pause short again; else one good line between
-    // two floods would.
+    // The pause becomes short again only after good conduct for a while, not by one good line.
     if (misbehaved_ == 0 || clock_.now() - open_at_ > kLongestPause) pause_ = kFirstPause;
 }
 
-/// Taken out before it is answered: the answer may ask again.
+/// Erased before it is answered, because the answer may call ask().
 void AgentSession::take(AgentResult result) {
     const auto at = asked_.find(result.id);
-    if (at == asked_.end()) return;  // too late: it was answered as timed out
+    if (at == asked_.end()) return;  // late: answered as timed out before
     const Asked asked = std::move(at->second);
     asked_.erase(at);
     asked.done(AgentReport{
@@ -174,11 +173,11 @@ void AgentSession::step() {
         state_ = State::Listening;
     }
     if (state_ == State::Serving && now >= seen_at_ + kSilence) {
-        // The connection stays: a guest that was suspended speaks again on it.
+        // The connection stays: a suspended guest continues on it.
         lose("it is silent");
         state_ = State::Welcomed;
     }
-    // Collected first: an answer may ask again and change asked_.
+    // Collected first, because an answer may call ask() and change asked_.
     std::vector<Asked> late;
     for (auto at = asked_.begin(); at != asked_.end();) {
         const bool is_late = now >= at->second.deadline;

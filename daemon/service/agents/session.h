@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentSession: the host's side of the conversation with the agent of one VF. The agent is hostile
-// input: a wrong line, or more than the rate allows, is misbehaviour; the client is disconnected,
-// counted, and not taken again before a pause that doubles each time.
+// AgentSession: the host's conversation with one VF's agent. The agent is hostile: a wrong line, or
+// more input than the rate allows, is misbehaviour. The client is then disconnected, and not
+// accepted during a pause that doubles each time.
 //
 //               client: welcome         hello (welcomed)
 //   Listening ──────────────────▶ Welcomed ──────▶ Serving ⟲ status, result
@@ -11,8 +11,8 @@
 //     │                                               │ misbehaviour (also from Welcomed)
 //     └────────────── the pause is over ────────── Shut ◀┘
 //
-// What was asked is answered once: with the agent's result, or an error when the agent goes, falls
-// silent, or does not answer in time. Owned by Agents; main loop only; time is the Clock's.
+// Each request is answered once: with the agent's result, or an error if the agent goes, falls
+// silent, or is late. Owned by Agents; main loop only; time is the Clock's.
 #pragma once
 
 #include "daemon/ports/agent_port.h"
@@ -30,32 +30,31 @@ namespace vgpu::daemon {
 enum class AgentAct { SelfTest, Quiesce, Thaw };
 std::string_view name_of(AgentAct act);
 
-/// All calls never block: what the client does not take at once is misbehaviour, not a queue.
+/// Never blocks: a client that does not read at once misbehaves.
 class AgentSession {
 public:
     using Done = std::function<void(Result<AgentReport>)>;
 
-    /// Asked of the agent in the welcome.
+    /// Requested in the welcome.
     static constexpr std::uint32_t kStatusIntervalS = 2;
-    /// Longer than several status intervals, since a guest may be suspended or slow.
+    /// Several status intervals, because a guest may be suspended or slow.
     static constexpr Nanoseconds kSilence = std::chrono::seconds(15);
-    /// An answer may be that much later than the limit the agent was given.
+    /// Added to the agent's limit.
     static constexpr Nanoseconds kGrace = std::chrono::seconds(5);
     static constexpr Nanoseconds kFirstPause = std::chrono::seconds(1);
     static constexpr Nanoseconds kLongestPause = std::chrono::seconds(64);
-    /// What a client may send: as a burst, and per second over time.
+    /// Limits of a client's input: burst and rate.
     static constexpr std::uint64_t kBurstBytes = 256 * 1024, kBytesPerSecond = 32 * 1024;
     static constexpr std::uint64_t kBurstLines = 64, kLinesPerSecond = 8;
-    /// News of one agent, as a burst and over time: a guest must not fill the list of events.
+    /// Limits of one agent's news, so that a guest cannot flood the events.
     static constexpr std::uint64_t kBurstNews = 16;
     static constexpr Nanoseconds kNewsEvery = std::chrono::minutes(5);
-    /// Requests that one agent may have to answer at the same time; beside them as many thaws, so
-    /// that whatever was stopped can be let go on.
+    /// Requests under way per agent; as many thaws in addition, for quiesced guests.
     static constexpr std::size_t kMaxAsked = 8;
 
-    /// `target`: "gpu0/vf3", for messages. The socket is opened by listen().
+    /// `target`: "gpu0/vf3", for messages. listen() opens the socket.
     AgentSession(std::string target, std::string path, AgentPort& port, const Clock& clock);
-    /// What is still asked gets an error.
+    /// Open requests get an error.
     ~AgentSession();
     AgentSession(const AgentSession&) = delete;
     AgentSession& operator=(const AgentSession&) = delete;
@@ -63,34 +62,33 @@ public:
     [[nodiscard]] Result<> listen() { return port_.listen(path_); }
     [[nodiscard]] const std::string& path() const { return path_; }
 
-    /// In the order in which AgentPort::take() told them.
+    /// In the order of AgentPort::take().
     void on_input(const AgentInput& input);
     void step();
-    /// When step() has something to do next, if the client says nothing.
+    /// When to call step() if the client sends nothing.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
-    /// Nobody waits for answers any more.
+    /// Drops open requests without answers.
     void forget_asked() { asked_.clear(); }
-    /// Has the agent do something within `limit`.
-    /// NoAgent unless it serves; WrongState if kMaxAsked are under way; TimedOut when `limit` and
-    /// kGrace are over. `done` may be called before ask() returns.
+    /// Asks the agent to act within `limit`. NoAgent unless it serves; WrongState if kMaxAsked are
+    /// under way; TimedOut after `limit` + kGrace. May call `done` before it returns.
     void ask(AgentAct act, std::chrono::milliseconds limit, Done done);
 
     [[nodiscard]] AgentView view() const;
-    /// What an administrator should know, since the last call.
+    /// News for administrators since the last call.
     std::vector<std::pair<std::string_view, std::string>> take_news();
 
 private:
     /// As in the diagram above.
     enum class State { Listening, Welcomed, Serving, Shut };
 
-    /// `deadline` is the agent's limit and kGrace.
+    /// `deadline`: the agent's limit and kGrace.
     struct Asked {
         AgentAct act;
         Nanoseconds deadline{0};
         Done done;
     };
-    /// Tokens that come back with time, `more` in each `every`.
+    /// Token bucket: `more` tokens in each `every`, up to `most`.
     struct Bucket {
         std::uint64_t most, more;
         Nanoseconds every = std::chrono::seconds(1);
@@ -108,10 +106,10 @@ private:
     void take(AgentStatus status);
     void take(AgentResult result);
     void misbehave(const std::string& what);
-    /// Forgets what was only true while it was connected; version and driver stay in view.
+    /// Forgets the connection's state; version and driver stay in view.
     void lose(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
-    /// Beyond kBurstNews and kNewsEvery they are only counted.
+    /// Beyond kBurstNews and kNewsEvery, news is only counted.
     void tell(std::string_view kind, std::string text);
 
     std::string target_, path_;
@@ -119,7 +117,7 @@ private:
     const Clock& clock_;
 
     State state_ = State::Listening;
-    std::string line_;  ///< begun, not ended
+    std::string line_;  ///< incomplete line
     Bucket bytes_{kBurstBytes, kBytesPerSecond}, lines_{kBurstLines, kLinesPerSecond};
     AgentHello hello_;
     AgentStatus status_;
