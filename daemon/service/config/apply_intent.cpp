@@ -26,13 +26,13 @@ WantedGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
     WantedGpu section = as_it_is(gpu);
-    // who has a VF is not what is wanted of it
+    // owners are not part of what is wanted
     for (WantedVf& vf : section.vfs)
         vf = WantedVf{.definition = std::move(vf.definition), .vf = vf.vf};
     return section;
 }
 
-/// Null if it was not there.
+/// Null if it did not exist.
 const WantedVf* found_before(const ApplyIntent& intent, const Step& step) {
     if (!step.from) return nullptr;
     for (const WantedGpu& gpu : intent.before) {

@@ -32,8 +32,7 @@ std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_
     return fmt::format("{} or {}", size_text(below), size_text(above));
 }
 
-/// ", or 2 VFs of 80 MiB each": the same VRAM in parts that a VF can have; empty if there is no
-/// room for them.
+/// ", or 2 VFs of 80 MiB each": the same VRAM in possible sizes; empty if there is no room.
 std::string in_parts(const GpuInventory& gpu, std::uint64_t bytes) {
     const std::uint64_t count = (bytes + gpu.vram_most_bytes - 1) / gpu.vram_most_bytes;
     const std::uint64_t each = round_up((bytes + count - 1) / count, gpu.vram_unit_bytes);
@@ -69,7 +68,7 @@ Result<> check_doorbells(const GpuInventory& gpu, const VfDefinition& vf) {
                             pages - gpu.doorbell_pages, gpu.doorbell_pages));
 }
 
-/// What is there of a mask would fit, too; a mask of units that are all missing has no such part.
+/// Names the existing part of the mask as an alternative, if there is one.
 Result<> check_cus(const GpuInventory& gpu, const VfDefinition& vf) {
     const std::uint64_t all = all_cus(gpu);
     const std::uint64_t missing = vf.shape.cu_mask & ~all, there = vf.shape.cu_mask & all;
@@ -89,8 +88,7 @@ std::string reserve_text(const GpuInventory& gpu) {
                                   : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
 }
 
-/// One VF whose VRAM alone makes up for the shortage, the smallest such; else how many it takes.
-/// If it takes several: the largest first, for the fewest names.
+/// The smallest VF that makes up for the shortage, or else several, the largest first.
 std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t shortage) {
     std::vector<const VfDefinition*> by_size;
     for (const VfDefinition& vf : vfs) by_size.push_back(&vf);
@@ -109,7 +107,7 @@ std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t s
     return fmt::format("leave out {}", fmt::join(names, ", "));
 }
 
-/// The VFs that have most, all of one size, made smaller by the shortage; empty if that is no way.
+/// Shrinks the size class with the most VRAM by the shortage; empty if that is impossible.
 std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfDefinition> vfs,
                            std::uint64_t shortage) {
     std::map<std::uint64_t, std::uint64_t> count_by_size;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// How an order is found: a model of every GPU is taken from where it is to where it shall be. Each
-// time the first kind of work that is possible now is done: settings and names of a GPU (all at
-// once), a create, a resize, a destroy. Whatever blocks one of them is undone by destroys and
-// shrinks, which are always possible; and what is wanted in the end was checked to fit before, so
-// the work always comes to its end.
+// Finds an order with a model of each GPU. Each round does the first kind of work that is possible:
+// all settings and names of a GPU, a create, a resize, a destroy. Destroys and shrinks are always
+// possible and free what blocks others, and the final state was checked to fit; so the work ends.
 #include "daemon/service/config/change_plan.h"
 
 #include "daemon/service/config/capacity.h"
@@ -39,17 +37,16 @@ const ActionRow& row_of(Action action) {
     return kActions.at(static_cast<std::size_t>(action));
 }
 
-/// What is still to be done to one GPU.
 struct Work {
     GpuInventory model;
     std::vector<Step> changes{};  ///< Set and Rename, made together
     std::vector<Step> creates{}, resizes{}, destroys{};
-    std::set<std::uint32_t> kept_numbers{};             ///< that names such as "gpu0-vf3" stand for
-    std::map<std::string, std::string> names_before{};  ///< of each new VF the one before it
-    std::string last_new{};                             ///< its name
+    std::set<std::uint32_t> kept_numbers{};             ///< reserved by names
+    std::map<std::string, std::string> names_before{};  ///< per new VF, the one before it
+    std::string last_new{};                             ///< name of the last new VF
     std::set<std::uint32_t> matched{};                  ///< VFs that stay
 
-    /// Of the model, so of the moment the plan has come to.
+    /// Of the model, at this point of the plan.
     [[nodiscard]] std::uint64_t vram_free() const {
         std::uint64_t used = 0;
         for (const InventoryVf& vf : model.vfs) used += vf.definition.shape.vram_bytes;
@@ -59,14 +56,14 @@ struct Work {
         return std::any_of(model.vfs.begin(), model.vfs.end(),
                            [number](const InventoryVf& vf) { return vf.vf == number; });
     }
-    /// 0 if there is none: then no VF of that name is there yet.
+    /// 0 if no VF has the name yet.
     [[nodiscard]] std::uint32_t number_of(const std::string& name) const {
         const auto at = std::ranges::find_if(
             model.vfs, [&name](const InventoryVf& vf) { return vf.definition.name == name; });
         return at == model.vfs.end() ? 0 : at->vf;
     }
-    /// The first free number behind that of the new VF before it, so that a document makes VFs in
-    /// its own order and an export of them is the same again; else any; 0 if there is none.
+    /// The first free number after the previous new VF's, so that VFs are in the document's order
+    /// and an export repeats it; else any; 0 if none is free.
     [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
         const std::uint32_t before = number_of(names_before.at(name));
         for (std::uint32_t i = 0; i < model.total_vfs; ++i) {
@@ -87,7 +84,7 @@ bool can_be_scheduled(const GpuInventory& gpu) {
     return admit(gpu.id, gpu.settings, definitions_of(gpu)).has_value();
 }
 
-/// Differences that only a restart of the VF can make, in words.
+/// Differences that require a restart of the VF, as text.
 std::string shape_differences(const VfShape& from, const VfShape& to) {
     std::vector<std::string_view> what;
     if (from.vram_bytes != to.vram_bytes) what.emplace_back("VRAM");
@@ -97,7 +94,7 @@ std::string shape_differences(const VfShape& from, const VfShape& to) {
     return fmt::format("{}", fmt::join(what, ", "));
 }
 
-/// Null if there is none: a VF with a UUID is that one and no other, whatever it is called now.
+/// Null if none. A VF with a UUID is matched only by it.
 const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted) {
     const auto find = [&gpu](const auto& is_it) -> const InventoryVf* {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
@@ -113,7 +110,7 @@ const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted
     return find([&](const VfDefinition& vf) { return vf.name == wanted.was; });
 }
 
-/// A VF that only has another profile's name is the same VF, unless it is to be exactly so.
+/// A different profile name alone is no change, unless the VF must be exact (has a UUID).
 bool wants_settings(const VfDefinition& now, const VfDefinition& wanted) {
     const bool is_exact = wanted.uuid != Uuid{};
     const bool changes_profile =
@@ -122,7 +119,7 @@ bool wants_settings(const VfDefinition& now, const VfDefinition& wanted) {
            wanted.qos != now.qos || wanted.custody != now.custody || changes_profile;
 }
 
-/// All that a step Set changes.
+/// Copies all that a step Set changes.
 void take_settings(const VfDefinition& from, VfDefinition& to) {
     to.weight = from.weight;
     to.quantum_us = from.quantum_us;
@@ -157,7 +154,7 @@ private:
 
     const Surroundings& around_;
     std::vector<Work> works_;
-    /// A name that is wanted: of which GPU, and whether the VF has it already.
+    /// GPU of a wanted name, and whether its VF has it already.
     struct WantedName {
         std::string gpu;
         bool is_its_own = false;
@@ -167,7 +164,7 @@ private:
     std::vector<Step> kept_, steps_;
 };
 
-/// The VF number that a name such as "gpu0-vf3" stands for; 0 for any other name.
+/// The VF number in a name such as "gpu0-vf3"; 0 for other names.
 Result<std::uint32_t> Planner::kept_number(const std::string& name, const GpuInventory& gpu) const {
     for (const std::string& id : around_.gpus) {
         const std::string prefix = id + "-vf";
@@ -195,8 +192,7 @@ Result<> Planner::check_name(const std::string& name) const {
     return {};
 }
 
-/// A state may have a name twice (a GPU came back with one that was given meanwhile): VFs that have
-/// it keep it, nobody gets it anew.
+/// A state may contain a name twice (a GPU returned with it): its VFs keep it, no other VF gets it.
 Result<> Planner::note_name(const std::string& name, const std::string& gpu, bool is_its_own) {
     const auto [at, is_new] = wanted_names_.try_emplace(name, WantedName{gpu, is_its_own});
     if (is_new || (is_its_own && at->second.is_its_own)) return {};
@@ -205,8 +201,7 @@ Result<> Planner::note_name(const std::string& name, const std::string& gpu, boo
         fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
 }
 
-/// One VF may need up to three steps; each has `from` as it is now and changes its own part only,
-/// so that their order does not matter.
+/// Up to three steps per VF, each with the current `from`: their order does not matter.
 void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
     const VfDefinition& now = vf.definition;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .trouble = vf.trouble};
@@ -256,7 +251,7 @@ Result<> Planner::want_new(Work& work, const WantedVf& wanted) {
     return {};
 }
 
-/// One of the document's; its shape is normalised.
+/// A VF of the document; its shape is normalised.
 Result<> Planner::want(Work& work, const WantedVf& wanted) {
     const GpuInventory& gpu = work.model;
     const VfDefinition& definition = wanted.definition;
@@ -279,7 +274,6 @@ Result<> Planner::want(Work& work, const WantedVf& wanted) {
     return {};
 }
 
-/// What the document does not name goes.
 Result<> Planner::destroy_others(Work& work) {
     for (const InventoryVf& vf : work.model.vfs) {
         const bool is_matched = work.matched.contains(vf.vf);
@@ -330,9 +324,8 @@ void Planner::emit(Work& work, const Step& step) {
     steps_.push_back(step);
 }
 
-/// All settings and names of one GPU, if the schedule and the names allow it now.
-/// All or none: weights that fit together in the end may not fit one by one, and names may be
-/// exchanged.
+/// All settings and names of a GPU, if the schedule and the names allow it. All or none: weights
+/// may only fit together, and names may be swapped.
 bool Planner::make_changes(Work& work) {
     if (work.changes.empty()) return false;
     GpuInventory after = work.model;
@@ -355,7 +348,7 @@ bool Planner::make_changes(Work& work) {
     return true;
 }
 
-/// The first that fits now; the others wait for what a resize or destroy frees.
+/// The first one that fits; others wait for a resize or destroy.
 bool Planner::make_create(Work& work) {
     for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
         Step step = *create;
@@ -373,9 +366,7 @@ bool Planner::make_create(Work& work) {
     return false;
 }
 
-/// Those that need no more VRAM first.
-/// Shrinking gives room to growing; a VF that grows fits once the others have shrunk or gone, since
-/// the sum in the end does.
+/// Shrinks first, which make room for growth. Growth fits at last, because the final sum does.
 bool Planner::make_resize(Work& work) {
     std::stable_partition(work.resizes.begin(), work.resizes.end(), [](const Step& step) {
         return step.to->shape.vram_bytes <= step.from->shape.vram_bytes;
@@ -392,7 +383,7 @@ bool Planner::make_resize(Work& work) {
     return false;
 }
 
-/// Something that cannot be done yet.
+/// A step that cannot be done yet; empty if none.
 std::string Planner::who_waits() const {
     for (const Work& work : works_) {
         if (!work.creates.empty()) return fmt::format("'{}'", work.creates.front().to->name);
@@ -402,8 +393,7 @@ std::string Planner::who_waits() const {
     return "";
 }
 
-/// Last resort in each round: what is destroyed for room is destroyed no earlier than something
-/// waits for it, or when nothing else is left to do.
+/// Last resort: destroys only when a step waits for room, or nothing else is left.
 bool Planner::make_destroy(Work& work) {
     if (work.destroys.empty()) return false;
     Step step = work.destroys.front();
@@ -414,8 +404,7 @@ bool Planner::make_destroy(Work& work) {
     return true;
 }
 
-/// The kinds of work over all GPUs before the GPUs over all kinds: nobody loses a VF on one GPU
-/// while another still has harmless work.
+/// Each kind of work on all GPUs first: no VF is lost while another GPU has harmless work.
 bool Planner::advance() {
     using Make = bool (Planner::*)(Work&);
     constexpr std::array<Make, 4> kInOrder{&Planner::make_changes, &Planner::make_create,
@@ -426,7 +415,7 @@ bool Planner::advance() {
     return false;
 }
 
-/// Ends: each round takes one piece of work off the lists.
+/// Terminates: each round removes one piece of work.
 Result<ChangePlan> Planner::plan() {
     while (advance()) {
     }

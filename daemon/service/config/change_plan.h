@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ChangePlan: the way from the VFs there are to the VFs a configuration wants, as steps in order.
-// VFs are matched by name (or by WantedVf::was), those of which the UUID is known by that. A step
-// changes its own VF and no other; after each step the schedule is one that can be kept, the VRAM
-// and the VF numbers suffice, and no name is there twice. What loses nothing comes first (set,
-// rename, create), what empties a VF's VRAM later (resize, destroy), earlier only if something else
-// needs its room. VRAM is handed out in scattered units, so only sums matter: there is no
-// fragmentation. Pure; ApplyRun carries plans out.
+// ChangePlan: ordered steps from the current VFs to those of a configuration. VFs are matched by
+// UUID if known, else by name or WantedVf::was. A step changes only its own VF; after each step the
+// schedule is valid, VRAM and VF numbers suffice, and names are unique. Steps without loss come
+// first (set, rename, create), steps that empty VRAM (resize, destroy) only earlier if others need
+// the room. VRAM is in scattered units, so only sums matter. Pure; ApplyRun carries plans out.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -22,82 +20,78 @@
 
 namespace vgpu::daemon {
 
-/// Keep: nothing to do. In the order in which the planner prefers them.
+/// In the order in which the planner prefers them. Keep: nothing to do.
 enum class Action { Keep, Set, Rename, Create, Resize, Destroy };
 enum class Disruption {
-    None,       ///< nobody notices
-    VfRestart,  ///< the VF's driver must be unloaded; its VRAM comes back empty
-    VfLoss,     ///< the VF is gone, and what was in its VRAM
+    None,       ///< no effect on users
+    VfRestart,  ///< the VF's driver must be unloaded; its VRAM is emptied
+    VfLoss,     ///< the VF and its VRAM content are lost
 };
 
 std::string_view name_of(Action action);
 std::string_view name_of(Disruption disruption);
 Disruption disruption_of(Action action);
-/// Nothing for a word that is none.
+/// None for an unknown word.
 std::optional<Disruption> disruption_named(std::string_view name);
 
 struct Step {
     Action action = Action::Keep;
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
-    /// Of a VF: as it is, as it is to be. Set is about weight, quantum, contract, custody and
-    /// profile, Rename about the name, Resize about the shape; Create has no `from`, Destroy no
-    /// `to`.
+    /// A VF before and after. Set: weight, quantum, contract, custody, profile. Rename: the name.
+    /// Resize: the shape. Create has no `from`, Destroy no `to`.
     std::optional<VfDefinition> from{}, to{};
     std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< of a GPU
-    std::optional<OwnerRecord> owner{};  ///< of a VF that goes, to have it again if it comes back
-    std::string in_use{};   ///< why the step wants force: who has the VF; empty: nobody
-    std::string trouble{};  ///< why the VF is not in service as it is defined; empty: it is
+    std::optional<OwnerRecord> owner{};  ///< of a destroyed VF, restored if the VF comes back
+    std::string in_use{};   ///< the user of the VF, for whom the step requires force; or empty
+    std::string trouble{};  ///< why the VF is not in service as defined; or empty
     std::string why{};
 
     bool operator==(const Step&) const = default;
 };
 
-/// What a GPU has for VFs and what of it they are given in the end.
+/// VRAM and limits of a GPU, and the total that the plan gives to VFs.
 struct GpuRoom {
     std::string gpu;
-    std::uint64_t vram_bytes = 0;         ///< of all VFs together
-    std::uint64_t pf_vram_bytes = 0;      ///< besides, kept by the PF
-    std::uint64_t wanted_vram_bytes = 0;  ///< by the VFs of the plan
+    std::uint64_t vram_bytes = 0;         ///< of all VFs
+    std::uint64_t pf_vram_bytes = 0;      ///< kept by the PF, in addition
+    std::uint64_t wanted_vram_bytes = 0;  ///< total of the plan's VFs
     std::uint32_t cu_count = 0;
-    std::uint32_t doorbell_pages = 0;  ///< of each VF, at most
+    std::uint32_t doorbell_pages = 0;  ///< limit per VF
 
     bool operator==(const GpuRoom&) const = default;
 };
 
-/// Steps are in the order in which they have to be done.
+/// Steps are in the order of execution.
 struct ChangePlan {
     std::string label;
-    std::vector<Step> steps;       ///< VFs to be kept first
-    std::vector<GpuRoom> rooms{};  ///< in the order of what is wanted
+    std::vector<Step> steps;       ///< VFs to keep first
+    std::vector<GpuRoom> rooms{};  ///< in the order of `wanted`
 
     [[nodiscard]] bool is_empty() const;
     [[nodiscard]] Disruption disruption() const;  ///< the worst of all steps
 };
 
-/// What else there is on the host: names a VF cannot get.
+/// Names on the host that VFs of the plan cannot get.
 struct Surroundings {
-    std::vector<std::string> gpus;             ///< ids of all
-    std::map<std::string, std::string> names;  ///< VFs of GPUs the plan is not about: name, target
+    std::vector<std::string> gpus;             ///< ids of all GPUs
+    std::map<std::string, std::string> names;  ///< of VFs on other GPUs: name, target
 };
 
-/// Who has the VF: "it belongs to 'vm'"; empty: nobody.
+/// The user of the VF: "it belongs to 'vm'"; or empty.
 std::string use_of(const InventoryVf& vf);
 /// "gpu0/vf2", "gpu0"
 std::string target_of(const Step& step);
-/// The step that takes `step` back.
 Step inverse_of(const Step& step);
-/// What `step` does to `gpu`, which is the step's.
-/// On the model only; VFs stay sorted by number.
+/// Applies `step` to the model `gpu`; VFs stay sorted by number.
 void perform(const Step& step, GpuInventory& gpu);
 
-/// `gpus` are those that `wanted` is about, in any order. NoVram, NoFreeVf, NoSchedule and
-/// OutOfRange name the resource, the shortage and what would fit; NameTaken the name.
-/// The plan is good only for the inventories it was made from.
+/// `gpus`: those of `wanted`, in any order; the plan is valid only for them. NoVram, NoFreeVf,
+/// NoSchedule, OutOfRange name the resource, the shortage and what would fit; NameTaken the name.
 Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
                                     std::span<const GpuInventory> gpus, const Surroundings& around);
 
-/// One JSON document, schema id "vgpu-plan-1" (docs/dbus-api.md).
+/// JSON of schema "vgpu-plan-1" (docs/dbus-api.md).
 std::string encode_change_plan(const ChangePlan& plan);
 
 }  // namespace vgpu::daemon

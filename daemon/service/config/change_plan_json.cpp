@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Plans as JSON: what Manager.Plan answers and Job.Plan shows.
+// JSON of plans, for Manager.Plan and Job.Plan.
 #include "daemon/service/config/change_plan.h"
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ OrderedJson scheduling_json(const VfDefinition& vf) {
     return {{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
 }
 
-/// Of a VF that is set, all there is to compare; of one that comes or goes, what is special.
+/// All members for Set; for other actions those that differ from the default.
 OrderedJson special_part(Action action, const VfDefinition& vf) {
     const bool is_all = action == Action::Set;
     OrderedJson json = is_all ? whole_qos_json(vf.qos) : qos_json(vf.qos);
@@ -35,7 +35,6 @@ OrderedJson shape_json(const VfShape& shape) {
     return json;
 }
 
-/// The part of a definition that steps of this kind are about.
 OrderedJson part_of(Action action, const VfDefinition& vf) {
     OrderedJson json = OrderedJson::object();
     const bool is_all = action == Action::Create || action == Action::Destroy;
@@ -50,7 +49,7 @@ OrderedJson settings_json(const GpuSettings& settings) {
     return {{"quantum_us", settings.quantum_us}, {"max_gap_ms", settings.max_gap_ms}};
 }
 
-/// Members that both have and that are the same say nothing.
+/// Drops members that are equal in both.
 void drop_same(OrderedJson& from, OrderedJson& to) {
     const OrderedJson before = from;
     for (const auto& [key, value] : before.items()) {

@@ -69,9 +69,8 @@ GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
     return config;
 }
 
-/// What "auto" finds.
-/// A device's number is its GPU's: gpu1 stays gpu1 when /dev/vgpu-pf0 is missing, and keeps its
-/// records.
+/// GPUs for "auto". A GPU has its device's number: gpu1 stays gpu1, with its records, when
+/// /dev/vgpu-pf0 is missing.
 std::vector<GpuConfig> gpus_present(const std::vector<std::string>& pf_devices) {
     if (pf_devices.empty()) return {{.id = "gpu0", .softgpu = SoftgpuConfig{}, .attach = {}}};
     std::vector<GpuConfig> gpus;
@@ -105,8 +104,7 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
     }
 }
 
-/// `key` says where the sockets are; `longest` is the longest path that would be made from it. The
-/// kernel takes no longer one, and QEMU could not open it.
+/// `longest`: the longest socket path that follows from `key`. The kernel's limit, and QEMU's.
 void check_socket(JsonSection& root, const std::string& key, const std::string& longest) {
     if (longest.size() <= VGPU_SOCKET_PATH_MAX) return;
     root.complain(key, fmt::format("is {} bytes too long: the socket {} would have {} bytes, and "
@@ -133,7 +131,7 @@ void check_sockets(JsonSection& root, const Config& config) {
     check_socket(root, "run_dir", longest);
 }
 
-/// Unknown members are mistakes, so that a misspelt one is not silently the default.
+/// Rejects unknown members, so that a misspelt one is not ignored.
 Config config_of(const Json& json, const std::string& name,
                  const std::vector<std::string>& pf_devices, Error& error) {
     Config config;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud's configuration: which GPUs there are and how to reach them. JSON with comments
-// (schemas/vgpud-config.schema.json); read once at start. Unknown keys, wrong types and values out
-// of range are ConfigInvalid with the path of the key. Called by main.cpp.
+// vgpud's configuration file: GPUs and how to reach them. JSON with comments
+// (schemas/vgpud-config.schema.json), read once at start. ConfigInvalid names the path of an
+// unknown key, wrong type or value.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -15,8 +15,7 @@
 
 namespace vgpu::daemon {
 
-/// A software GPU that vgpud starts, with its vgpu-pf.
-/// Arguments of softgpu by name; ranges are in schemas/vgpud-config.schema.json.
+/// A software GPU that vgpud starts. Arguments of softgpu by name; ranges are in the schema.
 struct SoftgpuConfig {
     std::uint32_t vfs = 16;
     std::uint32_t vram_mb = 2048;
@@ -25,18 +24,17 @@ struct SoftgpuConfig {
     std::uint32_t threads = 2;
     bool is_true_copy = false;
     std::string doorbell_mode = "trap";
-    std::vector<std::string> args;     ///< more arguments for softgpu
-    std::vector<std::string> pf_args;  ///< more arguments for vgpu-pf
+    std::vector<std::string> args;     ///< additional arguments for softgpu
+    std::vector<std::string> pf_args;  ///< additional arguments for vgpu-pf
 };
 
-/// A PF core that somebody else started, or one in the kernel.
+/// A PF core started by others, or in the kernel.
 struct AttachConfig {
     std::string uapi_socket;    ///< or the character device of vgpu_pf.ko
-    std::string vf_socket_dir;  ///< may be empty: sockets are not shown
+    std::string vf_socket_dir;  ///< may be empty: then sockets are not shown
 };
 
-/// quantum_us and max_gap_ms count for a GPU without a record only: once an operator has set them,
-/// the state says what they are.
+/// quantum_us and max_gap_ms apply to a GPU without a record; later the state has them.
 struct GpuConfig {
     std::string id;
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
@@ -45,23 +43,23 @@ struct GpuConfig {
     std::optional<AttachConfig> attach;
 };
 
-/// Directories are made by main.cpp; programs without a slash are looked for in PATH.
+/// main.cpp makes the directories. Programs without a slash are searched in PATH.
 struct Config {
     std::string state_dir = "/var/lib/vgpu";
     std::string run_dir = "/run/vgpu";
     std::string softgpu_program = "softgpu";
     std::string pf_program = "vgpu-pf";
     std::string libvirt_program = "vgpu-libvirt";
-    std::string libvirt_uri;  ///< whose domains' names are shown; empty: nobody's
+    std::string libvirt_uri;  ///< source of domain names; empty: none
     std::vector<GpuConfig> gpus;
 };
 
-/// The configuration in `text`; `name` is the file's, for messages. "gpus": "auto" stands for all
-/// `pf_devices` (/dev/vgpu-pfN becomes gpuN), or for one software GPU if there are none.
+/// `name`: of the file, for messages. "gpus": "auto" means all `pf_devices` (/dev/vgpu-pfN becomes
+/// gpuN), or one software GPU if there are none.
 Result<Config> parse_config(const std::string& text, const std::string& name,
                             const std::vector<std::string>& pf_devices = {});
 
-/// Range of max_gap_ms, of GPUs and of contracts.
+/// For GPUs and contracts.
 inline constexpr std::uint32_t kMinGapMs = 1;
 inline constexpr std::uint32_t kMaxGapMs = 60'000;
 

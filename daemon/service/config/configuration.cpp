@@ -23,12 +23,10 @@ using Json = nlohmann::json;
 
 constexpr std::uint32_t kMaxCount = VGPU_PF_MAX_VFS;
 constexpr std::uint32_t kMaxCus = 64;
-/// Far beyond any device: a typing mistake is named here, with its path, and what a GPU has is
-/// checked when it is known.
+/// Beyond any device: finds typing errors by path. The GPU's limits are checked later.
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
 
-/// A number in `text` from its first letter to its last.
 std::optional<std::uint64_t> whole_number(std::string_view text, int base) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
@@ -36,7 +34,7 @@ std::optional<std::uint64_t> whole_number(std::string_view text, int base) {
     return number;
 }
 
-/// A plain number is bytes: JSON has no units, and MiB would be a trap for scripts.
+/// A plain number is bytes: JSON has no units.
 void read_vram(JsonSection& section, std::uint64_t& to) {
     const Json* value = section.find("vram");
     if (value == nullptr) return section.complain("vram", "is missing");
@@ -49,8 +47,7 @@ void read_vram(JsonSection& section, std::uint64_t& to) {
     to = *bytes;
 }
 
-/// A number of units, or a mask of them as "0x0f".
-/// The first `count` units, or exactly those of the mask.
+/// A number N: the first N units; or a mask such as "0x0f".
 void read_compute_units(JsonSection& section, std::uint64_t& mask) {
     const Json* value = section.find("compute_units");
     if (value == nullptr) return;
@@ -76,7 +73,7 @@ void read_resources(const Json& json, const std::string& path, Error& error, VfS
     read_compute_units(section, shape.cu_mask);
 }
 
-/// 0 stands for "the GPU's own".
+/// 0: the GPU's quantum.
 void read_quantum(JsonSection& section, std::uint32_t& to) {
     const Json* value = section.find("quantum_us");
     if (value != nullptr && *value == 0) return;
@@ -93,7 +90,7 @@ void read_scheduler(const Json& json, const std::string& path, Error& error, Pro
     read_qos(section, profile.qos);
 }
 
-/// "off" and not 0 switches a limit off: 0 is how the uapi says "the default".
+/// "off" disables a limit; 0 is the uapi's default.
 void read_guard(const Json& json, const std::string& path, Error& error, VfSecurity& security) {
     JsonSection section(json, path, error);
     section.only({kGuardKinds[0], kGuardKinds[1], kGuardKinds[2], kGuardKinds[3]});
@@ -121,7 +118,7 @@ void read_security(const Json& json, const std::string& path, Error& error, Prof
         read_guard(*guard, section.path_of("guard"), error, security);
 }
 
-/// Only the VRAM has no default: how much a VF needs nobody can guess.
+/// Only VRAM has no default.
 Profile profile_of(const Json& json, const std::string& path, Error& error) {
     Profile profile;
     JsonSection section(json, path, error);
@@ -149,10 +146,10 @@ std::string name_of(const std::string& pattern, const std::string& gpu, std::uin
     return replaced(replaced(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
 }
 
-/// Longer than any that makes a name: to replace what is in it would take long.
+/// Bounds the replacement work; longer patterns never make valid names.
 constexpr std::size_t kMaxPatternBytes = 256;
 
-/// Tried with the largest number, which makes the longest name.
+/// Tries the largest number, which makes the longest name.
 void check_pattern(JsonSection& section, const std::string& key, const std::string& pattern,
                    std::uint32_t count) {
     if (pattern.size() > kMaxPatternBytes || !is_valid_name(name_of(pattern, "gpu0", count)))
@@ -174,7 +171,7 @@ VfGroup group_of(const Json& json, const std::string& path, Error& error,
     section.text("was", group.was);
     if (group.profile.empty()) section.complain("profile", "is missing");
     if (group.name.empty()) section.complain("name", "is missing");
-    // Near names are looked for once: a document may have thousands of unknown ones.
+    // Only once, because a document may have thousands of unknown names.
     if (!profiles.contains(group.profile) && !section.has_complained()) {
         std::vector<std::string_view> known;
         for (const auto& [name, profile] : profiles) known.push_back(name);
@@ -222,7 +219,6 @@ GpuSection gpu_section_of(const Json& json, const std::string& path, Error& erro
     return gpu;
 }
 
-/// Said instead of reading on.
 void check_count(JsonSection& root, const std::string& path, const Json& list, std::size_t most,
                  std::string_view what) {
     if (list.size() > most)
@@ -261,7 +257,7 @@ std::vector<GpuSection> gpu_sections_of(JsonSection& root, const std::string& pa
     return sections;
 }
 
-/// `profiles` was read before: a group names one of them.
+/// Requires `profiles` to be read already.
 void read_configs(JsonSection& root, Configuration& to) {
     const Json* configs = root.find("configs");
     if (configs == nullptr || !configs->is_object() || configs->empty())
@@ -275,8 +271,7 @@ void read_configs(JsonSection& root, Configuration& to) {
     }
 }
 
-/// nlohmann::json keeps the last of several members of one name: an operator would lose the others.
-/// Called by the parser for each member, while the document is read once.
+/// Finds duplicate members: nlohmann::json silently keeps only the last. Called by the parser.
 class TwiceSeen {
 public:
     /// Always true: the parser keeps what it has read.
@@ -315,7 +310,7 @@ Result<> parse_into(Json& json, std::string_view text) {
 
 // --- writing
 
-/// As a number where the mask is what that number stands for.
+/// A number if the mask has the first N units, else the mask.
 Json compute_units_json(std::uint64_t mask) {
     for (std::uint32_t count = 1; count < kMaxCus; ++count)
         if (mask == (1ull << count) - 1) return count;
@@ -378,7 +373,7 @@ nlohmann::ordered_json gpu_json(const GpuSection& gpu) {
 
 // --- choosing
 
-/// Without a label only a document with a single config says what is meant.
+/// Without a label, the document must have a single config.
 Result<const std::vector<GpuSection>*> sections_of(const Configuration& configuration,
                                                    const std::string& label) {
     const auto& configs = configuration.configs;
@@ -394,8 +389,7 @@ Result<const std::vector<GpuSection>*> sections_of(const Configuration& configur
                 fmt::format("{}; its labels are {}", what, fmt::join(known, ", ")));
 }
 
-/// A section for a GPU that is not there is a mistake and no wish for later: its VFs would silently
-/// be missing.
+/// A section for a missing GPU is a mistake: its VFs would silently be missing.
 Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std::string> gpus) {
     const std::vector<std::string_view> known(gpus.begin(), gpus.end());
     for (const GpuSection& section : sections) {
@@ -408,7 +402,7 @@ Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std
     return {};
 }
 
-/// The names are not checked yet: whether they are valid and unique can only be said over all GPUs.
+/// Names are checked later, because they must be unique over all GPUs.
 std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSection& section,
                                  const std::string& gpu) {
     std::vector<WantedVf> vfs;
@@ -429,9 +423,8 @@ std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSe
     return vfs;
 }
 
-/// Two passes: every name there will be must be known before a former name can be told from one
-/// that somebody else has. Whether a name may be there on two GPUs the plan says, which knows what
-/// there is.
+/// Two passes, because a former name must not be a current name of any VF. The plan decides whether
+/// two GPUs may share a name.
 Result<> check_names(const std::vector<WantedGpu>& wanted) {
     std::set<std::string> names;
     std::set<std::pair<std::string, std::string>> given;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Configuration: what an operator wants of the GPUs, as one document (JSON with comments,
-// schemas/vgpu-config.schema.json, docs/profiles.md): profiles, and under labels which VFs of which
-// profile each GPU is to have. parse_configuration() checks the document by itself, want() one
-// label of it against the GPUs there are; plans are made from what want() returns.
-// encode_configuration() writes a document that reads back the same. Pure.
+// Configuration: the VFs an operator requests, as one document (JSON with comments,
+// schemas/vgpu-config.schema.json, docs/profiles.md): profiles, and under labels the VFs of each
+// GPU. parse_configuration() checks the document, want() checks one label against the GPUs for a
+// plan, encode_configuration() writes a document that reads back the same. Pure.
 #pragma once
 
 #include "daemon/service/vf/gpu_inventory.h"
@@ -18,7 +17,7 @@
 
 namespace vgpu::daemon {
 
-/// What VFs have in common; a VF made from it may be changed later and keeps its name as a remark.
+/// Common properties of VFs. A VF may be changed later; it keeps the profile's name as a remark.
 struct Profile {
     VfShape shape{};
     std::uint32_t weight = scheduler::kDefaultWeight;
@@ -29,20 +28,19 @@ struct Profile {
     bool operator==(const Profile&) const = default;
 };
 
-/// `count` VFs of one profile; "{n}" in the names is 1..count, "{gpu}" the GPU.
-/// Names that result are checked when it is expanded (want()).
+/// `count` VFs of one profile. In names "{n}" is 1..count, "{gpu}" the GPU; see want().
 struct VfGroup {
     std::string profile;
     std::uint32_t count = 1;
     std::string name;
-    std::string was{};  ///< the name under which it may still be there; may be empty
+    std::string was{};  ///< former name of the VF; may be empty
 
     bool operator==(const VfGroup&) const = default;
 };
 
-/// What is not given stays as the GPU has it.
+/// Values not given stay.
 struct GpuSection {
-    std::string gpu;  ///< "*": all that have no section of their own
+    std::string gpu;  ///< "*": all GPUs without a section of their own
     std::optional<std::uint32_t> quantum_us{};
     std::optional<std::uint32_t> max_gap_ms{};
     std::vector<VfGroup> vfs{};
@@ -50,7 +48,7 @@ struct GpuSection {
     bool operator==(const GpuSection&) const = default;
 };
 
-/// `configs`: by label, each with at most one section for a GPU.
+/// `configs`: by label, each with at most one section per GPU.
 struct Configuration {
     std::map<std::string, Profile> profiles;
     std::map<std::string, std::vector<GpuSection>> configs;
@@ -58,20 +56,19 @@ struct Configuration {
     bool operator==(const Configuration&) const = default;
 };
 
-/// `was`: as in VfGroup, expanded; empty: none.
-/// Documents give no more than that. A VF that was there before and is to be so again (ApplyIntent)
-/// has its UUID too, by which it is found whatever its name, and what follows.
+/// `was`: as in VfGroup, expanded; may be empty. The other members are for VFs that an ApplyIntent
+/// restores: found by UUID, whatever their name.
 struct WantedVf {
     VfDefinition definition{};
     std::string was{};
-    std::uint32_t vf = 0;  ///< its number, if it has to be made again; 0: any
-    OwnerRecord owner{};   ///< whose it is then
+    std::uint32_t vf = 0;  ///< number if it is made again; 0: any
+    OwnerRecord owner{};   ///< its owner
     bool is_open = false;  ///< a client had it open
 
     bool operator==(const WantedVf&) const = default;
 };
 
-/// All VFs that the GPU is to have, not only those to be added: what is not named here goes.
+/// All VFs of the GPU: others are destroyed.
 struct WantedGpu {
     std::string gpu;
     std::optional<std::uint32_t> quantum_us{};
@@ -81,27 +78,26 @@ struct WantedGpu {
     bool operator==(const WantedGpu&) const = default;
 };
 
-/// A document may come from anybody who may speak on the bus. More VFs than any GPU has are read:
-/// what a GPU has is said when it is known ("18 VFs wanted, 16 exist").
+/// Any caller on the bus may send a document. More VFs than a GPU has are accepted here; the plan's
+/// error says how many exist.
 inline constexpr std::size_t kMaxConfigurationBytes = 256 * 1024;
 inline constexpr std::size_t kMaxProfiles = 1024;
 inline constexpr std::size_t kMaxLabels = 64;
 inline constexpr std::size_t kMaxGpuSections = 64;
 inline constexpr std::size_t kMaxVfsPerGpu = 64;
 
-/// BadConfiguration with the path of the first mistake; nothing behind it is read.
+/// BadConfiguration with the path of the first mistake, where reading stops.
 Result<Configuration> parse_configuration(std::string_view text);
-/// Members that are as by default are left out.
+/// Omits members with default values.
 std::string encode_configuration(const Configuration& configuration);
 
-/// What the config `label` ("": the only one) wants of the GPUs `gpus`. NoSuchLabel, NoSuchGpu,
-/// or BadConfiguration if a name would be given twice.
+/// `label`: "": the only one. NoSuchLabel, NoSuchGpu; BadConfiguration for duplicate names.
 Result<std::vector<WantedGpu>> want(const Configuration& configuration, const std::string& label,
                                     std::span<const std::string> gpus);
 inline constexpr std::size_t kMostLabelBytes = 62;
-/// Labels and names of profiles: 1 to kMostLabelBytes of [A-Za-z0-9._-], first a letter or digit.
+/// Labels and profile names: 1 to kMostLabelBytes of [A-Za-z0-9._-], first a letter or digit.
 bool is_valid_label(std::string_view label);
-/// The label that want() would take, for messages.
+/// The label want() would take, for messages.
 std::string chosen_label(const Configuration& configuration, const std::string& label);
 
 }  // namespace vgpu::daemon

@@ -30,10 +30,8 @@ std::string descriptive_name(const Profile& profile) {
     return name;
 }
 
-/// The name under which `vf`'s values are among the profiles: the one it was made from if that
-/// still says the same, else one that is added.
-/// Two VFs of one profile name whose values differ by now need two profiles, or reading the
-/// document back would change one of them.
+/// The name of a profile with the values of `vf`: its own profile's name if the values match, else
+/// a new one. VFs of one profile name with different values need two profiles.
 std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinition& vf) {
     const Profile profile = profile_of(vf);
     if (vf.profile.empty())
@@ -49,7 +47,7 @@ std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinit
     return name;
 }
 
-/// What comes before the number that ends a name; empty if there is none.
+/// The part before `number` at the end of a name; empty if the name does not end with it.
 std::string stem_of(const std::string& name, std::uint32_t number) {
     const std::string digits = std::to_string(number);
     if (!name.ends_with(digits)) return "";
@@ -59,8 +57,7 @@ std::string stem_of(const std::string& name, std::uint32_t number) {
     return is_whole ? stem : "";
 }
 
-/// One entry for VFs in a row that are stem1, stem2, … of one profile.
-/// Only runs from 1 on: "{n}" counts from there.
+/// Merges consecutive VFs stem1, stem2, … of one profile; "{n}" counts from 1.
 std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
     std::vector<VfGroup> groups;
     for (std::size_t i = 0; i < single.size();) {
@@ -83,8 +80,7 @@ std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
 constexpr std::array kRoundings{std::pair<std::string_view, Rounding>{"auto", Rounding::PowerOfTwo},
                                 std::pair<std::string_view, Rounding>{"even", Rounding::Unit}};
 
-/// Compute units and doorbell pages would be all without being named; here they are numbers that
-/// can be read.
+/// Writes compute units and doorbell pages as numbers, although their default is all.
 void add_split(Configuration& configuration, const GpuInventory& gpu, std::uint32_t vfs,
                std::string_view kind, Rounding rounding) {
     const std::uint64_t vram_bytes = split_vram_bytes(gpu, vfs, rounding);
@@ -115,7 +111,7 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
     return configuration;
 }
 
-/// The unit is a power of two on every device; where it were not, so many units are.
+/// The unit is a power of two on every device; elsewhere the number of units would be.
 std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs, Rounding rounding) {
     if (vfs > gpu.total_vfs) return 0;
     const std::uint64_t units =
