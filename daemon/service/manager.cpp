@@ -15,7 +15,6 @@ constexpr Range kWeights{scheduler::kMinWeight, scheduler::kMaxWeight};
 constexpr Range kQuanta{scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs};
 constexpr Range kGaps{kMinGapMs, kMaxGapMs};
 
-/// The digits of `text` as a VF number; nothing if it is no number.
 std::optional<std::uint32_t> number_of(std::string_view text) {
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -23,7 +22,7 @@ std::optional<std::uint32_t> number_of(std::string_view text) {
     return number;
 }
 
-/// Options arrive with 64 bits; what does not fit is out of range, never cut.
+/// Options have 64 bits; larger values are out of range, never cut.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
                                               Range range) {
     range.most = std::min<std::uint64_t>(range.most, UINT32_MAX);
@@ -31,7 +30,7 @@ Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const 
     return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
 }
 
-/// 0 stands for "the GPU's own".
+/// 0: the GPU's quantum.
 Result<std::optional<std::uint32_t>> vf_quantum(const OptionReader& reader) {
     TRY(const auto zero_or_more, number32(reader, "quantum_us", {0, kQuanta.most}));
     if (zero_or_more && *zero_or_more == 0) return zero_or_more;
@@ -46,7 +45,7 @@ Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     return name;
 }
 
-/// The options of a request beside those of contract and custody.
+/// `names` and the options of contract and custody.
 std::vector<std::string_view> with_settings(std::span<const std::string_view> names) {
     std::vector<std::string_view> all(names.begin(), names.end());
     for (const auto& more : {qos_names(), custody_names()})
@@ -127,8 +126,7 @@ std::string Manager::clash_of(const std::string& name, const Target& own,
                        way_out);
 }
 
-/// Names cannot be given twice; but a GPU that comes back may bring one that was given meanwhile by
-/// a vgpud that did not know it, and states may be put together by hand.
+/// A GPU may return with a name given meanwhile, and states may be edited by hand.
 void Manager::look_for_clashes() {
     if (clashes_version_ == store_.names_version()) return;
     clashes_version_ = store_.names_version();
@@ -156,8 +154,8 @@ void Manager::look_for_clashes() {
     }
 }
 
-/// Numbers before names: a name cannot look like GPU/vfN (is_valid_name), so nothing is hidden.
-/// Only VFs in view are found: a name that a GPU has which is away is nobody's until then.
+/// Paths first: a name cannot look like GPU/vfN (is_valid_name). Only VFs in view are found: names
+/// on an absent GPU are not.
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
@@ -207,8 +205,7 @@ Result<GpuHost*> Manager::gpu_of(const Target& target) const {
 Result<> Manager::name_is_free(const std::string& name, const Target& but) const {
     for (const std::string& gpu : known_gpus()) {
         if (gpu == name) return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
-        // A name of that form is what a nameless VF will have: it may only be given to the VF it
-        // would belong to.
+        // This form is the default name of a VF, and only allowed for that VF.
         if (name.starts_with(gpu + "-vf") && name != fmt::format("{}-vf{}", but.gpu, but.vf))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is kept for VFs without a name of their own", name));
@@ -231,8 +228,7 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
     return {};
 }
 
-/// Names that are asked for by single requests are refused here as well: their records may come
-/// while the holder plans.
+/// Refuses names of requests under way: their records may come while the holder plans.
 Result<> Manager::hold(const std::string& holder, const std::vector<std::string>& gpus,
                        const std::vector<std::string>& names) {
     if (!holder_.empty()) return fail(ErrorId::Busy, fmt::format("{} is under way", holder_));
@@ -240,7 +236,7 @@ Result<> Manager::hold(const std::string& holder, const std::vector<std::string>
         if (names_asked_for_.contains(name))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is being given by another request", name));
-    // a recovery goes on with what a run has left
+    // a recovery continues a run, with its ended claims
     if (!store_.apply()) ended_claims_.clear();
     holder_ = holder;
     held_gpus_ = {gpus.begin(), gpus.end()};
@@ -252,7 +248,7 @@ void Manager::hold_names(const std::vector<std::string>& names) {
     held_names_.insert(names.begin(), names.end());
 }
 
-/// The main loop never waits for the disk; which GPU's thread does is all one.
+/// Uses any GPU's thread, because the main loop must not wait for the disk.
 void Manager::commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done) {
     const auto serving = std::find_if(gpus_.begin(), gpus_.end(), [](const auto& gpu) {
         return gpu->look()->gpu.state == GpuState::Ok;
@@ -273,18 +269,17 @@ Result<> Manager::not_held(const std::string& gpu) const {
     return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
 }
 
-/// Claims that began later are in no plan, so nothing is made again for them.
+/// Later claims are in no plan, so their VFs are not made again.
 void Manager::note_end(const EndedClaim& claim) {
     if (!held_gpus_.contains(claim.gpu)) return;
     for (const auto& [vf, record] : store_.gpu(claim.gpu).vfs)
-        if (record.owner.generation == claim.generation) return;  // it was kept
+        if (record.owner.generation == claim.generation) return;  // the claim was kept
     const auto apply = store_.apply();
     if (apply && !claims_before(*apply, claim.gpu, claim.owner).contains(claim.generation)) return;
     ended_claims_.insert(claim);
 }
 
-/// Before there is an intent nothing was destroyed: each end is a release. A claim that is kept has
-/// not ended.
+/// Without an intent nothing was destroyed, and claims end by release. Kept claims do not end.
 void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;
@@ -300,11 +295,10 @@ bool Manager::has_ended(const std::string& gpu, const OwnerRecord& claim) const 
     });
 }
 
-/// `name` is nobody else's until `done` has been called.
+/// Reserves `name` until `done` is called.
 template <typename T> Done<T> Manager::while_reserved(const std::string& name, Done<T> done) {
     if (name.empty()) return done;
-    // Requests of different GPUs run in different threads: the name is taken here, in the one
-    // thread that sees all, until the record has it.
+    // Requests of GPUs run in different threads: only the main thread sees all names.
     names_asked_for_.insert(name);
     return [this, name, done = std::move(done)](Result<T> result) {
         names_asked_for_.erase(name);
@@ -312,7 +306,7 @@ template <typename T> Done<T> Manager::while_reserved(const std::string& name, D
     };
 }
 
-/// The GPU named, or the one with the most VRAM left for a VF.
+/// `gpu`, or the GPU with the most VRAM for a VF.
 Result<GpuHost*> Manager::gpu_for(const std::string& gpu) const {
     if (!gpu.empty()) return gpu_of({.gpu = gpu});
     GpuHost* best = nullptr;
@@ -334,7 +328,7 @@ Result<> Manager::start_create(const std::string& gpu, const Options& options,
     TRY(GpuHost * chosen, gpu_for(gpu));
     TRY_VOID(not_held(chosen->id()));
     if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
-    // By value: the options are the caller's and gone when the GPU's thread comes to it.
+    // By value: the caller's options are gone when the GPU's thread runs.
     chosen->ask<Target>(
         [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
             TRY(const std::uint32_t vf, model.create(request));
@@ -434,7 +428,7 @@ Result<> Manager::start_release(const Target& target, const std::string& owner,
     gpu->ask<void>([vf = target.vf, owner, generation,
                     after](GpuModel& model) { return model.release(vf, owner, generation, after); },
                    [this, gpu = target.gpu, owner, generation, done](const Result<>& released) {
-                       // one that is gone may come back
+                       // a VF that is gone may come back
                        if (released || released.error().id == ErrorId::NoSuchVf)
                            note_end({.gpu = gpu, .owner = owner, .generation = generation});
                        done(released);

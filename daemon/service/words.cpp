@@ -56,7 +56,7 @@ Uuid make_uuid() {
     std::random_device random;
     Uuid uuid{};
     for (std::uint8_t& byte : uuid) byte = static_cast<std::uint8_t>(random());
-    // Version and variant bits of RFC 4122.
+    // version and variant bits of RFC 4122
     uuid[kVersionByte] = static_cast<std::uint8_t>((uuid[kVersionByte] & 0x0f) | 0x40);
     uuid[kVariantByte] = static_cast<std::uint8_t>((uuid[kVariantByte] & 0x3f) | 0x80);
     return uuid;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Words for people: UUIDs, names of VFs, and what text/ has for all programs. Pure functions, used
-// in error causes and properties throughout daemon/service.
+// Texts: UUIDs, names of VFs, and helpers of text/. Pure functions, used in error causes and
+// properties throughout daemon/service.
 #pragma once
 
 #include "text/nearest.h"
@@ -16,7 +16,7 @@
 
 namespace vgpu::daemon {
 
-/// Bytes in the order in which they are written (RFC 4122); all zeroes: none.
+/// In written order (RFC 4122); all zeroes: none.
 using Uuid = std::array<std::uint8_t, 16>;
 
 using text::did_you_mean;
@@ -26,12 +26,12 @@ using text::start_of;
 
 /// "8-4-4-4-12" lower-case hexadecimal
 std::string uuid_text(const Uuid& uuid);
-/// Either case; no braces and no "urn:".
+/// Upper or lower case; no braces, no "urn:".
 std::optional<Uuid> parse_uuid(std::string_view text);
 /// A random (version 4) UUID.
 Uuid make_uuid();
 
-/// Names of VFs: 1 to 63 of [A-Za-z0-9._-], first a letter; not a GPU-like "x/vfN" or UUID.
+/// Names of VFs: 1 to 63 of [A-Za-z0-9._-], first a letter; no GPU-like "x/vfN", no UUID.
 bool is_valid_name(std::string_view name);
 
 }  // namespace vgpu::daemon

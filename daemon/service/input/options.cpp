@@ -41,7 +41,7 @@ tl::unexpected<Error> out_of_range(const std::string& name, Range range, const s
 Result<> OptionReader::only(std::span<const std::string_view> known) const {
     for (const auto& [name, value] : options_) {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-        // The name is the caller's and may be long; it goes into a message.
+        // Clip the caller's name, which may be long.
         constexpr std::size_t kShown = 40;
         const std::string shown(start_of(name, kShown));
         const std::string all =
@@ -57,7 +57,7 @@ Result<std::optional<std::uint64_t>> OptionReader::number(const std::string& nam
     const Value* value = find(name);
     if (value == nullptr) return std::optional<std::uint64_t>{};
     const auto* with_sign = std::get_if<std::int64_t>(value);
-    // Before the conversion: a negative number would become a very large one.
+    // Before the conversion, which would make a negative number very large.
     if (with_sign != nullptr && *with_sign < 0)
         return out_of_range(name, range, std::to_string(*with_sign));
     const auto* plain = std::get_if<std::uint64_t>(value);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Word: an option, a member of a document or of the state file that is one of a few words, each of
-// which stands for a value of an enum. A table of words is a constexpr array; what reads it names
-// the words there are when somebody wrote another one. Used by vf/qos and vf/custody.
+// Word: a word for a value of an enum, in options, documents or the state file. Tables of Words are
+// constexpr arrays; errors list a table's words. Used by vf/qos and vf/custody.
 #pragma once
 
 #include "daemon/service/input/json_section.h"
@@ -22,7 +21,7 @@ template <typename Enum> struct Word {
     std::string_view name;
     Enum value;
 };
-template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // clang 14 wants it
+template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // clang 14 needs it
 
 template <typename Enum, std::size_t N>
 std::optional<Enum> value_of(const std::array<Word<Enum>, N>& words, std::string_view name) {
@@ -47,7 +46,7 @@ std::string list_of(const std::array<Word<Enum>, N>& words) {
     return list;
 }
 
-/// Nothing if the option is not there; OutOfRange if it is no word of the table.
+/// None if the option is absent; OutOfRange for an unknown word.
 template <typename Enum, std::size_t N>
 Result<std::optional<Enum>> word_option(const OptionReader& options, const std::string& name,
                                         const std::array<Word<Enum>, N>& words) {
@@ -59,7 +58,7 @@ Result<std::optional<Enum>> word_option(const OptionReader& options, const std::
                                                  text->substr(0, 40), list_of(words)));
 }
 
-/// What is not in `section` stays.
+/// `to` stays if `key` is absent.
 template <typename Enum, std::size_t N>
 void read_word(JsonSection& section, const std::string& key, const std::array<Word<Enum>, N>& words,
                Enum& to) {
@@ -73,7 +72,7 @@ void read_word(JsonSection& section, const std::string& key, const std::array<Wo
         section.complain(key, fmt::format("wants {}", list_of(words)));
 }
 
-/// `standard` if it is not there. Throws as nlohmann::json does, and at a word that is unknown.
+/// `standard` if absent. Throws as nlohmann::json does, also for an unknown word.
 template <typename Enum, std::size_t N>
 Enum word_of(const nlohmann::json& json, const char* key, const std::array<Word<Enum>, N>& words,
              Enum standard) {

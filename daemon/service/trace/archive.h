@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Writer and Reader: the members of a value as a JSON array, one after the other, written and read
-// by the same list of members (a function template `walk`). A Reader takes nothing on trust: what
-// is missing, of another type or out of range is BadTrace. JSON here is CBOR in the file.
+// Writer and Reader: archive the members of a value in a JSON array (CBOR in the file). One list of
+// members (a function template `walk`) serves both. A Reader throws BadTrace if an item is missing,
+// of another type or out of range.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -21,24 +21,23 @@ namespace vgpu::daemon::trace {
 
 using Json = nlohmann::json;
 
-/// The only exception of trace/: a file is untrusted input and read by tools; whoever reads it
-/// catches this.
+/// The only exception of trace/: files are untrusted. Callers that read files catch it.
 class BadTrace : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// 128 bits are two items: the upper half, signed, and the lower.
+/// 128 bits are two items: signed upper half, lower half.
 using Wide = __int128;
-/// Bytes of a name or of a note; Recorder cuts what is longer.
+/// Limit of names and notes; Recorder cuts longer ones.
 inline constexpr std::size_t kLongestText = 4096;
 inline constexpr Wide kWideLimit = Wide{1} << 100;
-/// Of a point in time, in ns either side of zero.
+/// Limit of a time, in ns before and after 0.
 inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 60;
 
-/// The bounds that members are walked with are the Reader's; here they are ignored.
+/// Ignores the bounds in `walk`, which are for the Reader.
 class Writer {
 public:
-    /// Times are written as what has passed since `last`, which they become.
+    /// Writes times as differences to `last`, and updates it.
     Writer(Json& out, Nanoseconds& last) : out_(out), last_(last) {}
 
     template <typename T> void number(const T& value, std::int64_t, std::int64_t) {
@@ -66,11 +65,10 @@ private:
     Nanoseconds& last_;
 };
 
-/// Every call takes the next item or throws BadTrace; after a throw nothing of the value may be
-/// used.
+/// Each call takes the next item or throws BadTrace; then the value must not be used.
 class Reader {
 public:
-    /// `in` is an array; its items from `from` on are read. It outlives the Reader.
+    /// Reads the array `in` from item `from` on; `in` must outlive the Reader.
     Reader(const Json& in, Nanoseconds& last, std::size_t from = 0)
         : in_(in), last_(last), at_(from) {}
 
@@ -123,7 +121,7 @@ public:
         items.assign(count, T{});
         for (T& item : items) each(*this, item);
     }
-    /// Anything that is left is a mistake: a longer event is another version's.
+    /// Remaining items are a mistake: a longer event is of another version.
     void end() const {
         if (at_ != in_.size()) throw BadTrace("there is more than there should be");
     }
@@ -139,7 +137,7 @@ private:
     std::size_t at_;
 };
 
-/// A map, entry by entry; `each` walks a key and a value.
+/// `each` walks a key and a value.
 template <typename K, typename V, typename Each>
 void walk_map(Writer& archive, const std::map<K, V>& map, std::size_t most, Each each) {
     const std::vector<std::pair<K, V>> entries(map.begin(), map.end());

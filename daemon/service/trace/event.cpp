@@ -15,11 +15,10 @@ using scheduler::FluidBand;
 using scheduler::FluidClient;
 using scheduler::FluidImage;
 
-/// Of service in ns; longer than any run.
-/// Limits of this file bound what a replay of a hostile recording can compute with: sums and
-/// products of them stay within 128 bits, and lists within what a GPU can have.
+/// In ns, above any run. The limits here bound a replay of a hostile recording: sums and products
+/// fit in 128 bits, lists in what a GPU can have.
 constexpr std::int64_t kServiceLimit = std::int64_t{1} << 56;
-/// Of what a VF is owed or owes, in ns.
+/// Of |lag|, in ns.
 constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
 constexpr std::int64_t kGenerationLimit = INT64_MAX;
 constexpr std::int64_t kLongestGapMs = 60'000;
@@ -32,15 +31,14 @@ template <typename A, typename T> void walk_service(A& archive, T& ns) {
     archive.number(ns, 0, kServiceLimit);
 }
 
-/// As numbers: renaming an enumerator does not change the file, reordering would.
+/// As numbers: enumerators may be renamed but not reordered.
 template <typename A, typename Enum> void walk_enum(A& archive, Enum& value, Enum most) {
     auto number = static_cast<std::uint32_t>(value);
     archive.number(number, 0, static_cast<std::int64_t>(most));
     value = static_cast<Enum>(number);
 }
 
-/// One function writes and reads each kind: the two cannot come apart. The order of its lines is
-/// the file format.
+/// One function writes and reads each kind. The order of its lines is the file format.
 template <typename A> void walk(A& archive, GpuSchedule::Member& member) {
     walk_vf(archive, member.vf);
     archive.number(member.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
@@ -130,8 +128,7 @@ template <typename A> void walk(A& archive, FluidClient& client) {
     archive.wide(client.slept_at);
 }
 
-/// Without the bands' sums of weights: complete_fluid() makes them from the clients, so that no
-/// file can contradict itself.
+/// complete_fluid() computes the bands' weights: a file cannot contradict itself.
 template <typename A> void walk(A& archive, FluidImage& fluid) {
     for (FluidBand& band : fluid.bands) archive.wide(band.now);
     walk_map(archive, fluid.clients, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& client) {
@@ -140,7 +137,7 @@ template <typename A> void walk(A& archive, FluidImage& fluid) {
     });
 }
 
-/// The plan is kept whole and not made again: it may be one of an older vgpud.
+/// Stored completely, because an older vgpud may have made the plan.
 template <typename A> void walk(A& archive, scheduler::Plan& plan) {
     archive.list(plan.entries, VGPU_PF_TABLE_ENTRIES, [](A& a, scheduler::Entry& entry) {
         walk_vf(a, entry.vf);
@@ -197,14 +194,13 @@ template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
     archive.flag(image.is_stale);
 }
 
-/// Each VF once, and only such as there are.
 void check_members(const std::vector<GpuSchedule::Member>& members) {
     std::set<std::uint32_t> vfs;
     for (const GpuSchedule::Member& member : members)
         if (!vfs.insert(member.vf).second) throw BadTrace(fmt::format("VF {} twice", member.vf));
 }
 
-/// The bands' weights are those of their clients; lags are such as there can be.
+/// Sums the bands' weights from their clients, and checks the lags.
 void complete_fluid(FluidImage& image) {
     for (auto& [vf, client] : image.clients) {
         FluidBand& band = image.bands.at(client.band);
@@ -221,7 +217,7 @@ void check(Event& event) {
     if (auto* members = std::get_if<MembersSet>(&event)) check_members(members->members);
 }
 
-/// The variant's alternative of that number; a kind that this version does not know is refused.
+/// The variant's alternative `kind`; unknown kinds throw.
 template <std::size_t I = 0> Event empty_event(std::size_t kind) {
     if constexpr (I == std::variant_size_v<Event>) {
         throw BadTrace(fmt::format("an event of kind {}", kind));
@@ -265,7 +261,7 @@ struct Teller {
         schedule.restart();
         return true;
     }
-    /// A replay that would not have asked for a table at that moment differs as well.
+    /// Also compares that a table was wanted at that moment.
     bool operator()(const TableMade& event) const {
         const bool was_wanted = schedule.wants_table(event.at);
         const auto table = schedule.make_table(event.generation, event.at);

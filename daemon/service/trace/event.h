@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Event: what a GpuSchedule is told and asked, each kind a plain value. Recorder writes them while
-// they happen; whoever replays them gives them to a GpuSchedule again. The order of the kinds in
-// Event and of their members in event.cpp is the file format: new ones go to the end, and
-// kTraceVersion goes up. docs/scheduling.md describes the file.
+// Event: inputs and questions of a GpuSchedule, as plain values. Recorder writes them; a replay
+// gives them to a GpuSchedule again. The order of kinds in Event and of members in event.cpp is the
+// file format (docs/scheduling.md): add new ones at the end and increase kTraceVersion.
 #pragma once
 
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -18,15 +17,14 @@ namespace vgpu::daemon::trace {
 
 inline constexpr std::uint32_t kTraceVersion = 4;
 
-/// GpuSchedule::set_members(). All times are of vgpud's monotonic clock, all service is in ns.
+/// GpuSchedule::set_members(). Times: vgpud's monotonic clock; service: ns.
 struct MembersSet {
     Nanoseconds at{0};
     std::vector<GpuSchedule::Member> members;
     std::uint32_t max_gap_ms = 0;
-    std::map<std::uint32_t, std::string> names;  ///< of VFs, for people
+    std::map<std::uint32_t, std::string> names;  ///< of VFs, for display
 };
 
-/// GpuSchedule::on_run(): told when the run is over.
 struct Ran {
     Nanoseconds end{0};
     std::uint32_t vf = 0;
@@ -50,7 +48,7 @@ struct HeldBack {
     std::uint32_t vf = 0;
 };
 
-/// GpuSchedule::on_missed(); it has no time of its own.
+/// GpuSchedule::on_missed(); has no time.
 struct Missed {
     std::uint32_t vf = 0;
     std::int64_t ns = 0;
@@ -59,15 +57,15 @@ struct Missed {
 
 struct Restarted {};
 
-/// A table was asked for; `digest` is that of the one it got.
+/// A request for a table; `digest`: of the table made.
 struct TableMade {
     Nanoseconds at{0};
     std::uint64_t generation = 0;
-    bool is_made = false;  ///< false: there is none for these members
+    bool is_made = false;  ///< false: these members have no table
     std::uint32_t digest = 0;
 };
 
-/// What the PF core answered to the last TableMade: this or TableRefused.
+/// Accepted by the PF core (or TableRefused), after each TableMade.
 struct TableInstalled {
     Nanoseconds at{0};
 };
@@ -76,32 +74,31 @@ struct TableRefused {
     Nanoseconds at{0};
 };
 
-/// Something for people; no part of any decision.
+/// For display only, no part of decisions.
 struct Noted {
     Nanoseconds at{0};
-    std::uint32_t vf = 0;  ///< 0: the GPU
+    std::uint32_t vf = 0;
     std::string kind;
     std::string text;
 };
 
-/// A kind's number in the file is its index here.
+/// A kind's number in the file is its index.
 using Event = std::variant<MembersSet, Ran, Woke, WentIdle, HeldBack, Missed, Restarted, TableMade,
                            TableInstalled, TableRefused, Noted>;
 
-/// CRC32C of all bytes: one digit that a replay decides otherwise is seen.
+/// CRC32C of all bytes, so that any difference of a replay is found.
 [[nodiscard]] std::uint32_t digest_of(const vgpu_pf_run_table& table);
 
-/// Tells `schedule` what happened. A TableMade asks it: true if it answers as it did.
-/// True for all other kinds.
+/// Applies the event to `schedule`. False only for a TableMade with another result than recorded.
 bool apply(const Event& event, GpuSchedule& schedule);
 
-/// [kind, members…]; times count from `last`.
+/// [kind, members…]; times are relative to `last`.
 [[nodiscard]] Json json_of(const Event& event, Nanoseconds& last);
 /// Throws BadTrace.
 [[nodiscard]] Event event_of(const Json& json, Nanoseconds& last);
 
-/// All that a replay begins with; of a table that was given out and not yet confirmed it knows
-/// nothing, so no chunk begins between the two.
+/// The start of a replay. Has no table that is not yet confirmed, so no chunk begins between
+/// TableMade and its answer.
 [[nodiscard]] Json json_of(const GpuSchedule::Image& image, Nanoseconds& last);
 /// Throws BadTrace.
 [[nodiscard]] GpuSchedule::Image image_of(const Json& json, Nanoseconds& last);

@@ -60,7 +60,7 @@ void Recorder::begin_chunk(bool continues) {
 }
 
 void Recorder::write(const Event& event) {
-    // Before the event, never after: the image is of the moment before it.
+    // Before the event: the image is of the moment before it.
     if (ring_.wants_chunk() && !is_table_open_) begin_chunk(chunks_ > 0);
     ring_.append(json_of(event, last_));
 }
@@ -110,7 +110,7 @@ void Recorder::restart() {
 
 Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanoseconds now) {
     auto table = schedule_.make_table(generation, now);
-    // After the schedule was asked, unlike all other events: its answer is part of the event.
+    // After the schedule's answer, which is part of this event.
     write(TableMade{.at = now,
                     .generation = generation,
                     .is_made = table.has_value(),
@@ -129,7 +129,7 @@ void Recorder::refused(Nanoseconds now) {
     is_table_open_ = false;
 }
 
-/// A table from before the recording: the next chunk begins with what it changed.
+/// The table is older than the recording: begin a chunk with its effect.
 void Recorder::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
     schedule_.adopt(table, now);
     last_ = now;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Recorder: a GpuSchedule that keeps the last while of what it was told and asked, always, in
-// bounded memory, like a flight recorder. What is kept is a CBOR sequence (RFC 8742) in chunks;
-// each chunk begins with the schedule as it is then, so that one can begin with any of them:
-//   {"vgpu_trace": 3, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID, "names": {VF:
-//   NAME},
-//    "unix_time": S, "schedule": [...]}   what follows counts its times from "at"
-//   [kind, members…] …                    see event.cpp
-// A client that reads on from where it was gets every chunk, or is told that it came too late.
-// One thread; owned by GpuModel.
+// Recorder: a GpuSchedule that records its latest inputs and questions in bounded memory, like a
+// flight recorder. The record is a CBOR sequence (RFC 8742) in chunks; each chunk begins with the
+// schedule's image, so a replay can start with any chunk:
+//   {"vgpu_trace": 4, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID,
+//    "names": {VF: NAME}, "unix_time": S, "schedule": [...]}   times below count from "at"
+//   [kind, members…] …                                         see event.cpp
+//
+// A client that continues to read gets every chunk, or learns that it is late. Owned by GpuModel.
 #pragma once
 
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -25,29 +24,27 @@
 
 namespace vgpu::daemon::trace {
 
-/// What was kept from some place on.
-/// `bytes` is what is left of a chunk, and whole chunks: to be appended to what the reader has.
+/// `bytes`: the rest of a chunk and whole chunks, to append to earlier pieces.
 struct Piece {
-    std::uint64_t next = 0;  ///< place to go on from
-    bool is_late = false;    ///< what came before was dropped
+    std::uint64_t next = 0;  ///< place to continue from
+    bool is_late = false;    ///< earlier records were dropped
     std::vector<std::uint8_t> bytes{};
 };
 
-/// Chunks of a sequence, the oldest dropped for the newest. Places are counted in bytes.
+/// Drops the oldest chunk for a new one. Places count bytes.
 class ChunkRing {
 public:
-    /// A chunk ends with the first event beyond that: 256 KiB for each GPU, and a little more.
+    /// A chunk ends with the first event beyond this: a little more than 256 KiB per GPU.
     static constexpr std::size_t kChunkBytes = 32u << 10;
     static constexpr std::size_t kChunks = 8;
 
     [[nodiscard]] bool wants_chunk() const {
         return chunks_.empty() || chunks_.back().bytes.size() >= kChunkBytes;
     }
-    /// Drops the oldest chunk if kChunks are there.
     void begin(const Json& head);
     void append(const Json& item);
-    /// From `after`, which an earlier Piece gave; without it from the oldest chunk on.
-    /// OutOfRange if there never was such a place.
+    /// From `after` (Piece::next of an earlier read), else from the oldest chunk. OutOfRange if
+    /// there never was such a place.
     [[nodiscard]] Result<Piece> read(std::optional<std::uint64_t> after) const;
 
 private:
@@ -58,23 +55,21 @@ private:
     std::deque<Chunk> chunks_;
 };
 
-/// Every change of the schedule goes through here, so that what is recorded is all there is to
-/// know.
+/// Every change of the schedule goes through the Recorder, so that the record is complete.
 class Recorder {
 public:
     struct Source {
         std::string gpu;
-        /// Of the VFs there are now.
         std::function<std::map<std::uint32_t, std::string>()> names;
         std::function<std::int64_t()> unix_time;  ///< s
     };
 
     explicit Recorder(Source source) : source_(std::move(source)) {}
 
-    /// To look at; it is changed through the Recorder only.
+    /// Read-only: changes go through the Recorder.
     const GpuSchedule* operator->() const { return &schedule_; }
 
-    // as GpuSchedule has them
+    // as in GpuSchedule
     void set_members(const std::vector<GpuSchedule::Member>& members, std::uint32_t max_gap_ms,
                      Nanoseconds now);
     void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns);
@@ -89,7 +84,7 @@ public:
     void refused(Nanoseconds now);
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
-    /// Something that people should see beside the decisions.
+    /// An event for display.
     void note(std::uint32_t vf, std::string_view kind, std::string_view text, Nanoseconds now);
 
     [[nodiscard]] Result<Piece> read(std::optional<std::uint64_t> after) const {
@@ -97,7 +92,7 @@ public:
     }
 
 private:
-    /// Of others a GpuSchedule takes no notice.
+    /// A GpuSchedule ignores other VFs.
     [[nodiscard]] bool knows(std::uint32_t vf) const { return schedule_.fluid().has(vf); }
     void tell(const Event& event);
     void write(const Event& event);
@@ -107,8 +102,8 @@ private:
     GpuSchedule schedule_;
     ChunkRing ring_;
     std::uint64_t chunks_ = 0;
-    Nanoseconds last_{0};  ///< time of the event written last
-    /// A chunk would begin with an image that does not have it.
+    Nanoseconds last_{0};  ///< time of the last event
+    /// The image has no table that is not yet confirmed, so no chunk may begin meanwhile.
     bool is_table_open_ = false;  ///< made, neither installed nor refused yet
 };
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLog: the last notices with a number and the time at which they were said, for those who were
-// not listening: `vgpuctl events`, the bug report. It keeps kKept of them; the one that goes is the
-// oldest of the VF and kind that have most, so that who says much pushes out its own. Numbers begin
-// at 1 with each vgpud and are given without gaps, so a reader knows what it missed. Bounded in
-// events and in bytes of each. Main loop only: main.cpp adds, the D-Bus layer reads.
+// EventLog: the last kKept notices with number and time, for `vgpuctl events` and the bug report. A
+// full log drops the oldest event of the VF and kind that has most events. Numbers begin at 1 in
+// each vgpud and have no gaps, so a reader knows what it missed. Bounded in bytes. Main loop.
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -33,9 +31,8 @@ public:
     static constexpr std::size_t kMaxText = 1024;
 
     void add(const Notice& notice, std::uint64_t time_us);
-    /// Those with a number above `after`, oldest first; if they are more than `most`, the newest.
+    /// Events with numbers above `after`, oldest first; at most the newest `most`.
     [[nodiscard]] std::vector<LoggedEvent> since(std::uint64_t after, std::size_t most) const;
-    /// Events since the start.
     [[nodiscard]] std::uint64_t count() const { return count_; }
 
 private:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// NoticeFold: what a guest can cause again and again is told kTold times within kWindow, and from
-// then on counted and told as a number when the window is over. So no guest fills the log, the list
-// of events, the bus or a recording, whatever it repeats. What operators and vgpud itself cause is
-// always told. Each GpuModel and Agents have one; one thread each.
+// NoticeFold: limits notices that a guest can cause repeatedly. kTold of them pass within kWindow;
+// the rest is counted, and the number is reported at the end of the window. So no guest can fill
+// the log, events, bus or recording. Owned by each GpuModel and by Agents.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -24,9 +23,9 @@ public:
     static constexpr std::uint32_t kTold = 8;
     static constexpr Nanoseconds kWindow = std::chrono::minutes(1);
 
-    /// False: it is counted, and take_due() will tell.
+    /// False: only counted; take_due() reports it.
     [[nodiscard]] bool admits(const Notice& notice, Nanoseconds now);
-    /// Of each window that is over and held something back: its last notice, with their number.
+    /// For each finished window with folded notices: the last one and their number.
     [[nodiscard]] std::vector<Notice> take_due(Nanoseconds now);
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
@@ -35,7 +34,7 @@ private:
         Nanoseconds end{0};
         std::uint32_t told = 0;
         std::uint64_t folded = 0;
-        std::string last{};  ///< text
+        std::string last{};
     };
     using Key = std::tuple<std::string, std::uint32_t, std::string_view>;  ///< GPU, VF, kind
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfViews: views of VFs by number, as in a std::map, but nobody changes one that is in. Copies
-// share them, so that a snapshot with one VF that has changed costs one view and not all.
+// VfViews: immutable views of VFs by number. Copies share them, so a snapshot in which one VF
+// changed costs one view.
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -40,7 +40,7 @@ public:
     void set(std::uint32_t vf, VfView view) {
         views_[vf] = std::make_shared<const VfView>(std::move(view));
     }
-    /// The same; a view that is equal to that of `before` is shared with it.
+    /// Shares the view of `before` if it is equal.
     void set(std::uint32_t vf, VfView view, const VfViews& before) {
         const auto known = before.views_.find(vf);
         if (known != before.views_.end() && *known->second == view)
@@ -48,7 +48,7 @@ public:
         else
             set(vf, std::move(view));
     }
-    /// True if all views are shared with `other`, which has no more.
+    /// Whether both have the same views, all shared.
     [[nodiscard]] bool is_shared_with(const VfViews& other) const { return views_ == other.views_; }
     [[nodiscard]] Iterator begin() const { return Iterator(views_.begin()); }
     [[nodiscard]] Iterator end() const { return Iterator(views_.end()); }

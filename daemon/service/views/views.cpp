@@ -17,7 +17,6 @@ constexpr std::array<std::string_view, VGPU_PF_REASONS> kReasons{
     "detach",      "idle-timeout", "save-timeout",        "load-timeout",
     "run-timeout", "bad-status",   "full-access-timeout", "guard",
     "device-lost"};
-/// Indexed by enum vgpu_pf_policy.
 constexpr std::array<std::string_view, VGPU_PF_POLICY_MAX_PCT + 1> kPolicies{
     "none",    "exec_quantum_ms", "preempt_timeout_us", "sched_priority", "vram_quota", "weight",
     "min_pct", "max_pct"};
