@@ -22,8 +22,8 @@ constexpr mode_t kSocketMode = 0660;
 constexpr int kBacklog = 2;
 constexpr std::string_view kAgentEnd = ".agent.sock", kVfEnd = ".sock";
 
-/// Gives the agent's socket to the owner of the VF's socket file, so that a socket made by a new
-/// vgpud is open to a VM that already has the VF.
+/// Gives the agent's socket to the owner of the VF's socket, so that a VM that has the VF can open
+/// a socket of a new vgpud.
 void follow_owner_of_vf(const std::string& path) {
     if (!path.ends_with(kAgentEnd)) return;
     const std::string vf =
@@ -66,7 +66,7 @@ Result<> AgentSockets::listen(const std::string& path) {
     return {};
 }
 
-/// `place` must already have its id.
+/// Requires place.id.
 Result<> AgentSockets::open(const std::string& path, Place& place) {
     TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
     if (auto watched = register_fd(listener.get(), tag_of(place.id, End::Listener)); !watched) {
@@ -80,7 +80,7 @@ Result<> AgentSockets::open(const std::string& path, Place& place) {
     return {};
 }
 
-/// Makes removed sockets again, since no new client could find them. Connected clients stay.
+/// Removed sockets cannot be found by new clients. Connected clients stay.
 void AgentSockets::open_removed() {
     vgpu_socket_watch_clear(names_.get());
     for (auto& [path, place] : places_) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentSockets implements AgentPort with unix stream sockets to which QEMU connects. All are
-// non-blocking, and a turn reads at most kMaxPerTurn of each client, so that a flood from one
-// client costs a bounded part of a turn. There may be hundreds of sockets, most of them idle: they
-// are registered with one epoll, and main.cpp watches only that; one thread. If a socket's file is
-// removed, it is made again.
+// AgentSockets implements AgentPort with unix stream sockets, to which QEMU connects. Non-blocking;
+// a turn reads at most kMaxPerTurn of each client, so a flood costs little. Hundreds of mostly idle
+// sockets share one epoll, which main.cpp watches; one thread. Makes removed socket files again.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -15,14 +13,13 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Accepts connections even while a client is connected, and closes them: a second client learns
-/// at once that it is refused.
+/// Accepts and closes second clients, so that they learn at once that they are refused.
 class AgentSockets final : public AgentPort {
 public:
-    /// Bytes of one client in one turn of the main loop.
+    /// Per client and turn of the main loop.
     static constexpr std::size_t kMaxPerTurn = 16 * 1024;
 
-    /// Sockets served in one turn; epoll rotates among the ready ones.
+    /// Per turn; epoll rotates among ready sockets.
     static constexpr int kMaxReady = 64;
 
     AgentSockets();
@@ -30,7 +27,7 @@ public:
 
     /// Call look() with the same `wanted` afterwards.
     void watch(Wanted& wanted);
-    /// Accepts at and reads from ready sockets; does not wait.
+    /// Accepts and reads without waiting.
     void look(const Wanted& wanted);
 
     Result<> listen(const std::string& path) override;
@@ -41,16 +38,15 @@ public:
     std::vector<AgentInput> take() override;
 
 private:
-    /// One socket of one VF; at most one client.
     struct Place {
-        std::uint32_t id = 0;  ///< never reused, unlike an fd's number
+        std::uint32_t id = 0;  ///< never reused, unlike fds
         UniqueFd listener;
         UniqueFd client;
         std::uint64_t number = 0;  ///< of the listener's file
         bool is_accepting = true;
     };
     enum class End : std::uint32_t { Listener, Client, Names };
-    /// The value that epoll stores with a socket and returns.
+    /// The value epoll stores with an fd.
     static std::uint64_t tag_of(std::uint32_t id, End end);
 
     Result<> register_fd(int fd, std::uint64_t tag);
@@ -60,7 +56,7 @@ private:
     void read(const std::string& path, Place& place);
 
     UniqueFd epoll_;
-    UniqueFd names_;              ///< readable when a socket's file may have been removed
+    UniqueFd names_;              ///< readable when a socket's file may be gone
     std::size_t watched_at_ = 0;  ///< in Wanted::fds
     std::uint32_t last_id_ = 0;
     std::map<std::string, Place> places_;

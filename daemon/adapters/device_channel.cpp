@@ -23,10 +23,8 @@ unsigned long ioctl_code(vgpu_pf_op op, std::size_t bytes) {
     return _IOC(_IOC_READ | _IOC_WRITE, VGPU_PF_IOC_TYPE, op, bytes);
 }
 
-/// Interrupts a system call of this thread after `limit`, and repeatedly from then on, because a
-/// signal just before the call has no effect.
-/// poll() cannot bound an ioctl, and a helper thread would outlive it. The signal goes only to this
-/// thread, so that no system call of another thread ends early.
+/// Interrupts a system call of this thread after `limit`, then repeatedly, because a signal before
+/// the call has no effect. poll() cannot bound an ioctl, and a helper thread would outlive it.
 class Deadline {
 public:
     explicit Deadline(std::chrono::milliseconds limit) {
@@ -51,7 +49,7 @@ public:
     Deadline& operator=(const Deadline&) = delete;
 
 private:
-    static constexpr int kSignal = SIGURG;  // ignored by default: a late one does no harm
+    static constexpr int kSignal = SIGURG;  // ignored by default: a late signal is harmless
     static constexpr std::chrono::milliseconds kAgain{50};
 
     static timespec to_timespec(std::chrono::milliseconds time) {
@@ -62,7 +60,7 @@ private:
     bool is_armed_ = false;
 };
 
-/// True if the device or its driver is gone or does not answer: this file is of no further use.
+/// The device or driver is gone or silent: this file is useless.
 bool is_end(int error) {
     return error == ENODEV || error == ECANCELED || error == EINTR || error == ENOTTY;
 }

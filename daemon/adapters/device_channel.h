@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// DeviceChannel implements UapiChannel over the character device of vgpu_pf.ko, with one ioctl for
-// each operation. An ioctl lasts until the core has finished the request. Two things end it
-// earlier: its time limit, by a timer's signal to the calling thread, and interrupt(), by CANCEL on
-// the same file.
+// DeviceChannel implements UapiChannel over the character device of vgpu_pf.ko, one ioctl per
+// operation. An ioctl waits for the core, or until its time limit (a timer's signal to this thread)
+// or interrupt() (CANCEL on the same file).
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -12,13 +11,13 @@ namespace vgpu::daemon::adapters {
 
 class DeviceChannel final : public UapiChannel {
 public:
-    /// PfLost if it cannot be opened. O_NONBLOCK affects only the events; an ioctl waits.
+    /// PfLost. O_NONBLOCK affects only events; an ioctl waits.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
     Result<UapiReply> exchange(const UapiRequest& request) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
-    /// -1: the events' descriptor is the same file and reports when the driver goes.
+    /// -1: the events' descriptor is the same file.
     [[nodiscard]] int fd() const override { return -1; }
     void interrupt() override;
 
@@ -27,7 +26,7 @@ private:
         : path_(std::move(path)), device_(std::move(device)) {}
 
     [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
-    /// The core's text for the last failed request on this file; an ioctl returns only an errno.
+    /// The core's text for the last failed request; an ioctl only returns an errno.
     [[nodiscard]] std::string last_words() const;
 
     const std::string path_;

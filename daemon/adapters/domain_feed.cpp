@@ -17,8 +17,7 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// Owns the two objects of posix_spawn.
-/// Uses posix_spawn instead of fork, because vgpud has threads and the child only needs exec.
+/// posix_spawn instead of fork, because vgpud has threads.
 class SpawnPlan {
 public:
     SpawnPlan() {
@@ -38,7 +37,7 @@ public:
     SpawnPlan& operator=(const SpawnPlan&) = delete;
 
     void use(int fd, int as) { ::posix_spawn_file_actions_adddup2(&actions_, fd, as); }
-    /// The child's pid, or the negated errno if it cannot be started.
+    /// The child's pid, or a negated errno.
     pid_t run(const std::vector<std::string>& command) {
         std::vector<char*> arguments;
         for (const std::string& one : command) arguments.push_back(const_cast<char*>(one.c_str()));
@@ -105,7 +104,7 @@ void DomainFeed::start() {
     output_ = std::move(output);
 }
 
-/// Reports each reason once, not at each attempt.
+/// Reports each reason once.
 void DomainFeed::complain(int code) {
     if (std::exchange(told_, code) == code) return;
     problem_ = fmt::format(
@@ -127,13 +126,13 @@ void DomainFeed::read() {
         text_.erase(0, end_of_line + 1);
         delay_ = kFirstDelay;
     }
-    // An endless line of the child must not fill the memory of vgpud.
+    // bounds memory for an endless line
     if (text_.size() > kMostLine) end();
 }
 
 void DomainFeed::end() {
     if (pid_ > 0) {
-        // Kill it first, because the main loop must not wait for a child that does not end.
+        // Kill first: the main loop must not wait for the child.
         ::kill(pid_, SIGKILL);
         ::waitpid(pid_, nullptr, 0);
         is_lost_ = true;

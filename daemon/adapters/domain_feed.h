@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// DomainFeed runs vgpu-libvirt as a child process and reads the lines it prints. It restarts the
-// child with a growing delay; the child ends with vgpud, because its standard input ends. Reading
-// never blocks; a line longer than kMostLine ends the child. main.cpp calls watch() before each
-// wait and look() after it; one thread.
+// DomainFeed runs vgpu-libvirt and reads its lines. Restarts it with a growing delay. The child
+// ends with vgpud, because its standard input ends. Reading never blocks; a line above kMostLine
+// ends the child. main.cpp calls watch() before and look() after each wait; one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -16,29 +15,29 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Passes the lines on; service/owners/domains.h parses them.
+/// service/owners/domains.h parses the lines.
 class DomainFeed {
 public:
-    /// Delays between two starts, doubled each time; a received line resets the delay.
+    /// Delay between starts, doubled each time, reset by a received line.
     static constexpr Nanoseconds kFirstDelay = std::chrono::seconds(1);
     static constexpr Nanoseconds kLongestDelay = std::chrono::minutes(5);
     static constexpr std::size_t kMostLine = 1u << 20;
 
-    /// `command`: program (searched in PATH) and arguments; empty: starts nothing.
+    /// `command`: program (searched in PATH) and arguments; empty: none.
     DomainFeed(std::vector<std::string> command, const Clock& clock);
     ~DomainFeed();
     DomainFeed(const DomainFeed&) = delete;
     DomainFeed& operator=(const DomainFeed&) = delete;
 
     void watch(Wanted& wanted);
-    /// Reads if the output is ready; starts the child if that is due.
+    /// Reads available output; starts the child if due.
     void look(const Wanted& wanted);
 
     /// Whole lines since the last call.
     std::vector<std::string> take_lines();
     /// Why the child cannot be started, returned once; else empty.
     std::string take_problem();
-    /// True once after the child has ended: its facts may be out of date.
+    /// True once after the child ended: facts may be outdated.
     bool take_loss();
     [[nodiscard]] bool is_running() const { return pid_ > 0; }
 

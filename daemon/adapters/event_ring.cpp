@@ -19,12 +19,12 @@ Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
     if (::fstat(memory, &file) != 0) return fail_errno(ErrorId::PfLost, errno, "event ring");
     const std::uint64_t wanted =
         info.events_offset + std::uint64_t{info.entries} * sizeof(vgpu_pf_event);
-    // Check everything that becomes an address: the PF core may be of another version.
+    // Check all sizes: the PF core may be of another version.
     const bool is_sound = std::has_single_bit(info.entries) && info.entries <= (1u << 20) &&
                           info.events_offset >= sizeof(vgpu_pf_event_ring_head) &&
                           info.events_offset % alignof(vgpu_pf_event) == 0 &&
                           info.bytes <= (1u << 30) && wanted <= info.bytes;
-    // a device has no size; its mmap() refuses a range that it does not have
+    // a device has no size; its mmap() checks the range
     const bool is_there =
         S_ISCHR(file.st_mode) ||
         (file.st_size >= 0 && info.bytes <= static_cast<std::uint64_t>(file.st_size));
@@ -68,8 +68,7 @@ bool EventRing::copy(std::uint64_t seq, vgpu_pf_event& to) const {
     const auto* event = static_cast<const vgpu_pf_event*>(slot);
     if (load_acquire(event->seq) != seq) return false;
     std::memcpy(&to, event, sizeof to);
-    // A sequence lock: complete the copy before the number is checked again, so that a write in
-    // between is noticed.
+    // A sequence lock: finish the copy before the number is checked again.
     std::atomic_thread_fence(std::memory_order_acquire);
     return load_acquire(event->seq) == seq;
 }
@@ -87,7 +86,7 @@ EventBatch EventRing::read() {
     drain_wakeup();
     EventBatch batch;
     const std::uint64_t end = next_seq();
-    // The writer has restarted, with a smaller number.
+    // The writer has restarted.
     if (end < next_) next_ = end;
     if (end - next_ > info_.entries) {
         batch.lost = end - next_ - info_.entries;

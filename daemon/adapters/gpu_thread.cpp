@@ -10,7 +10,7 @@ void GpuThread::start(GpuTurns& turns) {
 
 void GpuThread::stop() {
     if (!thread_.joinable()) return;
-    // Set first: the thread must find it set when one of the next two calls wakes it.
+    // first: the thread must see it when it wakes
     is_stopping_ = true;
     turns_->interrupt();
     wakeup_.raise();
@@ -19,7 +19,7 @@ void GpuThread::stop() {
 
 void GpuThread::run() {
     while (!is_stopping_) {
-        // Cleared before the turn, so that a wake() during the turn causes another one.
+        // before the turn, so that a wake() during it causes another turn
         wakeup_.clear();
         turns_->turn();
         Wanted wanted;

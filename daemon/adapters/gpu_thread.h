@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuThread implements GpuRunner with a thread. Signals are blocked in it (main.cpp blocks them
-// before), so they reach only the main loop. One per GPU; main.cpp makes them.
+// GpuThread implements GpuRunner with a thread. main.cpp blocks signals in it, so they reach only
+// the main loop. One per GPU.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -13,8 +13,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Call start() and stop() from the main loop, wake() from any thread. stop() ends a running turn
-/// by GpuTurns::interrupt(), so it does not wait for a silent PF core.
+/// wake() from any thread. stop() interrupts a turn that waits for a silent PF core.
 class GpuThread final : public GpuRunner {
 public:
     explicit GpuThread(const Clock& clock) : clock_(clock) {}

@@ -29,7 +29,6 @@ struct Home {
 constexpr Home kKernelHome{"the PF core in the kernel (vgpu_pf.ko)", kKernelModes};
 constexpr Home kProcessHome{"the PF core in a process (vgpu-pf)", kProcessModes};
 
-/// The mode that `wanted` means for this home; an error if the home does not support it.
 Result<Handover> mode_of(const Home& home, Handover wanted) {
     if (wanted == Handover::Default) return home.modes.front();
     std::string known;
@@ -118,7 +117,7 @@ Result<Handover> HomeHandover::get(std::uint32_t vf) {
 Result<> HomeHandover::set(std::uint32_t vf, Handover handover) {
     const auto attribute = attribute_of(vf);
     TRY(const Handover mode, mode_of(attribute ? kKernelHome : kProcessHome, handover));
-    // skip an unchanged mode: vgpu_pf.ko refuses every write while the function is in use
+    // vgpu_pf.ko refuses every write while the function is in use
     if (const auto now = get(vf); now && *now == mode) return {};
     if (attribute) return write_attribute(*attribute, mode);
     return mode == Handover::None ? withhold(vf) : move_socket(withheld_of(vf), socket_of(vf));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// HomeHandover implements HandoverPort for the home of the PF core at a path. Each call looks again
-// which home it is, because the home may appear later (as in UapiClient).
+// HomeHandover implements HandoverPort for the platform of the PF core at a path. Each call checks
+// which platform that is, because the PF core may start later (as in UapiClient).
 //
 //   kernel   vgpu_pf.ko's sysfs, found by the number of its character device:
 //            /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/handover
-//   process  the path of the VF's vfio-user socket: the public one or, for handover to nobody, a
-//            directory next to it that only vgpud may enter. A connected client keeps the VF.
+//   process  path of the VF's vfio-user socket: the public one, or for 'none' a directory that
+//            only vgpud may enter. A connected client keeps the VF.
 #pragma once
 
 #include "daemon/ports/handover_port.h"
@@ -28,7 +28,7 @@ public:
     Result<> set(std::uint32_t vf, Handover handover) override;
 
 private:
-    /// Empty if the home is not a character device.
+    /// None if the platform is a process.
     [[nodiscard]] std::optional<std::string> attribute_of(std::uint32_t vf) const;
     [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
     [[nodiscard]] std::string withheld_directory() const { return vf_socket_dir_ + "/withheld"; }

@@ -59,7 +59,7 @@ Result<> LogControl::set_target(const std::string& target) {
         return fail(
             ErrorId::OutOfRange,
             fmt::format("LogTarget '{}' is none of console, journal, null", target.substr(0, 32)));
-    // A new logger has its own initial level.
+    // a new logger has its own level
     const auto level = spdlog::get_level();
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("vgpud", std::move(sink)));
     spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");

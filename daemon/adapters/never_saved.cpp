@@ -25,7 +25,7 @@ struct [[gnu::packed]] VdiHeader {
     std::uint32_t signature = 0xbeda107f;
     std::uint32_t version = 0x00010001;
     std::uint32_t header_bytes = 0x180;
-    std::uint32_t type = 1;  ///< dynamic: a block is allocated when it is written
+    std::uint32_t type = 1;  ///< dynamic: blocks are allocated when written
     std::uint32_t flags = 0;
     char description[256] = {};
     std::uint32_t map_offset = kSectorBytes;

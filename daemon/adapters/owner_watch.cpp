@@ -13,8 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Empty if the file does not exist or cannot be read. A process may end after its file was opened;
-/// the read then fails, but this way of reading does not throw.
+/// Empty if unreadable, also if the process ends after the file was opened. Does not throw.
 std::string text_of(const fs::path& path) {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
@@ -25,8 +24,7 @@ std::string text_of(const fs::path& path) {
 std::pair<char, std::uint64_t> state_of(const fs::path& process) {
     constexpr int kFieldsToStartTime = 18;
     const std::string line = text_of(process / "stat");
-    // A process chooses its name, which may contain blanks and parentheses; the text after the last
-    // one is from the kernel.
+    // A process's name may contain blanks and parentheses: read after the last one.
     const std::size_t name_end = line.rfind(')');
     if (name_end == std::string::npos) return {'X', 0};
     std::istringstream fields(line.substr(name_end + 1));
@@ -43,8 +41,7 @@ bool is_number(const std::string& name) {
     return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// The argument after "-uuid" in a list of NUL-terminated arguments, in lower case; empty if none.
-/// Compares whole arguments: a path that contains the word does not count.
+/// The argument after "-uuid" in NUL-terminated arguments, in lower case; empty if none.
 std::string uuid_among(const std::string& arguments) {
     using std::string_literals::operator""s;
     const std::string option = "\0-uuid\0"s;

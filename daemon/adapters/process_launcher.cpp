@@ -24,7 +24,7 @@ namespace vgpu::daemon::adapters {
 namespace {
 
 constexpr int kExecFailed = 127;
-/// Variables of the service manager that are only for vgpud: a child could report in its name.
+/// Only for vgpud: a child could report in its name.
 constexpr std::array<std::string_view, 3> kNotForChildren{
     "NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
 
@@ -68,7 +68,7 @@ std::vector<char*> environment_of_children() {
     return environment;
 }
 
-/// What a child inherits. A failed exec writes its errno to `failure`; a successful one closes it.
+/// A failed exec writes its errno to `failure`; a successful one closes it.
 struct Inheritance {
     char* const* command;
     char* const* environment;
@@ -77,9 +77,8 @@ struct Inheritance {
     int failure;
 };
 
-/// Runs in the child: only async-signal-safe calls between fork and exec.
-/// `gate` is a pipe: vgpud writes a byte once the note is on disk. If vgpud dies before, the end of
-/// file ends the child.
+/// In the child: only async-signal-safe calls. `gate`: vgpud writes a byte once the note is on
+/// disk; if vgpud dies before, the end of file ends the child.
 [[noreturn]] void become(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
@@ -91,8 +90,8 @@ struct Inheritance {
     ::dup2(given.input, STDIN_FILENO);
     ::dup2(given.output, STDOUT_FILENO);
     ::dup2(given.output, STDERR_FILENO);
-    // Close all other fds, including those that a library opened without O_CLOEXEC. `failure` moves
-    // to the lowest free number, so that one range remains to close.
+    // Close all other fds, even those without O_CLOEXEC. `failure` moves to the lowest number, so
+    // that one range remains.
     constexpr int kFailure = STDERR_FILENO + 1;
     if (given.failure != kFailure) ::dup3(given.failure, kFailure, O_CLOEXEC);
     ::close_range(kFailure + 1, ~0u, 0);
@@ -114,7 +113,7 @@ Result<Pipe> make_pipe() {
     return Pipe{.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
 }
 
-/// Waits for exec: 0 once the program runs, else its errno.
+/// 0 once the program runs, else exec's errno.
 int exec_error(Pipe& failure) {
     failure.writer.reset();
     int code = 0;
@@ -165,7 +164,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     const pid_t pid = ::fork();
     if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
     if (pid == 0) {
-        // Close the child's copy of the writing end; else the gate never ends when vgpud dies.
+        // else the gate would never end when vgpud dies
         gate.writer.reset();
         become({.command = command.data(),
                 .environment = environment.data(),
@@ -187,7 +186,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     return id;
 }
 
-/// The program keeps appending to its log, so the same file is emptied rather than replaced.
+/// Empties the file, because the program keeps appending to it.
 void ProcessLauncher::trim_log(const ProcessSpec& spec) {
     namespace fs = std::filesystem;
     const std::string log = log_of(spec);
@@ -211,7 +210,7 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
 
 std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
-    // Our child stays a zombie, with its pid in use, until waitpid().
+    // A child stays a zombie, with its pid in use, until waitpid().
     if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return words_for(status);
     const auto facts = facts_of(id.pid);
     const bool runs = facts && facts->state != 'Z' && facts->start_time == id.start_time;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // ProcessLauncher implements ProcessPort with fork and exec. A child gets a new session, the
-// default signal mask, /dev/null as input and LABEL.log as output, no other fd, and no environment
-// variables of the service manager; it may outlive vgpud. The note LABEL.pid ("pid start_time") is
-// written before the child may exec, so the next vgpud finds a child even if this one dies in
-// between. end_of() reaps children. Any thread: it keeps no state.
+// default signal mask, /dev/null as input, LABEL.log as output, no other fd, and no variables of
+// the service manager. The note LABEL.pid ("pid start_time") is written before the exec, so that
+// the next vgpud finds the child. end_of() reaps children. Stateless; any thread.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -13,10 +12,10 @@
 
 namespace vgpu::daemon::adapters {
 
-/// A child runs as vgpud's user with the same rights.
+/// Children run as vgpud's user.
 class ProcessLauncher final : public ProcessPort {
 public:
-    /// Limit of LABEL.log, and of LABEL.log.1.
+    /// Of LABEL.log and of LABEL.log.1.
     static constexpr std::uintmax_t kMaxLogBytes = 1u << 20;
 
     Result<ProcessId> start(const ProcessSpec& spec) override;

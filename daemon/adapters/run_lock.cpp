@@ -51,13 +51,13 @@ Result<RunLock> RunLock::take(const std::string& run_dir) {
 Result<RunLock> RunLock::take_state(const std::string& state_dir) {
     const std::string path = state_dir + "/vgpud.state.lock";
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode));
-    // A file on a read-only disk can still be locked; vgpud then only shows the state.
+    // On a read-only disk vgpud only shows the state, but still locks.
     if (!fd.is_open()) fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd.is_open()) fd = UniqueFd(::open(state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd.is_open())
         return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", state_dir));
     TRY_VOID(lock(fd.get(), path, fmt::format("keeps its state in {}", state_dir)));
-    static_cast<void>(note_holder(fd.get()));  // only for the error message
+    static_cast<void>(note_holder(fd.get()));  // for the error message
     return RunLock(std::move(fd));
 }
 

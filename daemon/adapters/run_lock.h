@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// RunLock ensures that at most one vgpud uses a run directory or a state directory. The lock is
-// flock(2), so it ends with the process in any case; the file names the holder for the error
-// message. main.cpp takes it once, before it touches anything else.
+// RunLock ensures that one vgpud at most uses a run or state directory, by flock(2), which ends
+// with the process. The file names the holder. Taken first by main.cpp.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -14,11 +13,10 @@ namespace vgpu::daemon::adapters {
 
 class RunLock {
 public:
-    /// AlreadyRunning, with the holder's pid, if another process has it.
-    /// Held as long as the RunLock exists. System if the file cannot be made.
+    /// Held while the RunLock exists. AlreadyRunning, with the holder's pid; System.
     static Result<RunLock> take(const std::string& run_dir);
-    /// The same for the state directory; works on a read-only or full disk.
-    /// Two vgpud with different run directories but one state directory would destroy it.
+    /// The state directory; works on a read-only or full disk. Two vgpud with different run
+    /// directories could otherwise destroy a shared state.
     static Result<RunLock> take_state(const std::string& state_dir);
 
 private:

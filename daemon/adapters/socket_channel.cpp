@@ -19,12 +19,11 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// Larger than any reply of the uapi; SOCK_SEQPACKET cuts a longer one.
+/// Above any reply; SOCK_SEQPACKET cuts longer ones.
 constexpr std::size_t kMaxMessage = 64 * 1024;
 constexpr std::size_t kMaxFds = 4;
 
-/// Takes each fd of a received message before the reply is checked, so that a refused reply does
-/// not leak fds. Empty if there were too many.
+/// Takes the fds before the reply is checked, so that none leaks. None if there were too many.
 std::optional<std::vector<UniqueFd>> fds_of(msghdr& message) {
     std::array<int, kMaxFds> taken{};
     const int count = vgpu_take_passed_fds(&message, taken.data(), taken.size());
@@ -35,7 +34,7 @@ std::optional<std::vector<UniqueFd>> fds_of(msghdr& message) {
 }
 
 int connect_to(int fd, const sockaddr_un& address) {
-    // The socket interface takes the general address type; the bytes are the same.
+    // sockaddr is the general type of the socket API
     const void* generic = &address;
     return ::connect(fd, static_cast<const sockaddr*>(generic), sizeof address);
 }
@@ -87,7 +86,7 @@ Result<> SocketChannel::send(const UapiRequest& request) {
 }
 
 Result<> SocketChannel::wait_readable(std::chrono::milliseconds limit) {
-    // A deadline, because a limit for each poll() would restart after a signal.
+    // A deadline: a limit per poll() would restart after a signal.
     const auto deadline = std::chrono::steady_clock::now() + limit;
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(

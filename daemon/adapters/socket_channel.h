@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// SocketChannel implements UapiChannel over the unix socket of vgpu-pf (SOCK_SEQPACKET, one request
-// and one reply at a time, fds by SCM_RIGHTS). A request without an answer in its time limit ends
-// the channel, so a late reply can never be taken for the next one. Replies are checked before use:
-// the PF core is trusted, but it may be gone or of another version.
+// SocketChannel implements UapiChannel over vgpu-pf's unix socket (SOCK_SEQPACKET, one request at a
+// time, fds by SCM_RIGHTS). A request without a timely answer ends the channel, so that a late
+// reply is never taken for the next one. Replies are checked.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -12,7 +11,7 @@ namespace vgpu::daemon::adapters {
 
 class SocketChannel final : public UapiChannel {
 public:
-    /// PfLost if no process listens. ConfigInvalid if the path is too long for a socket.
+    /// PfLost if no process listens; ConfigInvalid if the path is too long.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
@@ -33,7 +32,7 @@ private:
     const std::string path_;
     UniqueFd socket_;
     const Wakeup& interrupted_;
-    /// Cookie of the last request; its reply must repeat it.
+    /// The reply must repeat it.
     std::uint64_t cookie_ = 0;
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SystemClock implements Clock with the clocks of the system: CLOCK_MONOTONIC, which can be
-// compared with time stamps of the PF core's events, CLOCK_BOOTTIME for leases, and CLOCK_REALTIME
-// for people. Made once in main.cpp; callable from any thread.
+// SystemClock implements Clock: CLOCK_MONOTONIC, comparable with times of the PF core's events,
+// CLOCK_BOOTTIME for leases, CLOCK_REALTIME for display. Any thread.
 #pragma once
 
 #include "daemon/ports/clock.h"

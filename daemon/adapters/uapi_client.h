@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiClient implements PfPort with the uapi of the home at a path (uapi_channel.h): the socket of
-// vgpu-pf or the character device of vgpu_pf.ko. It closes a failed channel; connect() looks again
-// which home is at the path.
+// UapiClient implements PfPort over a UapiChannel to the PF core at a path. Closes a failed
+// channel; connect() opens a new one, perhaps to the other platform.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -16,18 +15,16 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Lengths, numbers and texts of a reply are bounded before they are returned.
+/// Bounds lengths, numbers and texts of replies.
 class UapiClient final : public PfPort {
 public:
-    /// For requests that the core answers at once.
+    /// For requests answered at once.
     static constexpr std::chrono::milliseconds kTimeout{2000};
-    /// PROVISION, RELEASE and CONTROL are answered once the VF is off the engine or scrubbed.
+    /// PROVISION, RELEASE, CONTROL: answered when the VF is off the engine or scrubbed.
     static constexpr std::chrono::milliseconds kActTimeout{10000};
-    /// For the first request on a new connection: a stopped PF core accepts connections but does
-    /// not answer; it is tried again soon.
+    /// First request on a connection: a stopped PF core accepts but does not answer.
     static constexpr std::chrono::milliseconds kConnectTimeout{200};
 
-    /// Makes the channel to the home at a path.
     using Opener = std::function<Result<std::unique_ptr<UapiChannel>>(const std::string& path,
                                                                       const Wakeup& interrupted)>;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// UniqueFd owns a file descriptor and closes it in its destructor. Used by all adapters; movable,
-// never shared between threads.
+// UniqueFd owns a file descriptor and closes it. Movable.
 #pragma once
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VmSockets implements VmSocketsPort with a directory of symbolic links. The sockets stay where
-// softgpu and vgpud made them, because a link is cheap to move and QEMU follows it. Any thread.
+// VmSockets implements VmSocketsPort with symbolic links: cheap to move, and QEMU follows them. Any
+// thread.
 #pragma once
 
 #include "daemon/ports/vm_sockets_port.h"
@@ -10,10 +10,10 @@ namespace vgpu::daemon::adapters {
 
 class VmSockets final : public VmSocketsPort {
 public:
-    /// `directory`: run_dir/vm; made when the first VM gets a VF.
+    /// `directory`: run_dir/vm; made for the first VM with a VF.
     explicit VmSockets(std::string directory) : directory_(std::move(directory)) {}
 
-    /// Path of the image that keeps QEMU from saving the VM (never_saved.h).
+    /// The image that keeps QEMU from saving the VM (never_saved.h).
     [[nodiscard]] std::string never_saved_path(const std::string& uuid) const;
     [[nodiscard]] std::string path_of(const std::string& uuid, std::size_t n) const override;
     Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Wakeup makes another thread's poll() return, by an eventfd. raise() and clear() may be called
-// from any thread; a raise() before the other thread polls is not lost.
+// Wakeup makes another thread's poll() return, by an eventfd. Any thread; a raise() before the poll
+// is not lost.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -10,13 +10,13 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Two calls of raise() count as one.
+/// Several raise() count as one.
 class Wakeup {
 public:
     Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
     void raise() const { ::eventfd_write(fd_.get(), 1); }
-    /// True if it was raised since the last clear().
+    /// Whether it was raised since the last clear().
     bool clear() const {
         eventfd_t count = 0;
         return ::eventfd_read(fd_.get(), &count) == 0;

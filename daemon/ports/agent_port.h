@@ -13,8 +13,7 @@
 
 namespace vgpu::daemon {
 
-/// One event at a socket. `bytes` is untrusted input from a guest, set only for Bytes. Its pieces
-/// have no meaning, so the reader joins them (AgentSession).
+/// One event at a socket. `bytes` (only for Bytes) is untrusted; AgentSession joins the pieces.
 struct AgentInput {
     enum class Kind { Connected, Bytes, Gone };
     std::string path;
@@ -26,15 +25,11 @@ class AgentPort {
 public:
     virtual ~AgentPort() = default;
 
-    /// Makes the socket at `path`, replacing one that a dead vgpud left, and accepts clients from
-    /// now on. On failure System, and there is no socket.
+    /// Makes the socket at `path`, replacing one of a dead vgpud, and accepts clients. System.
     virtual Result<> listen(const std::string& path) = 0;
-    /// Closes the client and the socket.
     virtual void close(const std::string& path) = 0;
-    /// Accepts no client while `is_wanted` is false.
     virtual void accept_clients(const std::string& path, bool is_wanted) = 0;
-    /// Sends `bytes` to the client at `path`; false if the client does not take all of it at once.
-    /// Keeps nothing to send later. After `false` the stream may have a gap: end the client.
+    /// False if the client does not take all `bytes` at once: end the client, the stream has a gap.
     virtual bool send(const std::string& path, std::string_view bytes) = 0;
     /// Closes the client; no Gone follows.
     virtual void disconnect(const std::string& path) = 0;

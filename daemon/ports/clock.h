@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Clock is vgpud's source of time: CLOCK_MONOTONIC and CLOCK_BOOTTIME in the product
-// (adapters/system_clock.h), a virtual clock in tests. Device time stamps come in events, never
-// from here. Callable from any thread.
+// Clock: vgpud's time: CLOCK_MONOTONIC and CLOCK_BOOTTIME in the product (adapters/system_clock.h),
+// a virtual clock in tests. Events carry device times. Any thread.
 #pragma once
 
 #include <chrono>
@@ -10,7 +9,7 @@
 
 namespace vgpu::daemon {
 
-/// All times and durations of the daemon, unless a name says otherwise (`_us`, `_ms`).
+/// All times of the daemon, unless a name says otherwise (`_us`, `_ms`).
 using Nanoseconds = std::chrono::nanoseconds;
 
 class Clock {
@@ -22,8 +21,7 @@ public:
     [[nodiscard]] virtual Nanoseconds boot_time() const { return now(); }
     /// Differs for each boot.
     [[nodiscard]] virtual std::string boot_id() const { return ""; }
-    /// Wall clock, seconds since 1970, for people. It may jump: nothing may depend on it. The
-    /// default counts from the clock's start.
+    /// Wall clock, seconds since 1970, for display only, because it may jump. Default: now().
     [[nodiscard]] virtual std::chrono::seconds unix_time() const {
         return std::chrono::duration_cast<std::chrono::seconds>(now());
     }

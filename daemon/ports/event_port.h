@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EventPort reads the event ring of one PF core: events in order of their sequence number, and the
-// number of events that were overwritten before they could be read. One reader, one thread; other
-// threads may call next_seq().
-// Implemented by adapters/event_ring over the shared memory; tests implement it over a vector.
+// EventPort reads the event ring of one PF core: events in order, and the number of events that
+// were overwritten unread. One reading thread; next_seq() from any thread. Implemented by
+// adapters/event_ring; tests implement it over a vector.
 #pragma once
 
 #include "pf-driver/uapi/vgpu_pf.h"
@@ -13,7 +12,6 @@
 
 namespace vgpu::daemon {
 
-/// Result of one call of EventPort::read().
 struct EventBatch {
     std::vector<vgpu_pf_event> events;  ///< in order; at most EventPort::kMaxBatch
     std::uint64_t lost = 0;             ///< events overwritten before `events`
@@ -25,16 +23,14 @@ public:
 
     virtual ~EventPort() = default;
 
-    /// Events since the last call; never blocks.
-    /// Oldest first, at most kMaxBatch; call again until it is empty. Also drains wait_fd(), so a
-    /// later event makes it readable again.
+    /// Events since the last call, oldest first, at most kMaxBatch; call again until empty. Never
+    /// blocks. Drains wait_fd().
     virtual EventBatch read() = 0;
 
-    /// Sequence number of the next event the PF core will write.
-    /// Starts at 1. If it differs before and after another read, an event came in between.
+    /// Number of the next event; starts at 1. If it changed meanwhile, an event came.
     [[nodiscard]] virtual std::uint64_t next_seq() const = 0;
 
-    /// Skips all events written so far: the next read() starts at next_seq().
+    /// The next read() starts at next_seq().
     virtual void skip_to_end() = 0;
 
     /// Readable when there are new events; -1 if there is nothing to poll.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuRunner runs the turns of one GPU in a separate thread, so that a slow or stopped PF core
-// delays only its own GPU. It runs a turn when an fd becomes readable, when the time has come, or
-// after wake(). Implemented by adapters/gpu_thread; tests run the turns themselves.
+// GpuRunner runs the turns of one GPU in its own thread, so that a slow PF core delays only its own
+// GPU. A turn runs when an fd becomes readable, at a time, or after wake(). Implemented by
+// adapters/gpu_thread; tests run turns themselves.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -16,14 +16,14 @@ class GpuTurns {
 public:
     virtual ~GpuTurns() = default;
 
-    /// Does everything that is due and returns; may block as long as the PF core takes to answer.
+    /// Does all that is due; may block while the PF core answers.
     virtual void turn() = 0;
     /// Fds that become readable when there is work; ignore entries of -1.
     [[nodiscard]] virtual std::vector<int> wait_fds() const = 0;
     /// Time (of Clock) of the next turn if no fd becomes readable before. Called after each turn.
     [[nodiscard]] virtual Nanoseconds wake_at() const = 0;
-    /// Time (of Clock) until which another request is likely; at most wake_at(). Until then the
-    /// runner does not sleep if it has a spare CPU: waking up takes as long as a request.
+    /// Time (of Clock, at most wake_at()) until which another request is likely. Until then the
+    /// runner spins on a spare CPU: waking up takes as long as a request.
     [[nodiscard]] virtual Nanoseconds awake_until() const = 0;
     /// Ends the wait of a running turn; no turn follows. From any thread.
     virtual void interrupt() = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LogPort lets an administrator change level and target of vgpud's log at run time, in the words of
-// syslog and systemd. Implemented by adapters/log_control over spdlog; shown on D-Bus as
-// org.freedesktop.LogControl1. Main loop only.
+// LogPort changes level and target of vgpud's log at run time, in the words of syslog and systemd
+// (org.freedesktop.LogControl1). Implemented by adapters/log_control. Main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -17,7 +16,7 @@ public:
 
     /// emerg, alert, crit, err, warning, notice, info or debug
     [[nodiscard]] virtual std::string level() const = 0;
-    /// OutOfRange, with the known words, for any other; then nothing changes.
+    /// OutOfRange, with the known words, changes nothing.
     virtual Result<> set_level(const std::string& level) = 0;
     /// console, journal or null
     [[nodiscard]] virtual std::string target() const = 0;

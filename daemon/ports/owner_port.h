@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnerPort asks the host about owners and clients of VFs: whether a process or a virtual machine
-// still exists, and its name. GpuModel uses it to find forgotten claims and to name a VF's client;
-// no owner is harmed because of an answer. Callable from any thread. Implemented by
-// adapters/owner_watch; tests fake it.
+// OwnerPort finds out whether owners of VFs (processes, VMs) exist, and names clients. GpuModel
+// reports forgotten claims by it; no claim ends. Any thread. Implemented by adapters/owner_watch.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -19,15 +17,13 @@ class OwnerPort {
 public:
     virtual ~OwnerPort() = default;
 
-    /// Start time 0: any process with this pid.
-    /// A zombie does not exist.
+    /// Start time 0: any process with this pid. False for a zombie.
     [[nodiscard]] virtual bool process_exists(const ProcessId& id) const = 0;
-    /// Start time of a process, as in ProcessId; empty if there is no such process.
+    /// As in ProcessId; none without such a process.
     [[nodiscard]] virtual std::optional<std::uint64_t> start_time_of(int pid) const = 0;
-    /// UUIDs (lower case) of the virtual machines that run on this host. Examines every process.
+    /// UUIDs (lower case) of VMs on this host. Reads all processes.
     [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;
-    /// The process that has the VF with the socket `path` open, as "qemu-system-x86 (pid 71)";
-    /// empty if unknown.
+    /// Process with the VF socket `path` open: "qemu-system-x86 (pid 71)"; empty if unknown.
     [[nodiscard]] virtual std::string client_of(const std::string& path) const = 0;
 };
 

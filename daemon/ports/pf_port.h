@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PfPort is the PF core of one GPU. Each method is one operation of the uapi
-// (pf-driver/uapi/vgpu_pf.h) with a time limit. Errors are PfLost (no answer; the connection is
-// closed, call connect() again), VersionMismatch or PfRefused (an errno and the core's text). One
-// thread owns a port; only interrupt() may be called from others. Implemented by
-// adapters/uapi_client; tests implement it in memory.
+// PfPort: the PF core of one GPU. Each method is one operation of the uapi
+// (pf-driver/uapi/vgpu_pf.h) with a time limit. Errors: PfLost (no answer, connection closed: call
+// connect() again), VersionMismatch, PfRefused (errno and the core's text). One thread, except for
+// interrupt(). Implemented by adapters/uapi_client.
 #pragma once
 
 #include "daemon/ports/event_port.h"
@@ -15,8 +14,8 @@
 
 namespace vgpu::daemon {
 
-/// vgpu_pf.h defines units and ranges of all members. A call with a generation does nothing to a VF
-/// that was provisioned again since (PfRefused); generation 0 matches any.
+/// Units and ranges: vgpu_pf.h. A call with the generation of an earlier VF is refused (PfRefused);
+/// generation 0 matches any.
 class PfPort {
 public:
     virtual ~PfPort() = default;
@@ -28,36 +27,32 @@ public:
     /// Readable or hung up when the PF core closes the connection; -1 if not connected.
     [[nodiscard]] virtual int connection_fd() const = 0;
 
-    /// Ensures `total_vfs` ≤ VGPU_PF_MAX_VFS and a terminated `name`, for any answer.
+    /// Any answer has `total_vfs` ≤ VGPU_PF_MAX_VFS and a terminated `name`.
     virtual Result<vgpu_pf_info> get_info() = 0;
-    /// State and counters of VF `vf` (1..total_vfs).
     virtual Result<vgpu_pf_vf> get_vf(std::uint32_t vf) = 0;
-    /// Gives an ABSENT VF all its resources, or none.
-    /// Returns the struct with its out members (vf, generation) filled in.
+    /// Gives an ABSENT VF all its resources, or none; returns vf and generation in the struct.
     virtual Result<vgpu_pf_provision> provision(const vgpu_pf_provision& wanted) = 0;
-    /// Takes the VF off the engine and starts its scrub; the VF is SCRUBBING, and its VRAM
-    /// reserved, until scrub_durable(). The event SCRUBBED reports the end of the scrub.
+    /// Takes the VF off the engine and starts its scrub, which the event SCRUBBED ends. The VF is
+    /// SCRUBBING, and its VRAM reserved, until scrub_durable().
     virtual Result<> release(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Allows the VRAM to be handed out again. Call it only after the scrub is noted on disk: after
-    /// an earlier crash the VRAM must be scrubbed again.
+    /// Allows reuse of the VRAM. Call only after the end of the scrub is on disk.
     virtual Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Succeeds if the VRAM of a SCRUBBING VF reads as zeroes. Replaces a missed event SCRUBBED.
+    /// Succeeds if the VRAM of a SCRUBBING VF is zero. Replaces a missed event SCRUBBED.
     virtual Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Pause, resume, stop, reset. Returns when complete: the VF has left the engine.
+    /// Pause, resume, stop, reset. Returns when the VF has left the engine.
     virtual Result<> control(std::uint32_t vf, std::uint32_t generation,
                              vgpu_pf_control_action action) = 0;
-    /// Replaces the table in force. `table.generation` must be generation in force + 1, so that a
-    /// table planned from an older one is refused. PfRefused while another client has the lease.
+    /// Requires `table.generation` = generation in force + 1, so that outdated plans are refused.
+    /// PfRefused while another client has the lease.
     virtual Result<> set_run_table(const vgpu_pf_run_table& table) = 0;
     virtual Result<vgpu_pf_run_table> get_run_table() = 0;
-    /// Makes this connection the only one that sets policy, until it closes; PfRefused while
-    /// another client has the lease.
+    /// Only this connection may set policy until it closes; PfRefused if another one has the lease.
     virtual Result<> acquire_lease() = 0;
-    /// Writes the core's bug report into `fd`, which the caller keeps.
+    /// The caller keeps `fd`.
     virtual Result<> dump(int fd) = 0;
-    /// Opens the PF core's event ring at its present end. Open it again after each connect().
+    /// Opens the event ring at its end. Repeat after each connect().
     virtual Result<std::unique_ptr<EventPort>> open_events() = 0;
-    /// Makes the running operation and all later ones fail at once; from any thread.
+    /// Fails the running operation and all later ones; from any thread.
     virtual void interrupt() = 0;
 };
 

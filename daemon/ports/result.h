@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T> of the daemon is a value, or one of the errors of errors.def with its cause. The
-// function that fails writes the cause once, naming the GPU, VF, option or file; number and fix
-// come from the table. Used by every layer of vgpud; nothing here throws.
+// Result<T>: a value, or an error of errors.def with its cause. The failing function writes the
+// cause once, naming the GPU, VF, option or file. Nothing here throws.
 #pragma once
 
 #include "text/utf8.h"
@@ -20,9 +19,8 @@ enum class ErrorId {
 #undef DAEMON_ERROR
 };
 
-/// One row of errors.def.
-/// Scripts match `number` (VGPU-302); `name` is the last part of the D-Bus error name, `fix` a
-/// whole sentence for the caller.
+/// One row of errors.def. Scripts match `number` (VGPU-302); `name` is the end of the D-Bus error
+/// name, `fix` a sentence for the caller.
 struct ErrorRow {
     ErrorId id;
     int number;
@@ -30,13 +28,11 @@ struct ErrorRow {
     std::string_view fix;
 };
 
-/// `cause` holds no fix and no number: text_of() adds both.
 struct Error {
     ErrorId id = ErrorId::System;
-    std::string cause;  ///< what happened to which object, without a full stop
+    std::string cause;  ///< what happened to which object; no full stop
 };
 
-/// The row of `id`; the table is complete by construction.
 [[nodiscard]] const ErrorRow& row_of(ErrorId id);
 
 /// "VGPU-302: gpu0 has 64 MiB free, 128 MiB wanted. Ask for less VRAM, or destroy a VF."
@@ -47,14 +43,13 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// Causes quote foreign text, and a bus disconnects a peer that sends invalid UTF-8.
+/// Causes quote foreign text; a bus disconnects senders of invalid UTF-8.
 using text::as_utf8;
 
-/// Converts the cause by as_utf8().
+/// Converts `cause` by as_utf8().
 tl::unexpected<Error> fail(ErrorId id, std::string cause);
 
-/// "<what>: <system's words for code>"
-/// `code` is an errno, positive.
+/// "<what>: <system's text for code>"; `code` is a positive errno.
 tl::unexpected<Error> fail_errno(ErrorId id, int code, std::string_view what);
 
 }  // namespace vgpu::daemon

@@ -13,7 +13,6 @@
 
 namespace vgpu::daemon {
 
-/// The sockets of one VF; empty if it has none.
 struct VfSockets {
     std::string vfio_user;
     std::string agent;
@@ -26,7 +25,6 @@ class VmSocketsPort {
 public:
     virtual ~VmSocketsPort() = default;
 
-    /// The path of the N-th VF of `uuid`.
     [[nodiscard]] virtual std::string path_of(const std::string& uuid, std::size_t n) const = 0;
     /// Replaces all paths of `uuid`.
     /// System if a VF's socket does not exist or a link cannot be made; earlier links stay until
