@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud: options, wiring, and the main loop, which serves the bus; each GPU has a thread of its own
-// (service/gpu/host.h). Everything it decides is in service/, everything it touches in adapters/
-// and dbus/.
+// vgpud: options, wiring, and the main loop, which serves the bus. Each GPU has a thread
+// (service/gpu/host.h). service/ decides, adapters/ and dbus/ do the I/O.
 #include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/device_channel.h"
 #include "daemon/adapters/domain_feed.h"
@@ -53,7 +52,6 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 
-/// What the command line says; all else is in the configuration file.
 struct CommandLine {
     std::string config = "/etc/vgpu/vgpud.json";
     std::string bus_address;
@@ -113,8 +111,7 @@ Result<> make_directories(const Config& config) {
     return {};
 }
 
-/// Kinds of notices that need somebody to act, or at least to know soon.
-/// Everything else is info.
+/// Warnings are the kinds that require action or attention.
 spdlog::level::level_enum level_of(const Notice& notice) {
     static const std::set<std::string_view> kWarnings{"pf-lost",
                                                       "device-lost",
@@ -145,8 +142,7 @@ spdlog::level::level_enum level_of(const Notice& notice) {
     return kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
 }
 
-/// vgpud's log, with a bound for what guests, VMMs and callers can cause (process/log_limit.h).
-/// Main loop only.
+/// vgpud's log, bounded against guests, VMMs and callers (process/log_limit.h). Main loop only.
 class LineLog {
 public:
     explicit LineLog(const Clock& clock) : clock_(clock) {}
@@ -172,36 +168,33 @@ private:
     vgpu_log_limit limit_{};
 };
 
-/// What tells about libvirt's domains, if that is wanted.
+/// The program that reports libvirt's domains; empty if not configured.
 std::vector<std::string> libvirt_command(const Config& config) {
     if (config.libvirt_uri.empty()) return {};
     return {config.libvirt_program, "--connect", config.libvirt_uri};
 }
 
-/// Microseconds since 1970, as D-Bus signals and the event log tell them.
+/// For D-Bus signals and the event log.
 std::uint64_t time_us() {
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
 }
 
-/// Throws sdbus::Error if there is no bus. `--bus` is a connection of its own: sdbus-c++ calls any
-/// bus at an address a session bus.
+/// Throws sdbus::Error without a bus. sdbus-c++ calls any bus at an address a session bus.
 std::unique_ptr<sdbus::IConnection> connect_bus(const CommandLine& line) {
     if (line.is_session) return sdbus::createSessionBusConnection();
     if (line.bus_address.empty()) return sdbus::createSystemBusConnection();
     return sdbus::createSessionBusConnectionWithAddress(line.bus_address);
 }
 
-/// SIGTERM, SIGINT and SIGHUP as a file descriptor.
 Result<adapters::UniqueFd> catch_signals() {
     sigset_t signals;
     ::sigemptyset(&signals);
     ::sigaddset(&signals, SIGTERM);
     ::sigaddset(&signals, SIGINT);
     ::sigaddset(&signals, SIGHUP);
-    // Before any thread is made: threads inherit the mask, so signals reach the descriptor alone.
-    // Writing to a client that has gone is an error return, not a death.
+    // Before any thread, which inherits the mask. A write to a gone client must fail, not kill.
     ::signal(SIGPIPE, SIG_IGN);
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0)
         return fail_errno(ErrorId::System, errno, "cannot block signals");
@@ -210,7 +203,7 @@ Result<adapters::UniqueFd> catch_signals() {
     return fd;
 }
 
-/// True if vgpud is to end.
+/// Whether vgpud must end.
 bool is_end(int signals, LineLog& lines) {
     signalfd_siginfo signal{};
     if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
@@ -221,9 +214,8 @@ bool is_end(int signals, LineLog& lines) {
     return false;
 }
 
-/// The composition root: makes adapters and services, in the order in which they need each other
-/// (members below), and turns the main loop. Built once, on the main thread; each GPU's thread
-/// lives from start_gpus() until EndGpus.
+/// The composition root: makes adapters and services in order of dependency, and runs the main loop
+/// on the main thread. GPUs' threads live from start_gpus() until EndGpus.
 class Daemon {
 public:
     Daemon(const Config& config, const CommandLine& line, LogPort& log_port)
@@ -251,10 +243,9 @@ public:
         }
     }
 
-    /// Serves until SIGTERM or SIGINT. A state directory that cannot be read does not end vgpud: it
-    /// then shows everything and changes nothing. The order is the guarantee: GPUs are looked at
-    /// before the name is owned, and objects are made before a request is taken, so whoever sees
-    /// the name finds all there is. sdbus::Error is thrown through to start().
+    /// Serves until SIGTERM or SIGINT. With an unreadable state directory vgpud shows everything
+    /// and changes nothing. GPUs are started before the name is owned, and objects made before
+    /// requests are taken, so that clients find everything.
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         if (const auto& problem = manager_.store().problem())
@@ -279,9 +270,7 @@ public:
     }
 
 private:
-    /// Answers that are still owed hold messages of the bus.
-    /// Ends what holds messages of the bus before the bus goes: destroyed after the objects and
-    /// before the connection, also when one of them throws.
+    /// Ends what holds messages: after the objects, before the bus, also on exceptions.
     struct EndGpus {
         Manager& manager;
         Agents& agents;
@@ -293,8 +282,7 @@ private:
         }
     };
 
-    /// GPUs that answer at once are in service when the name is owned.
-    /// A GPU that takes longer than kFirstLook appears when its first turn is over.
+    /// A GPU that takes longer than kFirstLook appears after its first turn.
     void start_gpus() {
         constexpr Nanoseconds kFirstLook = std::chrono::milliseconds(300);
         for (const auto& gpu : manager_.gpus())
@@ -309,16 +297,15 @@ private:
         });
     }
 
-    /// vgpud is there without them, too.
+    /// vgpud also works without metrics.
     void listen_for_scrapers() {
         if (const auto listening = metrics_socket_.listen(metrics_path_); !listening)
             spdlog::warn("no metrics are served: {}", text_of(listening.error()));
     }
 
-    /// A caller that floods the bus gets no more than a part of a turn, counted and timed; no less
-    /// than the turn before took for the rest, or documents would keep others from being heard.
-    /// A large message fills a socket, so the next one comes only when the bus gets a CPU: while
-    /// documents wait, an eighth of what the last one took is waited for it.
+    /// Limits a flooding caller to a number of requests and a time, but not less than the rest of
+    /// the last turn took, or documents would delay others. A large message fills a socket, and the
+    /// next comes only when the bus runs: while documents wait, waits an eighth of `rest` for it.
     void take_requests(sdbus::IConnection& bus, Nanoseconds rest, bool are_documents_waiting) {
         constexpr int kMostPerTurn = 64;
         constexpr Nanoseconds kTurn = std::chrono::milliseconds(5);
@@ -341,8 +328,7 @@ private:
         return wanted.has_come(poll_data.fd);
     }
 
-    /// To the log and to the list that `vgpuctl events` reads back; the bus hears of them in
-    /// objects.step().
+    /// To the log and the list of `vgpuctl events`; objects.step() signals them.
     void tell(const std::vector<Notice>& notices) {
         for (const Notice& notice : notices) {
             lines_.write(notice);
@@ -354,8 +340,7 @@ private:
         if (wanted.has_come(news_.fd()) && news_.clear()) objects.note_news();
     }
 
-    /// When the feed has ended, the states it told are not known any more; names stay, and claims
-    /// depend on neither.
+    /// Without the feed, domains' states are unknown; names stay.
     void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
         domain_feed_.look(wanted);
         if (const std::string problem = domain_feed_.take_problem(); !problem.empty())
@@ -373,10 +358,9 @@ private:
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 
-    /// One turn: requests in, answers of GPU threads out, services that are due, then signals of
-    /// what changed, then the wait. Nothing in here waits for a client, and only a list waits for
-    /// PF cores, for 20 ms at most (dbus/objects.cpp). Most turns are a property that somebody
-    /// reads: GpuHost::is_newer() says for each GPU that there is nothing to look at.
+    /// A turn: requests, answers of GPU threads, due services, signals, wait. Waits for no client,
+    /// and only a list waits for PF cores (20 ms, dbus/objects.cpp). Most turns only read a
+    /// property: GpuHost::is_newer() skips the GPUs.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         Nanoseconds rest = Nanoseconds::zero();
         for (;;) {
@@ -408,8 +392,7 @@ private:
         }
     }
 
-    /// Everything the next turn may be needed for. Built anew each time, so no fd of something that
-    /// has gone is ever watched.
+    /// All reasons for the next turn; built again each time, so that no closed fd is watched.
     adapters::Wanted wanted_by(sdbus::IConnection& bus, const dbus::Objects& objects) {
         adapters::Wanted wanted;
         const auto poll_data = bus.getEventLoopPollData();
@@ -459,7 +442,7 @@ private:
                                             clock_};
 };
 
-/// With the lock of the state directory. A state that is well is not touched.
+/// Requires the lock of the state directory. Leaves a sound state untouched.
 Result<> recover_state(const std::string& state_dir) {
     const adapters::SystemClock clock;
     adapters::StateFiles files(state_dir);
@@ -488,8 +471,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const std::string text, read_file(line.config));
     TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
     TRY_VOID(make_directories(config));
-    // Both locks before any state is read: a second vgpud must not even mend the journal of the
-    // first.
+    // Both locks first: a second vgpud must not repair the journal of the first.
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
     TRY(const adapters::RunLock state_lock, adapters::RunLock::take_state(config.state_dir));
     if (line.is_recovering_state) return recover_state(config.state_dir);
@@ -504,8 +486,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     }
 }
 
-/// A heap for each of the GPUs' threads would hold what each of them freed last: megabytes with 16
-/// GPUs, for allocations that are small and few.
+/// A heap per GPU thread would keep megabytes of freed memory.
 void share_heaps() {
     constexpr int kHeaps = 2;
     static_cast<void>(::mallopt(M_ARENA_MAX, kHeaps));

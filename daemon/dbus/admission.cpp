@@ -15,7 +15,7 @@ std::size_t count_of(const std::map<Key, std::size_t>& counts, const Key& key) {
     return at == counts.end() ? 0 : at->second;
 }
 
-/// Removes an entry at 0, because senders come and go.
+/// Erases entries at 0, because senders come and go.
 template <typename Key> void count_down(std::map<Key, std::size_t>& counts, const Key& key) {
     if (--counts[key] == 0) counts.erase(key);
 }
@@ -42,7 +42,7 @@ Result<Admission::Ticket> Admission::admit(const std::string& sender, uid_t user
     ++counts_->by_sender[sender];
     ++counts_->by_user[user];
     ++counts_->total;
-    // The ticket is a shared pointer whose deleter decrements the counts when the last copy goes.
+    // The deleter of the shared pointer decrements the counts.
     const auto leave = [counts = counts_, sender, user](const void*) {
         --counts->total;
         count_down(counts->by_sender, sender);

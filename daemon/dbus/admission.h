@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Admission limits the number of open requests. Each keeps its message until the reply, which may
-// take as long as polkit asks a person or a scrub lasts. So there are at most kMostPerSender of one
-// connection, kMostPerUser of one user and kMost in all, of which kReserve are only for root.
-// Others get TooManyRequests at once. Used by authorized() and answered(); main loop only.
+// Admission limits open requests, each of which keeps its message until the reply (as long as
+// polkit or a scrub takes): kMostPerSender per connection, kMostPerUser per user, kMost in all, of
+// which kReserve only for root. TooManyRequests at once. Main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,16 +18,16 @@ namespace vgpu::daemon::dbus {
 class Admission {
 public:
     static constexpr std::size_t kMostPerSender = 32;
-    static constexpr std::size_t kMostPerUser = 40;  ///< over all connections; not for root
-    /// dbus-daemon lets a connection wait for 128 replies (max_replies_per_connection in
-    /// dbus-daemon(1)), so vgpud cannot ask polkit about more requests at once.
+    static constexpr std::size_t kMostPerUser = 40;  ///< over all connections, except for root
+    /// A connection may wait for 128 replies (max_replies_per_connection in dbus-daemon(1)), which
+    /// limits vgpud's requests to polkit.
     static constexpr std::size_t kMost = 112;
     static constexpr std::size_t kReserve = 32;
 
-    /// The request is open as long as the ticket exists; a ticket may outlive the Admission.
+    /// The request is open while the ticket exists, which may outlive the Admission.
     using Ticket = std::shared_ptr<const void>;
 
-    /// `sender` is a unique bus name, `user` the user of that connection, from the bus.
+    /// `sender`: unique bus name; `user`: of that connection, from the bus.
     Result<Ticket> admit(const std::string& sender, uid_t user);
     [[nodiscard]] std::size_t under_way() const { return counts_->total; }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Context holds what every D-Bus object needs. authorized() is the only way a changing method runs:
-// ask the Authority, let the service do the work, reply with its result or error. Replies that must
-// wait longer (for a scrub) are in Waiters, which each turn of the main loop checks. One thread.
+// Context: what every D-Bus object needs. Changing methods only run through authorized(): ask the
+// Authority, let the service work, reply. Waiters hold replies that wait (for a scrub). One thread.
 #pragma once
 
 #include "daemon/dbus/admission.h"
@@ -24,8 +23,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Replies that are due when a condition is true, or when their time is over.
-/// Each step() checks all conditions, so they must be cheap and must not block.
+/// Replies that wait for a condition or a deadline. Conditions are checked in each step(): they
+/// must be cheap and must not block.
 class Waiters {
 public:
     using IsTrue = std::function<bool()>;
@@ -37,7 +36,6 @@ public:
     [[nodiscard]] bool is_empty() const { return waiting_.empty(); }
 
 private:
-    /// Kept until is_true() or the deadline (of Clock).
     struct Waiting {
         IsTrue is_true;
         Nanoseconds deadline;
@@ -47,8 +45,7 @@ private:
     std::vector<Waiting> waiting_;
 };
 
-/// Long pieces of work for the main loop (reading a document), one in each step(), so that other
-/// callers are served in between.
+/// Long work for the main loop (documents), one piece per step(), between other requests.
 class Backlog {
 public:
     void add(std::function<void()> work) { work_.push_back(std::move(work)); }
@@ -59,7 +56,7 @@ private:
     std::deque<std::function<void()>> work_;
 };
 
-/// References to objects of main.cpp and of Objects; they outlive every D-Bus object.
+/// The referenced objects outlive every D-Bus object.
 struct Context {
     sdbus::IConnection& bus;
     Manager& manager;
@@ -76,12 +73,11 @@ struct Context {
     Metrics& metrics;
     Admission& admission;
     std::function<void()> show_new_jobs;   ///< makes objects of new jobs; removes none
-    std::function<void()> follow_objects;  ///< makes new objects and removes old ones
+    std::function<void()> follow_objects;  ///< makes and removes objects
     std::function<void()> tell_changes;    ///< signals changes of these objects
     bool is_stopping = false;              ///< objects go because vgpud stops
 };
 
-/// The error for open calls when vgpud stops.
 inline Error stopping() {
     return {ErrorId::Stopping, "vgpud stops"};
 }
@@ -91,8 +87,7 @@ inline bool wants_words(const VfView& view) {
     return !view.record.owner.name.empty() || !view.orphan.empty();
 }
 
-/// Adds the owner's title and why the VF is an orphan.
-/// Only the main loop knows them, not the GPU threads, so they are added when a view is shown.
+/// Adds the owner's title and why the VF is an orphan, which only the main loop knows.
 inline void add_words(const Context& context, VfView& view) {
     view.owner_title = context.assignments.title_of(view.record.owner.name);
     if (view.orphan.empty()) return;
@@ -100,7 +95,7 @@ inline void add_words(const Context& context, VfView& view) {
     if (!words.empty()) view.orphan += "; " + words;
 }
 
-/// Does the same, and adds the facts of the agent.
+/// add_words(), and the agent's facts.
 inline void complete(const Context& context, VfView& view) {
     view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
     add_words(context, view);
@@ -112,14 +107,14 @@ struct Caller {
     std::string sender;  ///< unique bus name
 };
 
-/// A ticket for a request of `sender`; NotAuthorized if the sender has gone.
+/// NotAuthorized if the sender has gone.
 inline Result<Admission::Ticket> admit(Context& context, const std::string& sender) {
     TRY(const uid_t user, context.callers.user_of(sender));
     return context.admission.admit(sender, user);
 }
 
-/// Starts `work`, which anybody may request, and replies with the value that it passes to `done`.
-/// For methods that only read but must ask the GPU's thread; counts as an open request.
+/// Starts `work` for any caller and replies with its value. For methods that only read but ask the
+/// GPU's thread; counts as an open request.
 template <typename T>
 void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
               std::type_identity_t<std::function<void(Done<T>)>> work) {
@@ -130,11 +125,10 @@ void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
     work([call](const Result<T>& answer) { call->answer(answer); });
 }
 
-/// Starts `work` if the caller may do `action`, and replies with the value that it passes to
-/// `done`. Admission comes before authority, so that a flood of calls does not load polkit. Objects
-/// are updated before the reply, so that the caller finds an object that the reply names; signals
-/// of changed properties follow the reply. `at_end` as in OpenCallOf. `work` does not start if the
-/// object goes before the Authority has agreed.
+/// Starts `work` if the caller may do `action`, and replies with its value. Admission comes first,
+/// so that floods do not load polkit. Objects are updated before the reply, so that the caller
+/// finds new ones; property signals follow it. `at_end`: as in OpenCallOf. `work` does not start if
+/// the object goes before the Authority agrees.
 template <typename T = void, typename... Replied>
 void authorized(Context& context, const Caller& caller, const std::string& action,
                 sdbus::Result<Replied...>&& result,
@@ -145,7 +139,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     const auto call =
         std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));
     caller.calls.add(call);
-    // The called object must not go while its method runs.
+    // The called object must stay while its method runs.
     const auto is_within_call = std::make_shared<bool>(true);
     const Done<T> done = [&context, call, is_within_call](const Result<T>& answer) {
         if (*is_within_call) {
@@ -158,7 +152,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     };
     context.authority.check(caller.sender, action,
                             [done, call, work = std::move(work)](Result<> allowed) {
-                                // already answered: the VF may belong to another owner now
+                                // answered already: the VF may have another owner
                                 if (!call->is_open()) return;
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);

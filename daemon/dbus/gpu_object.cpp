@@ -11,7 +11,6 @@ namespace {
 
 const InterfaceName kInterface{org::vgpu1::Gpu_adaptor::INTERFACE_NAME};
 
-/// The PF core's report in a memfd, rewound to its start.
 Result<sdbus::UnixFd> dump_of(GpuModel& gpu) {
     sdbus::UnixFd memory{::memfd_create("vgpu-dump", MFD_CLOEXEC), sdbus::adopt_fd};
     if (!memory.isValid()) return fail_errno(ErrorId::System, errno, "cannot make a memfd");

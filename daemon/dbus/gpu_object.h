@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuObject implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID. It is thin, like VfObject. Objects makes
-// one per GPU of the configuration, for the life of vgpud.
+// GpuObject implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID. Made by Objects, one per configured GPU.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -10,8 +9,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Getters and lists read the last snapshot and never wait; Set, Dump and ReadTrace ask the GPU's
-/// thread.
+/// Getters and lists read the last snapshot; Set, Dump and ReadTrace ask the GPU's thread.
 class GpuObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Gpu_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -25,13 +23,13 @@ public:
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
-    /// (VF, quantum in us), in the order of the run table.
+    /// (VF, quantum in us), in table order.
     using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
 
     void Set(sdbus::Result<>&& result, SentOptions options) override;
-    /// Needs no authorisation; answers in pieces, so that a client may follow for hours.
+    /// Needs no authorisation; answers in pieces, for clients that follow.
     void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
-    /// Returns the report as a file descriptor: it may be larger than a message.
+    /// A file descriptor, because the report may be larger than a message.
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
     std::tuple<SentEntries, std::uint64_t> GetRunTable(const SentOptions& options) override;
 
@@ -39,7 +37,7 @@ private:
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
 
-    /// Lives as long as the object: GPUs do not change after the configuration is read.
+    /// Exists as long as the object.
     GpuHost& gpu();
 
     Context& context_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JobObject implements org.vgpu1.Job at /org/vgpu1/job/N. It is thin: it shows the last JobView
-// that it was given. Objects makes and removes it, following Jobs.
+// JobObject implements org.vgpu1.Job at /org/vgpu1/job/N with the last JobView. Made by Objects,
+// which also removes it.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 std::string job_path(std::uint32_t id);
 
-/// Reading needs no authorisation; Cancel requires the polkit action of the job's work.
+/// Cancel requires the polkit action of the job's work.
 class JobObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Job_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {

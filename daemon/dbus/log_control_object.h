@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LogControlObject implements org.freedesktop.LogControl1 at its standard path, so that `systemctl
-// service-log-level vgpud debug` works. Only root and vgpud's user may write; this class checks it,
-// since the bus library checks it only on the system bus. Made by main.cpp; main loop only.
+// LogControlObject implements org.freedesktop.LogControl1, for `systemctl service-log-level vgpud
+// debug`. Only root and vgpud's user may write; checked here, because the bus library checks it
+// only on the system bus. Main loop only.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -12,7 +12,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// The interface changes values by writing properties, so no reply could wait for polkit.
+/// Writes set properties, so no reply could wait for polkit.
 class LogControlObject final
     : public sdbus::AdaptorInterfaces<org::freedesktop::LogControl1_adaptor> {
 public:
@@ -26,7 +26,7 @@ private:
     void LogTarget(const std::string& value) override;
     std::string SyslogIdentifier() override { return "vgpud"; }
 
-    /// Throws NotAuthorized for any caller but root and vgpud's user.
+    /// Throws NotAuthorized.
     void check_caller();
 
     Callers& callers_;

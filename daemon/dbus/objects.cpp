@@ -13,17 +13,16 @@ namespace vgpu::daemon::dbus {
 namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
-/// Longest wait of a list for fresh values of all GPUs; it skips a GPU that is already late.
+/// A list waits this long for fresh values, but not for GPUs that are late already.
 constexpr Nanoseconds kFreshenLimit = std::chrono::milliseconds(20);
 
-/// Arguments of a list.
 struct Listing {
     std::vector<GpuHost*> gpus;
     PropertyFilter filter;
     Nanoseconds max_age{0};
 };
 
-/// Asks all GPUs at once for fresh values, and waits for them at most until kFreshenLimit is over.
+/// Asks all GPUs at once, then waits up to kFreshenLimit.
 void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted,
              Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
@@ -35,7 +34,6 @@ void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted,
             std::max(Nanoseconds::zero(), Nanoseconds{until - std::chrono::steady_clock::now()}));
 }
 
-/// The option max_age_ms: values of this age are fresh enough.
 Result<Nanoseconds> max_age_of(const OptionReader& reader) {
     constexpr Range kMilliseconds{0, 10'000};
     TRY(const auto ms, reader.number("max_age_ms", kMilliseconds));
@@ -70,7 +68,7 @@ Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
     return listing;
 }
 
-/// Views in snapshots, and copies of views that complete() has changed.
+/// Views in snapshots, and copies changed by complete().
 struct ListedVfs {
     std::vector<std::shared_ptr<const GpuSnapshot>> seen;
     std::deque<VfView> completed;
@@ -104,7 +102,6 @@ struct WantedEvents {
     std::size_t limit = EventLog::kKept;
 };
 
-/// Arguments of RecentEvents.
 Result<WantedEvents> wanted_events(const Options& options) {
     constexpr std::array<std::string_view, 2> kKnown{"after", "limit"};
     const OptionReader reader(options);
@@ -114,7 +111,6 @@ Result<WantedEvents> wanted_events(const Options& options) {
     return WantedEvents{.after = after.value_or(0), .limit = limit.value_or(EventLog::kKept)};
 }
 
-/// The VFs that a call of Assign requests.
 Result<std::vector<Want>> wants_of(
     const std::vector<sdbus::Struct<std::string, std::string>>& wanted) {
     TRY_VOID(check_wants(wanted.size()));
@@ -363,11 +359,11 @@ void Objects::show_first() {
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
     looked_at_ = now;
-    // Before the signals: a listener may look up the object of a notice.
+    // First: listeners may look up the object of a notice.
     const bool is_due = has_news_ && now >= next_look();
     if (is_due || !notices.empty() || !waiters_.is_empty()) {
         const bool is_of_all = is_due && has_words_;
-        // Always called, since it stores the snapshots that were seen.
+        // Always, because it stores the snapshots.
         const std::set<std::string> changed = changed_gpus(notices);
         refresh(is_of_all ? all_gpus() : changed);
     }
@@ -380,7 +376,7 @@ void Objects::step(const std::vector<Notice>& notices) {
     backlog_.step();
 }
 
-/// GPUs with a new snapshot since the last call, and GPUs with a notice.
+/// GPUs with a new snapshot or a notice.
 std::set<std::string> Objects::changed_gpus(const std::vector<Notice>& notices) {
     std::set<std::string> changed;
     // some notices concern vgpud, not a GPU
@@ -413,7 +409,7 @@ void Objects::follow_changed() {
     if (context_.jobs.has_news()) make_job_objects(context_.jobs.list());
 }
 
-/// Signals the changes that a job has made before the end of the job.
+/// Changes that a job has made come before its end.
 void Objects::tell_followed() {
     tell_changes(std::exchange(followed_, {}));
     if (context_.jobs.has_news()) follow_jobs();
@@ -426,7 +422,7 @@ void Objects::tell_changes(const std::set<std::string>& gpus) {
         for (auto at = first_vf_of(gpu); is_of(at, gpu); ++at) at->second->refresh();
 }
 
-/// One object per VF in service; a VF that was destroyed and created again gets a new object.
+/// A VF made again gets a new object.
 void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
     for (const std::string& gpu : gpus) {
         const auto seen = context_.manager.find_gpu(gpu)->look();
@@ -444,7 +440,7 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
     }
 }
 
-/// Shows the final state of a job before it signals JobRemoved.
+/// Shows the last state before JobRemoved.
 void Objects::follow_jobs() {
     const std::vector<JobNews> news = context_.jobs.take_news();
     const std::vector<JobView> views = context_.jobs.list();

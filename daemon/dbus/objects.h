@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects owns all objects of vgpud on the bus: the manager object at /org/vgpu1 (org.vgpu1.Manager
-// and ObjectManager), one object per GPU, per VF in service and per job. refresh() updates them
-// from the service: it makes and removes objects, and signals changed properties. One thread:
-// main.cpp calls step() after every turn of the loop.
+// Objects owns vgpud's objects on the bus: the manager at /org/vgpu1 (org.vgpu1.Manager,
+// ObjectManager), one per GPU, VF in service and job. refresh() makes and removes objects and
+// signals changed properties. main.cpp calls step() after every turn.
 #pragma once
 
 #include "daemon/dbus/gpu_object.h"
@@ -14,8 +13,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Methods with an sdbus::Result answer later, from the main loop; the others answer at once from
-/// known values. Both throw sdbus::Error for invalid options.
+/// Methods with an sdbus::Result answer later, others at once. Throw sdbus::Error.
 class ManagerObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Manager_adaptor, sdbus::ObjectManager_adaptor,
                                       sdbus::Properties_adaptor> {
@@ -31,21 +29,20 @@ public:
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
 
-    /// Requires org.vgpu1.provision; the object is on the bus before the reply.
+    /// Requires org.vgpu1.provision; the object exists before the reply.
     void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                   SentOptions options) override;
-    /// Needs no authorisation. Lists all VFs in one call, with counters no older than
-    /// GpuModel::kFreshEnough if the GPU answers in time.
+    /// Needs no authorisation. Counters are at most GpuModel::kFreshEnough old, if possible.
     std::vector<Dict> ListVfs(const SentOptions& options) override;
     Dict ListVfColumns(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
     std::string GetMetrics(const SentOptions& options) override;
-    /// Changes nothing, so it needs no authorisation, but counts as open: it asks every GPU.
+    /// Needs no authorisation, but counts as open: it asks every GPU.
     void Plan(sdbus::Result<std::string>&& result, std::string config,
               SentOptions options) override;
-    /// Requires org.vgpu1.provision; replies with the job, which may still fail.
+    /// Requires org.vgpu1.provision; the job may still fail.
     void Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string config,
                SentOptions options) override;
     void Export(sdbus::Result<std::string>&& result, SentOptions options) override;
@@ -70,11 +67,10 @@ private:
     OpenCalls calls_;
 };
 
-/// Owns every object; the bus must outlive it.
+/// The bus must outlive it.
 class Objects {
 public:
-    /// Least time between two checks of all properties for new snapshots, of which a GPU may have a
-    /// hundred per second.
+    /// Minimum between checks of all properties; a GPU may publish 100 snapshots per second.
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
@@ -84,20 +80,19 @@ public:
     Objects(const Objects&) = delete;
     Objects& operator=(const Objects&) = delete;
 
-    /// Makes the first objects, without InterfacesAdded. Call it before the first request is
-    /// accepted, so that every caller finds them.
+    /// Makes the first objects, without signals. Call before the first request is accepted.
     void show_first();
     /// A GPU has a new snapshot, or a job has made progress.
     void note_news() { has_news_ = true; }
-    /// Libvirt has reported new facts about owners, which objects show.
+    /// New facts of libvirt about owners.
     void note_words() { has_news_ = has_words_ = true; }
-    /// Signals `notices`, sends due replies, reads one document; checks for news every kInterval.
+    /// Signals `notices`, sends due replies, reads one document; checks news every kInterval.
     void step(const std::vector<Notice>& notices);
     [[nodiscard]] bool are_documents_waiting() const { return !backlog_.is_empty(); }
     /// When to call step() again, if wants_step().
     [[nodiscard]] Nanoseconds next_step() const {
         if (!backlog_.is_empty()) return Nanoseconds::zero();
-        // an awaited condition comes with a snapshot, which wakes the loop; a time-out does not
+        // conditions come with snapshots, which wake the loop; time-outs do not
         return has_news_ ? next_look() : looked_at_ + kInterval;
     }
     [[nodiscard]] bool wants_step() const {
@@ -108,19 +103,18 @@ private:
     [[nodiscard]] Nanoseconds next_look() const { return refreshed_at_ + kInterval; }
     /// Makes and removes objects, then signals changes of these GPUs and their VFs.
     void refresh(const std::set<std::string>& gpus);
-    /// The halves of refresh() for changed GPUs: before and after the reply of a changing method.
+    /// Halves of refresh(): before and after the reply of a changing method.
     void follow_changed();
     void tell_followed();
     void tell_changes(const std::set<std::string>& gpus);
     [[nodiscard]] std::set<std::string> all_gpus() const;
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<Notice>& notices);
-    /// Makes and removes VF objects as in the snapshots, with InterfacesAdded or -Removed.
+    /// Follows the snapshots, with InterfacesAdded or -Removed.
     void follow_vfs(const std::set<std::string>& gpus, Telling telling = Telling::Aloud);
     void follow_jobs();
-    /// Makes objects for jobs that have none.
     void make_job_objects(const std::vector<JobView>& views);
     using VfObjects = std::map<Target, std::unique_ptr<VfObject>>;
-    /// The map keeps the VFs of one GPU together.
+    /// The VFs of a GPU are neighbours in the map.
     [[nodiscard]] VfObjects::iterator first_vf_of(const std::string& gpu) {
         return vfs_.lower_bound(Target{.gpu = gpu, .vf = 0});
     }
@@ -139,9 +133,9 @@ private:
     std::map<std::uint32_t, std::unique_ptr<JobObject>> jobs_;
     /// Snapshots last seen by changed_gpus(), by GPU.
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;
-    std::set<std::string> followed_;  ///< GPUs whose changes are not signalled yet
+    std::set<std::string> followed_;  ///< changes not signalled yet
     Nanoseconds refreshed_at_{0};
-    Nanoseconds looked_at_{0};  ///< time of the last step()
+    Nanoseconds looked_at_{0};
     bool has_news_ = false;
     bool has_words_ = false;
 };

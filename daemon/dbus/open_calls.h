@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// OpenCalls holds the unanswered calls of one object, because an object must answer all its calls
-// before it leaves the bus: in the message of each call, libsystemd keeps a pointer into the vtable
-// of the called object and compares with it when the reply is sent (enforced_reply_signature in its
-// bus-objects.c), but sdbus-c++ frees that vtable with the object. Main loop only.
+// OpenCalls: unanswered calls of one object, which must be answered before the object leaves the
+// bus: libsystemd compares a pointer into the object's vtable when a reply is sent
+// (enforced_reply_signature in bus-objects.c), but sdbus-c++ frees the vtable with the object.
 #pragma once
 
 #include "daemon/dbus/admission.h"
@@ -28,21 +27,20 @@ public:
     OpenCall(const OpenCall&) = delete;
     OpenCall& operator=(const OpenCall&) = delete;
 
-    /// Answers an open call because the object goes. Throws sdbus::Error if the bus is gone.
+    /// Answers because the object goes. Throws sdbus::Error if the bus is gone.
     virtual void end(const Error& why) = 0;
 };
 
-/// A call of a method with the D-Bus results `Replied`, answered by a Result<T> of the service.
+/// A call with the D-Bus results `Replied`, answered by a Result<T>.
 template <typename T, typename... Replied> class OpenCallOf final : public OpenCall {
 public:
-    /// `at_end` makes the answer if the object goes first; nullptr: the reason is the error.
+    /// `at_end`: makes the answer if the object goes first; null: the reason is the error.
     OpenCallOf(sdbus::Result<Replied...>&& result, Admission::Ticket ticket,
                std::function<Result<T>(const Error&)> at_end)
         : result_(std::move(result)), ticket_(std::move(ticket)), at_end_(std::move(at_end)) {}
 
-    /// True until the call is answered.
     [[nodiscard]] bool is_open() const { return result_.has_value(); }
-    /// Sends the first answer and ignores later ones.
+    /// Ignores all but the first answer.
     void answer(const Result<T>& answer) {
         if (!is_open()) return;
         const sdbus::Result<Replied...> result = *std::exchange(result_, std::nullopt);
@@ -65,7 +63,7 @@ private:
 class OpenCalls {
 public:
     void add(const std::shared_ptr<OpenCall>& call);
-    /// Answers all open calls; to be called before the object is unregistered.
+    /// Call before the object is unregistered.
     void end_all(const Error& why) noexcept;
 
 private:

@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// D-Bus paths allow letters, digits and '_'; other characters become _XX.
+/// D-Bus paths allow letters, digits and '_'.
 std::string path_element(const std::string& text) {
     std::string element;
     for (const char letter : text) {
@@ -23,13 +23,12 @@ std::string path_element(const std::string& text) {
     return element;
 }
 
-/// True for a VF that alternates between waiting for the engine and running.
+/// A VF alternates between these states.
 bool is_in_turns(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
-/// True if no signalled property differs. Called for every VF of a GPU whenever one of them
-/// changes, so it compares without making property values.
+/// Whether no signalled property differs. Cheap: called for every VF of a changed GPU.
 bool is_same(const VfView& a, const VfView& b) {
     return std::memcmp(&a.live, &b.live, sizeof a.live) == 0 && a.record == b.record &&
            a.handover == b.handover && a.trouble == b.trouble && a.orphan == b.orphan &&
@@ -48,14 +47,13 @@ template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     return true;
 }
 
-/// Empty for a type that no option has.
+/// None for a type that no option has.
 template <typename... Types> std::optional<Value> value_of(const sdbus::Variant& variant) {
     Value value;
     if (!(take<Types>(variant, value) || ...)) return {};
     return value;
 }
 
-/// Size of an option's value in bytes.
 std::size_t bytes_of(const Value& value) {
     const auto* text = std::get_if<std::string>(&value);
     return text == nullptr ? sizeof value : text->size();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Hides the differences between sdbus-c++ 1.2 (Debian 12) and 2.x: strong string types, the type of
-// an asynchronous call's error, activation of objects, the message in process. All other files of
-// daemon/dbus use these names.
+// Hides differences between sdbus-c++ 1.2 (Debian 12) and 2.x: string types, errors of asynchronous
+// calls, activation of objects, the message in process.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -28,13 +27,12 @@ using ErrorName = std::string;
 using CallError = const sdbus::Error*;
 #endif
 
-/// 1.2 requires this call once the registration of a proxy is complete.
+/// Needed in 1.2, after a proxy's registration.
 template <typename Proxy> void activate(Proxy& proxy) {
     if constexpr (requires { proxy.finishRegistration(); }) proxy.finishRegistration();
 }
 
-/// Unique name of the caller whose message `object` is handling.
-/// The bus sets it: no caller can choose or fake it.
+/// Unique name of the current caller, set by the bus.
 template <typename Object> std::string current_sender(Object& object) {
     const auto message = object.getCurrentlyProcessedMessage();
     if constexpr (std::is_pointer_v<decltype(message)>)
@@ -43,7 +41,7 @@ template <typename Object> std::string current_sender(Object& object) {
         return message.getSender();
 }
 
-/// `name` is a full D-Bus error name. Any text is made valid for the bus.
+/// `name`: full D-Bus error name. `text` is made valid.
 inline sdbus::Error make_error(const std::string& name, const std::string& text) {
     return sdbus::Error(ErrorName{name}, as_utf8(text));
 }

@@ -12,9 +12,9 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// Time after which a reply is TimedOut; the act continues.
+/// Then the reply is TimedOut; the act continues.
 constexpr Nanoseconds kScrubTimeout = std::chrono::seconds(60);
-/// The same for a job, which keeps no call open.
+/// For a job, which keeps no call open.
 constexpr Nanoseconds kScrubJobTimeout = std::chrono::hours(1);
 constexpr Nanoseconds kResetTimeout = std::chrono::seconds(30);
 constexpr Nanoseconds kIdleTimeout = std::chrono::seconds(30);
@@ -24,7 +24,7 @@ const InterfaceName kInterface{org::vgpu1::Vf_adaptor::INTERFACE_NAME};
 /// Replies when the VF is gone.
 void await_scrub(Context& context, const Target& target, std::uint32_t generation,
                  Nanoseconds limit, const Done<>& reply) {
-    // Compare the generation: the number may belong to another VF already.
+    // Compare generations: the number may have been reused.
     const auto is_gone = [&context, target, generation] {
         const auto seen = context.manager.find_gpu(target.gpu)->look();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.generation != generation;
@@ -34,7 +34,6 @@ void await_scrub(Context& context, const Target& target, std::uint32_t generatio
                         reply);
 }
 
-/// Replies when the VF is out of its reset.
 void await_reset(Context& context, const Target& target, const Done<>& reply) {
     const auto is_over = [&context, target] {
         const auto seen = context.manager.find_gpu(target.gpu)->look();
@@ -44,7 +43,7 @@ void await_reset(Context& context, const Target& target, const Done<>& reply) {
                         fmt::format("{}/vf{} is still resetting", target.gpu, target.vf), reply);
 }
 
-/// Replies when the VF has left the reset that `action` may begin.
+/// Replies after a reset that `action` may begin.
 void control_vf(Context& context, const Target& target, vgpu_pf_control_action action,
                 const Options& options, const Done<>& reply) {
     context.manager.control(target, action, options,
@@ -54,15 +53,15 @@ void control_vf(Context& context, const Target& target, vgpu_pf_control_action a
                             });
 }
 
-/// Ignores the result: nothing waits for it.
+/// No caller waits for the result.
 void thaw(Context& context, const Target& target) {
     context.agents.ask(target, AgentAct::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
-/// Set when the requesting job was cancelled: pending waits then end without effect.
+/// Set by a cancel: pending waits then end without effect.
 using Cancelled = std::shared_ptr<bool>;
 
-/// A Quiesce whose processes are stopped; it waits until `deadline` for the device to be idle.
+/// A Quiesce whose processes are stopped, waiting for the device until `deadline`.
 struct Stopped {
     Context& context;
     Target target;
@@ -74,7 +73,7 @@ struct Stopped {
     [[nodiscard]] GpuHost& gpu() const { return *context.manager.find_gpu(target.gpu); }
 };
 
-/// Replies; unless the VF is idle, thaws the stopped processes.
+/// Replies; thaws the processes unless the VF is idle.
 void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
     if (*quiesce.is_cancelled) return;
     if (!quiesce.context.agents.view(quiesce.target).is_connected)
@@ -88,11 +87,11 @@ void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
 
 void look_then_await_idle(const Stopped& quiesce);
 
-/// Waits until the VF is idle. Ends early if the GPU leaves service; the next look reports why.
+/// Ends early if the GPU leaves service; the next look reports why.
 void await_idle(const Stopped& quiesce) {
     const auto is_over = [quiesce] {
         if (*quiesce.is_cancelled) return true;
-        // Ask for counters for the next check; kFreshEnough keeps the answer from asking again.
+        // Request counters for the next check; kFreshEnough prevents a loop.
         static_cast<void>(quiesce.gpu().ask_fresh(Freshness::Counters, GpuModel::kFreshEnough));
         const auto seen = quiesce.gpu().look();
         const std::uint32_t vf = quiesce.target.vf;
@@ -110,7 +109,7 @@ void await_idle(const Stopped& quiesce) {
                                 done);
 }
 
-/// Reads the VF's state first: a state from before its processes stopped does not count.
+/// Reads the state first: one from before the stop does not count.
 void look_then_await_idle(const Stopped& quiesce) {
     quiesce.gpu().ask<void>(
         [vf = quiesce.target.vf](GpuModel& model) { return model.look_now(vf); },
@@ -120,7 +119,7 @@ void look_then_await_idle(const Stopped& quiesce) {
         });
 }
 
-/// Sends `act` to the agent; Quiesce also waits for the device.
+/// Quiesce also waits for the device.
 void ask_agent(Context& context, const Target& target, AgentAct act, const Options& options,
                const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
     context.agents.ask(
@@ -138,7 +137,7 @@ void ask_agent(Context& context, const Target& target, AgentAct act, const Optio
         });
 }
 
-/// Destroys; replies at once or when the VF is gone.
+/// Replies at once or when the VF is gone.
 void destroy(Context& context, const Target& target, const Options& options, Nanoseconds limit,
              const Done<>& reply) {
     constexpr std::array<std::string_view, 3> kKnown{"no_wait", "force", "owner"};
@@ -159,7 +158,6 @@ void destroy(Context& context, const Target& target, const Options& options, Nan
 // --- as jobs
 
 using JobDone = std::function<void(CallOrder::Answer)>;
-/// For requests that answer without a report.
 Done<> without_report(const JobDone& done) {
     return [done](const Result<>& answer) {
         if (!answer) return done(tl::make_unexpected(answer.error()));
@@ -189,7 +187,7 @@ void start_agent(Context& context, const Target& target, const Options& options,
 
 void take_nothing_back(Context& /*context*/, const Target& /*target*/) {}
 
-/// A method that Start() runs as a job. `cancel` is null if the device cannot stop half-way.
+/// A method that Start() runs. `cancel`: null if the device cannot stop half-way.
 struct Startable {
     std::string_view method, kind, step;
     const char* action;
@@ -241,7 +239,7 @@ Result<std::uint32_t> start(Context& context, const Target& target, const Starta
 
 }  // namespace
 
-/// Jobs that Start() does not begin create and destroy VFs.
+/// Other jobs create and destroy VFs.
 const char* action_of_job(std::string_view kind) {
     for (const Startable& one : kStartable)
         if (one.kind == kind) return one.action;
@@ -276,7 +274,7 @@ void VfObject::refresh() {
     const auto seen = context_.manager.find_gpu(target_.gpu)->look();
     if (!seen->has_vf(target_.vf)) return;
     const VfView& view = seen->vfs.at(target_.vf);
-    // Usually there is nothing to add or to signal: avoid the copy.
+    // Usually nothing changed: avoid the copy.
     if (!wants_words(view) && changes(shown_, view).empty()) return;
     VfView now = view;
     add_words(context_, now);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfObject implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. It is thin: getters read the VfView
-// (the last one if the VF has just gone), methods pass their options to Manager. Made by Objects.
+// VfObject implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. Getters read the VfView (the last one
+// if the VF is gone), methods pass options to Manager. Made by Objects.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -10,25 +10,24 @@
 
 namespace vgpu::daemon::dbus {
 
-/// The polkit action that a job of this kind requires.
 const char* action_of_job(std::string_view kind);
 
-/// Aloud: with the signal InterfacesAdded.
+/// Aloud: with InterfacesAdded.
 enum class Telling { Aloud, Silently };
 
 /// Changing methods require polkit's org.vgpu1.provision, .assign or .control. Destroy (without
-/// no_wait), Reset and Quiesce reply once the device has finished.
+/// no_wait), Reset and Quiesce reply when the device has finished.
 class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    /// `view`: the newest one, before add_words().
+    /// `view`: before add_words().
     VfObject(Context& context, Target target, const VfView& view, Telling telling);
     ~VfObject();
 
     /// Signals the properties that changed since the last call.
     void refresh();
-    /// UUID of the VF; it differs if a VF was created again under the same number.
+    /// A VF made again under this number has another UUID.
     [[nodiscard]] const daemon::Uuid& made_for() const { return made_for_; }
 
 private:
@@ -41,18 +40,17 @@ private:
     void Resume(sdbus::Result<>&& result, SentOptions options) override;
     void Stop(sdbus::Result<>&& result, SentOptions options) override;
     void ClearQuarantine(sdbus::Result<>&& result, SentOptions options) override;
-    /// Replies with the claim's generation once the claim is durable.
+    /// Replies when the claim is durable.
     void Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
                SentOptions options) override;
     void Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
                  SentOptions options) override;
-    /// Replies with the report of the guest's agent; nothing on the host depends on it.
+    /// The report of the guest's agent; nothing on the host depends on it.
     void SelfTest(sdbus::Result<Dict>&& result, SentOptions options) override;
-    /// Replies when the guest's processes are stopped and the device reports the VF without work;
-    /// otherwise thaws the processes.
+    /// Replies when the guest's processes are stopped and the device is idle; else thaws them.
     void Quiesce(sdbus::Result<Dict>&& result, SentOptions options) override;
     void Thaw(sdbus::Result<Dict>&& result, SentOptions options) override;
-    /// Replies at once with a job, which ends when the method would have replied.
+    /// Replies at once with a job.
     void Start(sdbus::Result<sdbus::ObjectPath>&& result, std::string method,
                SentOptions options) override;
     void control(vgpu_pf_control_action action, sdbus::Result<>&& result,
@@ -63,8 +61,8 @@ private:
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
 
-    /// `value_of` the newest view, or of the last signalled one if the VF has gone. Copies the view
-    /// only for the few properties that need complete(), because properties are read often.
+    /// `value_of` the newest view, or of the last signalled one if the VF is gone. Copies the view
+    /// only for properties that need complete().
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
         const auto seen = context_.manager.find_gpu(target_.gpu)->look();
         const auto at = seen->vfs.find(target_.vf);

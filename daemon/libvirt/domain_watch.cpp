@@ -17,10 +17,10 @@ using Json = nlohmann::json;
 constexpr int kKeepAliveSeconds = 5;
 constexpr unsigned kKeepAliveCount = 3;
 
-/// Without a handler, libvirt prints each error itself.
+/// Keeps libvirt from printing errors.
 void ignore_error(void*, virErrorPtr) {}
 
-/// The timer that ends a wait: libvirt's event loop has no time limit.
+/// Ends a wait: libvirt's event loop has no time limit.
 void on_limit(int timer, void*) {
     virEventUpdateTimeout(timer, -1);
 }
@@ -48,13 +48,12 @@ Json json_of(virDomainPtr domain) {
             {"active", virDomainIsActive(domain) == 1}};
 }
 
-/// Names may hold any bytes; invalid UTF-8 is replaced.
+/// Replaces invalid UTF-8: names may hold any bytes.
 std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// True for an undefined domain, and for a transient one that has ended: libvirt only reports that
-/// it has stopped. libvirt has forgotten such a domain or is about to.
+/// Also a transient domain that has ended, for which libvirt only reports a stop.
 bool is_gone(virDomainPtr domain) {
     return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
 }
@@ -107,7 +106,7 @@ void DomainWatch::connect() {
     tell_all();
 }
 
-/// Also called if the connection could not be made.
+/// Also after a failed attempt to connect.
 void DomainWatch::disconnect(const std::string& why) {
     const std::string said = why;
     if (connection_ != nullptr) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// DomainWatch follows the domains of one libvirt and reports each change as a line of JSON: all
-// domains after it has connected, then each that starts, stops, is defined or undefined, and the
-// loss of the connection. It reconnects with a growing delay. Used by main.cpp; one thread. A call
-// of libvirt blocks for as long as libvirtd takes: therefore this is not part of vgpud.
+// DomainWatch follows the domains of one libvirt and reports changes as lines of JSON. Reconnects
+// with a growing delay. Calls of libvirt block while libvirtd does: therefore this is not part of
+// vgpud. Used by main.cpp; one thread.
 //
-//   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all domains
-//   {"domain": {"uuid": …, "name": …, "active": false}}        this domain changed
-//   {"removed": "UUID"}                                        this domain no longer exists
-//   {"lost": "no connection to qemu:///system: …"}             once for each loss
+//   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all, after connecting
+//   {"domain": {"uuid": …, "name": …, "active": false}}        this one changed
+//   {"removed": "UUID"}                                        no longer exists
+//   {"lost": "no connection to qemu:///system: …"}             once per loss
 #pragma once
 
 #include <libvirt/libvirt.h>
@@ -30,7 +29,7 @@ public:
     DomainWatch(const DomainWatch&) = delete;
     DomainWatch& operator=(const DomainWatch&) = delete;
 
-    /// Connects if that is due, then waits for an event of libvirt, at most for `limit`.
+    /// Connects if due, then waits for an event, at most for `limit`.
     void turn(std::chrono::milliseconds limit);
     [[nodiscard]] bool is_connected() const { return connection_ != nullptr; }
 
