@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The arrivals of work at VFs: the kinds of workload, and the arrivals of all VFs in the order of
-// time. Random pauses come from the caller's dice.
+// ArrivalQueue: arrivals of work at VFs, of all VFs in order of time, and the kinds of workload.
+// The caller's dice give random pauses.
 #pragma once
 
 #include "daemon/simulator/dice.h"
@@ -26,7 +26,6 @@ struct RecordedJob {
     std::int64_t work_ns = 0;
 };
 
-/// What a bad kernel does.
 enum class BadKernel : std::uint8_t {
     None,
     Endless,  ///< runs for ever, but can be stopped like any other
@@ -36,7 +35,7 @@ enum class BadKernel : std::uint8_t {
 struct VfFault {
     std::int64_t at_ns = 0;  ///< since the simulation began
     BadKernel kind = BadKernel::None;
-    bool stays_out = false;  ///< a guest that is reset does not load its driver again
+    bool stays_out = false;  ///< after a reset the guest does not load its driver again
 };
 
 struct Workload {
@@ -52,10 +51,10 @@ struct Workload {
 struct Arrival {
     std::int64_t at_ns = 0;
     std::uint32_t vf = 0;
-    std::uint64_t life = 0;  ///< of the VF; arrivals of an earlier one are void
+    std::uint64_t life = 0;  ///< of the VF; arrivals of an earlier life are void
     std::int64_t work_ns = 0;
-    std::size_t next_job = 0;  ///< of Workload::jobs
-    VfFault fault{};           ///< of a kind: this comes, and no job
+    std::size_t next_job = 0;  ///< in Workload::jobs
+    VfFault fault{};           ///< if it has a kind: a fault, not a job
 
     bool operator>(const Arrival& other) const {
         return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
@@ -73,7 +72,7 @@ public:
         queue_.pop();
         return arrival;
     }
-    /// The first arrival of a life that begins at from.at_ns, and all its faults.
+    /// The first arrival of a life that begins at from.at_ns, and all faults.
     void begin(const Workload& work, Arrival from, Dice& dice) {
         for (const VfFault& fault : work.faults)
             if (fault.at_ns >= from.at_ns)
@@ -85,11 +84,11 @@ public:
         from.work_ns = work.work_ns;
         queue_.push(from);
     }
-    /// A VF that lost its work is back; recorded jobs continue by themselves.
+    /// For a VF back after losing its work; recorded jobs continue anyway.
     void begin_again(const Workload& work, const Arrival& from) {
         if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
     }
-    /// The arrival after `last`; backlogged work has only one.
+    /// Backlogged work has only one arrival.
     void follow(const Workload& work, Arrival last, Dice& dice) {
         if (work.arrivals == Arrivals::Backlogged) return;
         if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, last);
@@ -99,7 +98,6 @@ public:
     }
 
 private:
-    /// The first job from last.next_job on that comes no earlier than `last`.
     void follow_jobs(const Workload& work, Arrival last) {
         while (last.next_job < work.jobs.size() && work.jobs[last.next_job].at_ns < last.at_ns)
             ++last.next_job;

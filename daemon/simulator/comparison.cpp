@@ -20,8 +20,8 @@ double part_of(std::int64_t ns, const Figures& figures) {
                : 100.0 * static_cast<double>(ns) / static_cast<double>(figures.elapsed_ns);
 }
 
-/// max |received / due - 1| over the VFs that always have work and compete by weight alone; due =
-/// their total service, divided by weight.
+/// max |received / due − 1| over VFs that always have work and only compete by weight; due = Σ
+/// received · weight / Σ weight.
 double share_error_of(const Simulation& setup, const Figures& figures) {
     double weights = 0, received = 0;
     const auto counts = [&](std::size_t i) {
@@ -54,7 +54,7 @@ public:
     std::string recording;
 };
 
-/// The part of the scenario that a policy does not support; empty if it supports all of it.
+/// What a policy does not support of the scenario; or empty.
 std::string_view refusal_of(const Simulation& setup, const Policy& policy) {
     const auto has = [&setup](auto is_one) {
         return std::any_of(setup.vfs.begin(), setup.vfs.end(), is_one);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Dice: a seeded source of random numbers that gives the same sequence with every standard library
-// (SplitMix64; the distributions of <random> differ between libraries).
+// Dice: seeded random numbers (SplitMix64), the same with every standard library; the distributions
+// of <random> differ between libraries.
 #pragma once
 
 #include <cmath>
@@ -31,12 +31,12 @@ public:
     /// 0 <= x < 1
     double unit() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
     bool chance(double probability) { return unit() < probability; }
-    /// Exponential with this mean, rounded to at least 1.
+    /// Exponential, rounded to at least 1.
     std::int64_t exponential(std::int64_t mean) {
         const double x = -std::log1p(-unit()) * static_cast<double>(mean);
         return static_cast<std::int64_t>(x) + 1;
     }
-    /// 1 .. 10000, its logarithm uniform.
+    /// 1 .. 10000, log-uniform.
     std::uint32_t weight() { return static_cast<std::uint32_t>(std::exp(unit() * 9.21034)); }
 
 private:

@@ -8,7 +8,7 @@ namespace vgpu::simulator {
 
 namespace {
 
-/// A debt as small as this counts as paid.
+/// A smaller debt counts as paid.
 constexpr long double kPaidNs = 1e-6L;
 
 }  // namespace
@@ -28,7 +28,7 @@ void GpsFluid::wants_weight(std::uint32_t vf, std::uint32_t weight) {
     accounts_[vf].wanted = static_cast<long double>(weight);
 }
 
-/// The service owed to it goes to the others, but only once no VF is owed anything.
+/// Its lag > 0 is shared once no VF has lag > 0.
 void GpsFluid::left(std::uint32_t vf) {
     Account& account = accounts_[vf];
     if (!account.is_competing) return;
@@ -40,7 +40,7 @@ void GpsFluid::left(std::uint32_t vf) {
     share_if_alone();
 }
 
-/// If no VF is left that could be owed anything, debts are paid at once.
+/// Without competing VFs debts are paid at once.
 void GpsFluid::share_if_alone() {
     if (std::none_of(accounts_.begin(), accounts_.end(),
                      [](const Account& account) { return account.is_competing; }))
@@ -114,7 +114,7 @@ void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::
     if (is_reserved) return;
     accounts_[vf].received += static_cast<long double>(ns);
     distribute(static_cast<long double>(ns), vf);
-    // between two notes every lag is a straight line
+    // in between every lag is a straight line
     note_all();
 }
 
@@ -122,15 +122,14 @@ void GpsFluid::overran(std::int64_t ns) {
     worst_overrun_ = std::max(worst_overrun_, ns);
 }
 
-/// Whether the VF is ahead and waits to be even for its smaller weight; its own service does not
-/// pay.
+/// Whether the VF has lag < 0 and waits for its smaller weight; its own service does not pay.
 bool GpsFluid::pays_for_weight(std::uint32_t vf, std::uint32_t served) const {
     const Account& account = accounts_[vf];
     return vf != served && account.is_competing && account.wanted < account.weight &&
            account.received > account.ideal;
 }
 
-/// Splits `ns` by weight; a VF that has paid drops out or takes its smaller weight.
+/// By weight; a VF that has paid drops out or takes its smaller weight.
 void GpsFluid::distribute(long double ns, std::uint32_t served) {
     while (ns > 0) {
         long double weights = 0, step = ns;
@@ -204,7 +203,7 @@ void ClairvoyantGps::served(std::uint32_t vf, std::int64_t ns, bool is_reserved,
 }
 
 long double ClairvoyantGps::worst_lag_ns() const {
-    // the work that has arrived and that the ideal engine has not done yet, per VF
+    // arrived work that the ideal engine has not done, per VF
     std::vector<long double> backlog(weights_.size(), 0), ideal(weights_.size(), 0),
         received(weights_.size(), 0);
     long double worst = 0;

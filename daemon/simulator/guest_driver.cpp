@@ -45,7 +45,6 @@ bool GuestDriver::finish_load() {
     return false;
 }
 
-/// One message of the PF, or the end of the reset.
 bool GuestDriver::answer_reset() {
     const ModelGpu::Vf& box = pf_->gpu.vf(vf_);
     if (box.to_vf_valid) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// GuestDriver: the part of a guest's driver that the PF core sees. It loads in full access for as
-// long as one message takes. After a reset it reports ready at once, and loads again when the VF is
-// provisioned again. A guest that stays out sends nothing after its reset.
+// GuestDriver: the part of a guest's driver that the PF core sees. Loads in full access for one
+// message. After a reset it reports ready, and loads again when the VF is provisioned, unless it
+// stays out.
 //
 //   Absent --load--> Asking --access--> Releasing --READY--> Loaded
-//                      ^                                        | was_reset
+//                      ^                                       | was_reset
 //                      +---------- VF is PROVISIONED -------- Resetting   (Gone, if it stays out)
 //
-// Called by a ProductRun between two events of the device.
+// Called by a ProductRun between device events.
 #pragma once
 
 #include "daemon/simulator/virtual_pf.h"
@@ -19,13 +19,12 @@ namespace vgpu::simulator {
 
 class GuestDriver {
 public:
-    /// `pf` outlives it.
+    /// `pf` must outlive it.
     GuestDriver(VirtualPf& pf, std::uint32_t vf) : pf_(&pf), vf_(vf) {}
 
     void load();
-    /// The device has reset its VF.
     void was_reset(bool stays_out);
-    /// Does everything that is due now.
+    /// Does all that is due.
     void step();
 
     [[nodiscard]] bool is_loaded() const { return state_ == State::Loaded; }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The scheduler library as a policy: it decides at the end of every slice, without a table. The
-// product plans tables (product.h) and is compared with it.
+// LibraryPolicy: the scheduler library as a policy that decides at the end of every slice, without
+// tables. The product (product.h) is compared with it.
 #pragma once
 
 #include "daemon/simulator/policy.h"
 
 namespace vgpu::simulator {
 
-/// Why it refuses gangs and hangs: the PF core runs gang slots and resets VFs.
+/// The PF core runs gang slots and resets VFs.
 inline constexpr std::string_view kLeavesGangs = "gang slots are the PF core's, and not in it";
 inline constexpr std::string_view kLeavesHangs = "resets are the PF core's, and not in it";
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Times in milliseconds, for people: the only place where nanoseconds of the simulator's clock
-// become a fraction. Called by everything that prints figures of simulations and recordings; all
-// computation uses whole nanoseconds.
+// ms_of(): milliseconds for display, the only place where the simulator's nanoseconds become a
+// fraction. Computation uses whole nanoseconds.
 #pragma once
 
 #include <chrono>

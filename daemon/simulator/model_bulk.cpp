@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ModelGpu: its bulk operations (scrub, verify, state, DMA). Each ends `bulk_ns` after its command.
+// ModelGpu's bulk operations (scrub, verify, state, DMA). Each ends after `bulk_ns`.
 #include "daemon/simulator/model_gpu.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void ModelGpu::start_bulk(std::uint32_t command) {
     });
 }
 
-/// SAVE_STATE checks the room itself: it says how much it would have needed.
+/// SAVE_STATE checks the room itself, to report the required size.
 bool ModelGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
     const std::uint64_t src = pair(REG_VGPU_OP_SRC_LO);
     const std::uint64_t dst = pair(REG_VGPU_OP_DST_LO);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ModelGpu's engine: commands of the PF core, runs and their ends, resets, and guests' actions.
+// ModelGpu's engine: commands, runs and their ends, resets, guests' actions.
 #include "daemon/simulator/model_gpu.h"
 
 #include <algorithm>
@@ -136,7 +136,7 @@ void ModelGpu::start_run(std::uint32_t vf) {
     });
 }
 
-/// Reports that the running VF has run out of work, unless its run ends before.
+/// Unless the run ends before the work.
 void ModelGpu::watch_work() {
     const std::uint64_t work = vfs_[loaded_].work_ns;
     if (vfs_[loaded_].hangs) return;
@@ -195,7 +195,6 @@ void ModelGpu::reset_vf(std::uint32_t number) {
     if (on_reset) on_reset(number);
 }
 
-/// The VF that is loaded is no longer.
 void ModelGpu::throw_out() {
     if (is_running_) park(VGPU_RUN_END_RESET, now_);
     loaded_ = 0;

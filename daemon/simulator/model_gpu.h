@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ModelGpu: the smallest device that a PF core can drive, with a virtual clock. It is a home (the
-// services of core/base/os.h) and a device in one: PF registers, GPU-IOV capability, VRAM, run log,
-// mailbox, bulk operations; VFs are amounts of work. Time passes only in run_for() and run_until();
-// the core's timer, its interrupts and the engine's quantum ends happen in the order of the clock.
-//
-// Faults are planned per command: `faults` says how the next IDLE, SAVE, LOAD or RUN of a VF fails.
-// `fail_after` makes the n-th access from now fail, so that tests reach all points of failure.
+// ModelGpu: the smallest device that a PF core can drive, with a virtual clock. Platform (services
+// of core/base/os.h) and device in one: PF registers, GPU-IOV capability, VRAM, run log, mailbox,
+// bulk operations; VFs are amounts of work. Time passes only in run_for() and run_until(), which
+// order timer, interrupts and quantum ends. Faults: `faults` says how the next IDLE, SAVE, LOAD or
+// RUN of a VF fails; `fail_after` makes the n-th access fail.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +46,11 @@ public:
         std::uint32_t vram_mb = 512;
         std::uint32_t aperture_mb = 256;
         std::uint32_t cu_count = 8;
-        std::uint64_t start_ns = kSecond;  ///< what its clock shows first
+        std::uint64_t start_ns = kSecond;  ///< initial time of its clock
     };
     struct Vf {
         std::uint64_t work_ns = 0;  ///< kEndless: never done
-        bool hangs = false;         ///< does not leave the engine, until it is reset
+        bool hangs = false;         ///< stays in the engine until reset
         bool is_attached = false;
         std::uint32_t generation = 0;  ///< FLRs done
         bool flr_never_ends = false;
@@ -64,8 +62,8 @@ public:
         bool to_vf_valid = false;
         bool to_pf_acked = false;
         std::vector<std::uint32_t> received;  ///< events the PF sent, in order
-        /// Notices that came while the interrupt ring was off: the driver reads its mailbox only on
-        /// an interrupt, and FLR turns the ring off until the driver has loaded again.
+        /// Notices while the interrupt ring was off: the driver reads its mailbox only on an
+        /// interrupt, and FLR turns the ring off until the driver loads again.
         std::vector<std::uint32_t> unheard;
         bool has_interrupts = false;
     };
@@ -75,20 +73,20 @@ public:
     ModelGpu(const ModelGpu&) = delete;
     ModelGpu& operator=(const ModelGpu&) = delete;
 
-    // --- as a home
+    // --- as a platform
     [[nodiscard]] vgpu_os* os() { return &handle_.os; }
     void bind(vgpu_pf* core) { core_ = core; }
     [[nodiscard]] std::uint64_t now() const { return now_; }
     void run_until(std::uint64_t time);
     void run_for(std::uint64_t ns) { run_until(now_ + ns); }
-    /// The time of the next event; kEndless if there is none.
+    /// kEndless if there is none.
     [[nodiscard]] std::uint64_t next_event() const;
     [[nodiscard]] bool is_done(std::uint64_t token) const { return done.contains(token); }
 
     // --- as a device
     [[nodiscard]] Vf& vf(std::uint32_t number) { return vfs_[number]; }
     void give_work(std::uint32_t number, std::uint64_t ns);
-    /// From now on, or from its next run, the VF neither proceeds nor leaves, whatever the command.
+    /// The VF neither proceeds nor leaves, now or in its next run.
     void hang(std::uint32_t number);
     [[nodiscard]] std::uint32_t loaded() const { return loaded_; }
     [[nodiscard]] bool is_running() const { return is_running_ && !is_stalled_; }
@@ -104,7 +102,7 @@ public:
     void poke(std::uint64_t offset, std::uint8_t value) { byte(offset) = value; }
     [[nodiscard]] std::uint8_t peek(std::uint64_t offset);
     void interrupt(std::uint32_t bits);
-    /// Loses all state, like a restarted device.
+    /// Loses all state.
     void power_cycle();
 
     // --- as a guest
@@ -120,13 +118,13 @@ public:
     std::uint64_t notifications = 0;
     std::deque<Fault> faults;
     std::function<std::uint64_t(std::uint32_t vf)> overrun;  ///< ns beyond the quantum
-    bool overruns_hold = false;  ///< an overrun run ignores commands, too
+    bool overruns_hold = false;                              ///< overrun runs ignore commands, too
     std::function<void(std::uint32_t vf)> on_start;
     std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< a run is over
     std::function<void(std::uint32_t vf)> on_reset;            ///< and its work is gone
     std::uint64_t step_ns = 2 * kUs;                           ///< each of IDLE SAVE LOAD RUN
     std::uint64_t bulk_ns = 20 * kUs;
-    std::uint32_t state_bytes = 4096;  ///< of each VF, as SAVE_STATE gives it
+    std::uint32_t state_bytes = 4096;  ///< size of a VF's SAVE_STATE
     bool refuse_tables = false;
     bool lose_interrupts = false;
     bool verify_fails = false;
@@ -138,12 +136,12 @@ public:
     std::deque<std::uint8_t> stream_in;
     std::optional<std::size_t> stream_room;  ///< bytes until -EAGAIN
     std::uint32_t whole_resets = 0;
-    bool whole_reset_keeps_vram = false;  ///< and the tables of the VFs, as softgpu does
+    bool whole_reset_keeps_vram = false;  ///< keeps VF tables, too, as softgpu does
     std::uint64_t whole_reset_ns = 0;     ///< until it is seen to be over
-    /// How often a service called back into the core, which os.h forbids. Detected because every
-    /// call of the core ends by arming the timer.
+    /// Calls of services back into the core, which os.h forbids. Found because every call of the
+    /// core ends by arming the timer.
     std::uint32_t calls_back = 0;
-    /// If set, these replace `done`, `notifications` and the stream members.
+    /// If set, replaces `done`, `notifications` and the stream members.
     struct Forward {
         std::function<void(std::uint64_t, int, const char*)> request_done;
         std::function<void()> events;
@@ -186,9 +184,9 @@ private:
     bool save_state(std::uint32_t vf, std::uint8_t* out, std::uint64_t bytes);
     void copy_out(std::uint32_t vf, std::uint64_t offset, std::span<std::uint8_t> out);
     void copy_in(std::uint32_t vf, std::uint64_t offset, std::span<const std::uint8_t> in);
-    /// `bytes` at the PF driver's bus address `bus`; null outside of its DMA memory.
+    /// Null outside of the PF driver's DMA memory.
     [[nodiscard]] std::uint8_t* dma_memory(std::uint64_t bus, std::uint64_t bytes);
-    /// Where byte `offset` of VF `vf`'s VRAM lies in the device's; VF 0 is the PF.
+    /// VF 0 is the PF.
     [[nodiscard]] std::uint64_t in_device(std::uint32_t vf, std::uint64_t offset) {
         return vf == 0 ? offset : vf_to_device(vf, offset);
     }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Other systems' algorithms as policies of the simulator. Each is modelled from its sources or its
-// documents, with its own default quantum, and in the peer's favour where the model has a choice;
-// the comments name what is left out. None has gang slots. For a VF that hangs, the reactions of
-// GIM and xe are known, but neither how long their resets take nor what they charge a VF for one.
-// So no policy here simulates a hang; each refuses it and says what is known.
+// Other systems' algorithms as policies, from their sources or documents, with their default
+// quanta, in the peer's favour where the model has a choice; comments name what is left out. None
+// has gang slots. How long GIM's and xe's resets take, and what they charge, is not known: no
+// policy here simulates hangs; each refuses them and says what is known.
 #pragma once
 
 #include "daemon/simulator/policy.h"
@@ -14,7 +13,6 @@
 
 namespace vgpu::simulator {
 
-/// The common part of all peers: which VFs exist and which have work.
 class PeerPolicy : public Policy {
 public:
     /// Both are literals.
@@ -36,7 +34,7 @@ protected:
         bool has_work = false;
     };
 
-    /// The next VF with work after `last`, in a circle; 0 if none.
+    /// The next VF with work after `last`; 0 if none.
     [[nodiscard]] std::uint32_t next_in_circle(std::uint32_t last) const;
     virtual void entered(std::uint32_t /*vf*/) {}
 
@@ -49,10 +47,9 @@ private:
     std::string_view refuses_hangs_;
 };
 
-/// AMD GIM: round robin with slices of 6 ms. An overrun is subtracted from the VF's next slices,
-/// which keep at least half a slice; a debt of more than a slice costs a turn. VFs without work are
-/// always passed over (GIM does so at most 8 times in a row). It has no weights. A command of a
-/// world switch that takes longer than 500 ms costs the VF an FLR.
+/// AMD GIM: round robin, 6 ms, no weights. Overruns are subtracted from the VF's next slices, of
+/// which half a slice remains; a debt above a slice costs a turn. Always passes over VFs without
+/// work (GIM: at most 8 times in a row). A switch command above 500 ms costs an FLR.
 class GimRoundRobin : public PeerPolicy {
 public:
     explicit GimRoundRobin(std::int64_t slice_ns = 6'000'000)
@@ -70,9 +67,8 @@ private:
     std::vector<std::int64_t> debt_ns_;
 };
 
-/// Linux xe (GuC firmware) with the PF's fair defaults: round robin with 16 ms, VFs without work
-/// passed over. No weights between VFs (priorities only for the PF), no debt. The firmware resets a
-/// VF that does not leave the engine within 16 ms (also the default) after its quantum.
+/// Linux xe (GuC firmware) with the PF's fair defaults: round robin, 16 ms, VFs without work passed
+/// over, no weights, no debt. Resets a VF that stays 16 ms (default) after its quantum.
 class XeSlices : public PeerPolicy {
 public:
     explicit XeSlices(std::int64_t quantum_ns = 16'000'000)
@@ -85,10 +81,9 @@ private:
     std::int64_t quantum_ns_;
 };
 
-/// Intel GVT-g: a tick of 1 ms; the VF that has waited longest and has credit is next. Credit for
-/// 100 ms comes every 100 ms by weight; every tenth time remaining credit and debt are reset. With
-/// work but no credit the engine idles until the next credit. The 2 s of priority after start are
-/// left out.
+/// Intel GVT-g: 1 ms ticks; the VF with credit that has waited longest is next. Credit for 100 ms
+/// comes every 100 ms by weight; every tenth time credit and debt are reset. Without credit the
+/// engine idles. Left out: 2 s of priority after start.
 class GvtCredit : public PeerPolicy {
 public:
     GvtCredit() : PeerPolicy("gvt-g", "a VF that hangs is not modelled") {}
@@ -114,7 +109,7 @@ private:
     int stage_ = 0;
 };
 
-/// Start-time fair queueing with slices of 2 ms (as stride scheduling, the usual textbook choice).
+/// Start-time fair queueing, 2 ms slices (stride scheduling, the textbook choice).
 class StartTimeFair : public PeerPolicy {
 public:
     explicit StartTimeFair(std::int64_t slice_ns = 2'000'000)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Policy: chooses the next VF for the engine when the simulator asks. The scheduler library is one
-// (library.h), and so are the algorithms of other systems (peers.h). All of them get the same
-// events at the same instants.
+// Policy: chooses the next VF for the engine: the scheduler library (library.h) or other systems'
+// algorithms (peers.h). All get the same events at the same times.
 #pragma once
 
 #include "daemon/service/scheduler/scheduler.h"
@@ -19,7 +18,7 @@ using daemon::scheduler::VfPolicy;
 struct Grant {
     std::uint32_t vf = 0;  ///< 0: none
     std::int64_t slice_ns = 0;
-    bool is_reserved = false;  ///< before the shares by weight, not part of them
+    bool is_reserved = false;  ///< outside the shares by weight
 };
 
 class Policy {
@@ -35,22 +34,22 @@ public:
     virtual void sleep(std::uint32_t vf, std::int64_t at_ns) = 0;
 
     virtual Grant next(std::int64_t at_ns) = 0;
-    /// The VF granted last has entered the engine; the next function: it has left.
+    /// The VF granted last has entered; has left the engine.
     virtual void started(std::int64_t at_ns) = 0;
     virtual void ended(std::int64_t at_ns) = 0;
 
-    /// The time at which to cut the current run; called after each event.
+    /// When to cut the current run; called after each event.
     [[nodiscard]] virtual std::optional<std::int64_t> preempt_at(std::int64_t) const { return {}; }
-    /// The time of a change without an event; advance() is called then.
+    /// Time of a change without an event; then advance() is called.
     [[nodiscard]] virtual std::optional<std::int64_t> next_event() const { return {}; }
     virtual void advance(std::int64_t) {}
 
-    /// Whether the policy deliberately keeps a VF with work out of the engine.
+    /// The policy deliberately keeps a VF with work out.
     [[nodiscard]] virtual bool is_held_back(std::uint32_t) const { return false; }
-    /// The weight in force, for the oracle.
+    /// The weight in force, for the ideal engine.
     [[nodiscard]] virtual std::uint32_t weight(std::uint32_t vf) const = 0;
 
-    // --- reasons why it cannot simulate a scenario with these
+    // --- why it cannot simulate a scenario with these
     [[nodiscard]] virtual std::string_view refuses_gangs() const { return "it has no gang slots"; }
     [[nodiscard]] virtual std::string_view refuses_hangs() const = 0;
 };

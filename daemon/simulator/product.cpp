@@ -51,12 +51,12 @@ private:
         std::int64_t waits_since_ns = 0;
         bool is_held_back = false;
         std::uint32_t weight = 0;   ///< as the witness knows it
-        std::uint32_t account = 0;  ///< the number whose account the witness has here
-        bool is_listed = false;     ///< by the table in force: it has a share
+        std::uint32_t account = 0;  ///< number whose account the witness has here
+        bool is_listed = false;     ///< the table in force gives it a share
         std::uint64_t life = 0;
-        std::optional<GuestDriver> driver{};  ///< while there is a VF
+        std::optional<GuestDriver> driver{};  ///< while the VF exists
         std::int64_t hung_ns = 0;             ///< since it hung
-        bool stays_out = false;               ///< when it is reset
+        bool stays_out = false;               ///< after a reset
     };
 
     [[nodiscard]] std::int64_t now() const {
@@ -123,11 +123,11 @@ private:
     std::size_t next_change_ = 0;
     std::int64_t begin_ns_ = 0;
     std::int64_t accounted_ns_ = 0;
-    std::uint32_t running_ = 0;          ///< place in the setup of the VF that runs
-    std::int64_t hears_at_ns_ = kNever;  ///< when vgpud looks at the events there are
+    std::uint32_t running_ = 0;          ///< place of the running VF
+    std::int64_t hears_at_ns_ = kNever;  ///< when vgpud reads events
     std::uint64_t heard_ = 0;            ///< notifications
     bool has_begun_ = false;
-    std::set<std::uint32_t> spare_accounts_;  ///< numbers whose accounts are behind all places
+    std::set<std::uint32_t> spare_accounts_;  ///< numbers whose accounts are beyond all places
     Figures figures_;
 };
 
@@ -180,8 +180,7 @@ Result<Figures> ProductRun::run() {
     return std::move(figures_);
 }
 
-/// vgpud has planned for the present VFs before they get their first work; slots of gangs count
-/// from then.
+/// Lets vgpud plan for the VFs before their first work; gang slots count from then.
 void ProductRun::settle() {
     while (now() < kSettleNs) go_on();
     const std::int64_t until_ns = begin_of_round(setup_, now() + begin_ns_) - begin_ns_;
@@ -210,7 +209,7 @@ std::int64_t ProductRun::vgpud_acts_at() const {
     return is_stopped ? std::max(at_ns, vgpud_model_.continues_at_ns) : at_ns;
 }
 
-/// The time of the next event, at least a nanosecond from now.
+/// The next event, at least a nanosecond from now.
 std::int64_t ProductRun::next_ns() const {
     std::int64_t next = std::min(arrivals_.next_ns(), vgpud_acts_at());
     if (has_begun_ && next_change_ < setup_.changes.size())
@@ -221,7 +220,7 @@ std::int64_t ProductRun::next_ns() const {
     return std::max(next, now() + (arrivals_.next_ns() <= now() ? 0 : 1));
 }
 
-/// Advances device and core; the caller handles everything else that is due.
+/// Advances device and core; the caller does the rest.
 void ProductRun::pass_to(std::int64_t at_ns) {
     pf_.gpu.run_until(static_cast<std::uint64_t>(at_ns + begin_ns_));
     account();
@@ -234,7 +233,7 @@ void ProductRun::pass_to(std::int64_t at_ns) {
     if (hears_at_ns_ == kNever) hears_at_ns_ = now() + vgpud_model_.plan_delay_ns;
 }
 
-/// Called while vgpud waits for an answer.
+/// While vgpud waits for an answer.
 void ProductRun::pass_one_event() {
     pass_to(static_cast<std::int64_t>(pf_.gpu.next_event()) - begin_ns_);
 }
@@ -252,7 +251,7 @@ bool ProductRun::is_reserved() const {
     return (pf_.engine().reserved >> vfs_[running_].number & 1) != 0;
 }
 
-/// Accounts for the time since the last call, in which nothing changed.
+/// Accounts for the time since the last call, during which nothing changed.
 void ProductRun::account() {
     const std::int64_t ns = now() - accounted_ns_;
     accounted_ns_ = now();
@@ -277,7 +276,7 @@ void ProductRun::idle(std::int64_t ns) {
     if (!is_meant && somebody_waits()) figures_.idle_with_work_ns += ns;
 }
 
-/// Charges a hang to its VF like service by weight, although it is none.
+/// A hang is charged like service by weight.
 void ProductRun::hang(std::uint32_t index, std::int64_t ns) {
     vfs_[index].hung_ns += ns;
     figures_.vfs[index].hung_ns += ns;
@@ -332,7 +331,7 @@ void ProductRun::end() {
     if (witness_ && has_begun_) witness_->decided(0);
 }
 
-/// The VF was reset and lost all its work.
+/// A reset loses all work.
 void ProductRun::lose_work(std::uint32_t number) {
     const std::uint32_t index = index_of(number);
     if (!has_begun_ || index == 0 || !vfs_[index].driver) return;
@@ -414,7 +413,7 @@ void ProductRun::arrive(const Arrival& arrival) {
     submit(arrival, is_backlogged(arrival.vf) ? Simulator::kEndlessNs : arrival.work_ns);
 }
 
-/// Starts a kernel without an end; it also hangs if the fault says so.
+/// A kernel without an end, or a hang.
 void ProductRun::go_wrong(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (!vf.driver->is_loaded()) return;
@@ -439,7 +438,7 @@ void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
                                      : static_cast<std::uint64_t>(work_ns));
 }
 
-/// Loads drivers that were reset again; their VFs get work again.
+/// Loads drivers after resets; their VFs get work again.
 void ProductRun::attend_guests() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -470,9 +469,8 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     return {};
 }
 
-/// The PF core keeps accounts by VF number: a free number owes its last VF's debt until that is
-/// paid. The witness keeps them by place in the setup, plus some places behind for numbers without
-/// a place now.
+/// The PF core keeps accounts by VF number: a free number owes its last VF's debt. The witness
+/// keeps them by place in the setup, plus places beyond for numbers without a place.
 void ProductRun::take_account(std::uint32_t index) {
     const std::uint32_t number = vfs_[index].number;
     const std::uint32_t before = std::exchange(vfs_[index].account, number);
@@ -518,9 +516,9 @@ Result<> ProductRun::leave(std::uint32_t index) {
     return vgpud_.destroy(number, daemon::Force::Yes);
 }
 
-// --- reports to the witness on behalf of the policy
+// --- reports to the witness
 
-/// A VF has the weight of the table that lists it, and a new one once the PF core takes the table.
+/// A VF has the weight of the table in force that lists it.
 void ProductRun::note_weights() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -554,11 +552,10 @@ void ProductRun::note_held_back() {
     }
 }
 
-/// A gang has its slots and does not compete.
 void ProductRun::note_competes(std::uint32_t index, bool competes) {
     if (!witness_ || policy(index).is_gang || !vfs_[index].is_listed) return;
     if (!competes) return witness_->rests(index, running_ == index && !is_reserved());
-    // an estate is shared before a VF joins, as at a decision
+    // the estate is shared before a VF joins, as at a decision
     witness_->decided(0);
     witness_->competes(index);
 }

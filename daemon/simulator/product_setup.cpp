@@ -9,12 +9,12 @@ namespace vgpu::simulator {
 daemon::GpuConfig gpu_config() {
     daemon::GpuConfig config;
     config.id = "gpu0";
-    config.max_gap_ms = daemon::kMaxGapMs;  // each VF has a gap of its own
+    config.max_gap_ms = daemon::kMaxGapMs;  // each VF has its own gap
     return config;
 }
 
 ModelGpu::Options device_options(const Simulation& setup) {
-    // slots of gangs begin a round soon after everybody has settled
+    // a round begins soon after all have settled
     constexpr std::int64_t kAheadNs = 2 * kSettleNs;
     constexpr auto kEarliestNs = static_cast<std::int64_t>(kSecond);
     const std::int64_t start_ns = begin_of_round(setup, kEarliestNs + kAheadNs) - kAheadNs;

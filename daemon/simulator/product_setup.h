@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The GPU of a simulation under what is shipped: how vgpud and the PF core know it. Called by
-// product.cpp when it begins.
+// The configuration of a simulated GPU for vgpud and the PF core. Used by product.cpp.
 #pragma once
 
 #include "daemon/service/gpu/gpu.h"
@@ -12,12 +11,12 @@
 
 namespace vgpu::simulator {
 
-/// Virtual time that VFs get until their drivers have loaded.
+/// Virtual time for VFs' drivers to load.
 inline constexpr std::int64_t kSettleNs = 1'500'000'000;
 
 [[nodiscard]] daemon::GpuConfig gpu_config();
 
-/// The device is made so that time 0 of `setup` is one at which slots of gangs begin.
+/// Gang slots begin at time 0 of `setup`.
 [[nodiscard]] ModelGpu::Options device_options(const Simulation& setup);
 
 [[nodiscard]] daemon::VfQos qos_of(const VfSetup& setup);

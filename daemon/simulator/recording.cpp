@@ -20,16 +20,16 @@ using daemon::trace::Json;
 
 namespace {
 
-/// No item is nested deeper; the library's CBOR reader recurses once per level.
+/// The CBOR reader recurses once per level.
 constexpr int kDeepest = 8;
 constexpr const char* kEventFirst = "an event comes before the first chunk";
 constexpr const char* kNoChunk = "there is no chunk";
-/// All runs together, in ns: three days. Beyond that, lags do not fit into 64 bits.
+/// Three days in ns; beyond, lags do not fit in 64 bits.
 constexpr std::int64_t kMostService = std::int64_t{1} << 48;
-/// The end of the year 9999, the last second that a calendar can print.
+/// The end of 9999, the last time that calendars print.
 constexpr std::int64_t kLastUnixTime = 253'402'300'799;
 
-/// Skips one item without keeping any of it.
+/// Skips one item.
 class Skimmer final : public nlohmann::json_sax<Json> {
 public:
     bool null() override { return true; }
@@ -59,7 +59,7 @@ public:
 
     [[nodiscard]] std::size_t at() const { return at_; }
     [[nodiscard]] bool is_over() const { return at_ == bytes_.size(); }
-    /// None if the rest is not a whole item; BadTrace if it cannot become one.
+    /// None if the rest is incomplete; BadTrace if it is wrong.
     std::optional<Json> next() {
         Skimmer skimmer;
         const bool is_whole = Json::sax_parse(stream_, &skimmer, Json::input_format_t::cbor, false);
@@ -97,7 +97,7 @@ std::int64_t unix_time_in(const Json& head) {
     return time;
 }
 
-/// Makes texts printable where they are read, so that no verb and no export can forget it.
+/// Texts become printable where they are read.
 std::string text_in(const Json& head, const char* name) {
     const Json& value = member(head, name);
     if (!value.is_string()) throw BadTrace(fmt::format("{} is no text", name));
@@ -137,7 +137,7 @@ RecordedChunk chunk_of(const Json& head, Recording& recording) {
     return chunk;
 }
 
-/// Reads one event and remembers the names in it.
+/// Remembers names in the event.
 Event event_in(const Json& item, Nanoseconds& last, Recording& recording) {
     Event event = daemon::trace::event_of(item, last);
     if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
@@ -181,7 +181,7 @@ Recording recording_of(Items& items) {
 
 using Replaced = std::function<std::string(const std::string&)>;
 
-/// Names of members belong to the format and do not change.
+/// Names of members stay.
 void replace_texts(Json& json, const Replaced& replaced) {
     if (json.is_string()) json = replaced(json.get<std::string>());
     if (!json.is_structured()) return;
@@ -201,7 +201,7 @@ std::string replaced_items(Items& items, const Replaced& replaced) {
     return bytes;
 }
 
-/// The result of `read` on the items; adds the place to its errors.
+/// Adds the place to errors of `read`.
 template <typename T, typename Read>
 tl::expected<T, std::string> made_of(std::string_view bytes, Read read) {
     Items items(bytes);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Recording: vgpud's record of a GPU's scheduling (daemon/service/trace), read from bytes and
-// replayed. replay() gives a scheduler of this build the recorded events and compares its
-// decisions; everything derived from a recording (recording_export.h) watches a replay.
+// Recording: vgpud's record of a GPU's scheduling (daemon/service/trace), read and replayed.
+// replay() compares the decisions of this build's scheduler; exports watch replays.
 #pragma once
 
 #include "daemon/service/trace/event.h"
@@ -20,47 +19,44 @@ namespace vgpu::simulator {
 
 struct RecordedChunk {
     std::uint64_t number = 0;
-    /// True if it continues where chunk number - 1 ended; false if vgpud took the schedule from
-    /// elsewhere.
+    /// Whether it continues chunk number - 1; else vgpud took the schedule from elsewhere.
     bool continues = false;
     daemon::Nanoseconds at{0};
-    std::int64_t unix_time = 0;  ///< s, at `at`; not before 1970, not after 9999
+    std::int64_t unix_time = 0;  ///< s, at `at`; years 1970 to 9999
     daemon::GpuSchedule::Image image{};
     std::vector<daemon::trace::Event> events{};
 };
 
-/// Texts, including those of notes, are printable ASCII; '?' replaces unprintable characters.
+/// All texts are printable ASCII; '?' replaces other characters.
 struct Recording {
     std::string gpu;
     std::string vgpud;                           ///< version that decided
-    std::map<std::uint32_t, std::string> names;  ///< of VFs, as known last
+    std::map<std::uint32_t, std::string> names;  ///< of VFs, as last known
     std::vector<RecordedChunk> chunks;
-    bool is_cut = false;  ///< the last item is not whole
+    bool is_cut = false;  ///< the last item is incomplete
 };
 
-/// The error names the byte at which `bytes` cease to be a recording.
+/// The error names the byte of the first mistake.
 tl::expected<Recording, std::string> read_recording(std::string_view bytes);
 
-/// The same recording with each text (names, and notes for people) replaced by `replaced(text)`.
-/// Errors as read_recording(); a last item that is not whole is left out.
+/// Replaces each text (names, notes) by `replaced(text)`. Omits an incomplete last item.
 tl::expected<std::string, std::string> with_texts(
     std::string_view bytes, const std::function<std::string(const std::string&)>& replaced);
 
-/// The name of `vf`; "vf3" if it has none.
+/// "vf3" without a name.
 [[nodiscard]] std::string name_in(const Recording& recording, std::uint32_t vf);
 
-/// The time of an event; none for events without a time.
+/// None for events without a time.
 [[nodiscard]] std::optional<daemon::Nanoseconds> time_of(const daemon::trace::Event& event);
 
 struct Replay {
     std::uint64_t events = 0;
     std::uint64_t tables = 0;     ///< asked for
-    std::uint64_t gaps = 0;       ///< chunks that are missing in between
-    std::uint64_t different = 0;  ///< tables, and schedules at the beginning of chunks
+    std::uint64_t gaps = 0;       ///< missing chunks in between
+    std::uint64_t different = 0;  ///< tables, and schedules at chunks' begins
     std::string first_difference{};
 };
 
-/// Sees each event, and the schedule after it.
 using ReplayWitness = std::function<void(const daemon::trace::Event&, const daemon::GpuSchedule&)>;
 
 Replay replay(const Recording& recording, const ReplayWitness& witness = {});

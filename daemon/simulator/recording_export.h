@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Exports of a Recording for people and other programs: figures, a trace for Perfetto and
-// chrome://tracing, a picture, and a scenario for `vgpuctl simulate`: the same VFs and their work,
-// under contracts of the user's choice.
+// Exports of a Recording: figures, a trace for Perfetto and chrome://tracing, a picture, and a
+// scenario for `vgpuctl simulate`: the same VFs and work, under contracts of choice.
 #pragma once
 
 #include "daemon/simulator/milliseconds.h"
@@ -21,7 +20,7 @@ struct RecordedVf {
     std::int64_t service_ns = 0;
     std::int64_t reserved_ns = 0;  ///< part of it
     std::int64_t longest_run_ns = 0;
-    std::int64_t worst_lag_ns = 0;  ///< either side
+    std::int64_t worst_lag_ns = 0;  ///< absolute
 };
 
 /// From the first event to the last.
@@ -43,14 +42,11 @@ struct RecordedFigures {
 /// Trace Event Format, JSON; times in us since the recording began.
 [[nodiscard]] std::string chrome_trace(const Recording& recording);
 
-/// Who ran when.
 [[nodiscard]] std::string svg_picture(const Recording& recording);
 
-/// schemas/vgpu-scenario.schema.json. Work that began before the recording starts with it; work
-/// unfinished at its end is as long as the part that was seen.
+/// schemas/vgpu-scenario.schema.json. Work is cut at the recording's begin and end.
 [[nodiscard]] std::string scenario_text(const Recording& recording);
 
-/// The time at which a run began; the event reports its end.
 [[nodiscard]] inline daemon::Nanoseconds begin_of(const daemon::trace::Ran& ran) {
     return ran.end - daemon::Nanoseconds{ran.ns};
 }

@@ -64,7 +64,7 @@ private:
         return kLeft + kWidth * ms_of(at - period_.begin) / whole;
     }
 
-    /// Runs that are at most a fraction of a pixel apart become one bar.
+    /// Runs closer than a fraction of a pixel become one bar.
     [[nodiscard]] std::string lane(std::uint32_t vf, const RecordedVf& figures, double top) const {
         constexpr double kHair = 0.25;
         std::string bars;
@@ -114,7 +114,7 @@ private:
         return text;
     }
 
-    /// Marks for resets, hangs and the like; their texts show when pointed at.
+    /// Resets, hangs and the like, with texts as tooltips.
     [[nodiscard]] std::string notes(double top) const {
         std::string text;
         for (const RecordedChunk& chunk : recording_.chunks)

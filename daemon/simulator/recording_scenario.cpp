@@ -21,8 +21,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-/// The work of one VF: a job lasts from the time the VF had work to the time it ran out of work, if
-/// the VF ran in between.
+/// Work of one VF: a job lasts from having work to running out of it, if the VF ran in between.
 class WorkSeen {
 public:
     void wake(Nanoseconds at) {
@@ -63,7 +62,7 @@ private:
     std::vector<std::pair<Nanoseconds, std::int64_t>> jobs_;
 };
 
-/// The phase of a gang's slot if time counts from `begin`.
+/// A gang's phase if time counts from `begin`.
 double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
     const std::int64_t period_us = std::llround(qos.latency_ms * kUsPerMs);
@@ -72,7 +71,7 @@ double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     return static_cast<double>((into_us + period_us) % period_us) / kUsPerMs;
 }
 
-/// The VF's own quantum and the operator's settings other than the weight.
+/// Operator's settings, with the VF's quantum.
 OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_ms,
                           Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
@@ -183,7 +182,7 @@ private:
         return found == vfs_.end() ? nobody_ : found->second;
     }
 
-    /// Median time from one VF's run to the next one's: most of them follow at once.
+    /// Median pause between runs of different VFs: most follow at once.
     double switch_us() {
         constexpr double kUsPerMs = 1000;
         if (pauses_.empty()) return 0;

@@ -28,18 +28,17 @@ using daemon::scheduler::SlotMode;
 constexpr std::size_t kMostVfs = 4096;
 constexpr std::size_t kFewWords = 80;
 
-/// An error in the document; leaves this file as a value.
+/// A mistake in the document; does not leave this file.
 class Wrong : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// As much of a value as fits into a message.
+/// Shortened for messages.
 std::string words_of(const Json& value) {
     return value.dump().substr(0, kFewWords);
 }
 
-/// One object of the document and its place.
 class Section {
 public:
     Section(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
@@ -90,7 +89,7 @@ public:
         return json_.at(key).get<std::string>();
     }
 
-    /// false without it
+    /// false if absent
     [[nodiscard]] bool truth(const char* key) const {
         if (!has(key)) return false;
         if (!json_.at(key).is_boolean()) throw Wrong(path(key) + " takes true or false");
@@ -228,7 +227,6 @@ Contract contract_of(const Section& section) {
     return contract;
 }
 
-/// Adds the VFs of one entry of "vfs" to setup and parties.
 void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector<Party>& parties) {
     const std::string where = fmt::format("vfs[{}]", index);
     const Section section(json, where);
@@ -250,7 +248,7 @@ void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector
                    .preempt_timeout_ms = preempt_timeout_ms,
                    .work = work,
                    .joins_later = joins_later};
-        // VFs of one entry do not all begin at the same instant
+        // VFs of one entry do not all begin at once
         if (work.arrivals == Arrivals::Periodic)
             vf.work.phase_ns +=
                 static_cast<std::int64_t>(i) * work.period_ns / static_cast<std::int64_t>(count);
@@ -306,7 +304,7 @@ void admit(Simulation& setup, const std::vector<Party>& parties) {
     for (std::size_t i = 0; i < setup.vfs.size(); ++i) setup.vfs[i].policy = admission->policies[i];
 }
 
-/// The last step: before it, members of the document refer to VFs by their original names.
+/// Last, because the document refers to original names.
 void make_names_printable(Simulation& setup) {
     setup.name = daemon::printable(setup.name);
     for (VfSetup& vf : setup.vfs) vf.name = daemon::printable(vf.name);

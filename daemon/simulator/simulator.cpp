@@ -59,7 +59,7 @@ std::int64_t Simulator::next_event() const {
     return std::min(next_outside(), policy_.next_event().value_or(kNever));
 }
 
-/// Lets time pass with an empty engine; events happen when they are due.
+/// Events happen when they are due; the engine is empty.
 void Simulator::pass_to(std::int64_t at_ns) {
     for (std::int64_t next = next_event(); next <= at_ns; next = next_event()) {
         now_ns_ = std::max(now_ns_, next);
@@ -129,7 +129,7 @@ void Simulator::join(std::uint32_t number, std::uint32_t weight) {
     vf.weight = weight;
     ++vf.life;
     policy_.set(number, policy, now_ns_);
-    // a VF number that left in debt returns with its old weight until the debt is paid
+    // a number that left in debt keeps its old weight until the debt is paid
     vf.weight = policy_.weight(number);
     if (witness_) witness_->joined(number, vf.weight);
     if (witness_) witness_->wants_weight(number, weight);
@@ -168,7 +168,7 @@ void Simulator::idle() {
     figures_.idle_ns += now_ns_ - from_ns;
 }
 
-/// Whether a VF that the policy does not hold back has work.
+/// Whether a VF that is not throttled has work.
 bool Simulator::somebody_waits_for_nothing() const {
     if (!has_caps_) return with_work_ > 0;
     return std::any_of(vfs_.begin(), vfs_.end(),
@@ -213,7 +213,7 @@ void Simulator::run_slice(const Grant& grant) {
             deliver();
             policy_.advance(now_ns_);
             note_held_back();
-            // an overrun slice does not stop in time for any VF
+            // an overrun slice does not stop in time
             if (!is_overrun) cut_ns = policy_.preempt_at(now_ns_).value_or(kNever);
         }
         if (now_ns_ >= cut_ns) break;
@@ -230,7 +230,7 @@ void Simulator::run_slice(const Grant& grant) {
     note_weights();
 }
 
-/// How much longer than its slice a VF keeps the engine that does not stop in time.
+/// The time that an overrunning VF keeps the engine beyond its slice.
 std::int64_t Simulator::overrun_of(VfFigures& figures) {
     const std::int64_t ns =
         std::min(dice_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
@@ -266,14 +266,14 @@ void Simulator::complete_job(std::uint32_t number) {
     if (vf.jobs.empty()) run_out_of_work(number);
 }
 
-/// Tells the witness which VFs were held back or released since the last call.
+/// Reports changes of throttled VFs to the witness.
 void Simulator::note_held_back() {
     if (!has_caps_) return;
     for (std::uint32_t number = 1; number < vfs_.size(); ++number) {
         Vf& vf = vfs_[number];
         if (!vf.is_in || policy_.is_held_back(number) == vf.is_held_back) continue;
         vf.is_held_back = !vf.is_held_back;
-        // a VF that is held back does not wait for the others
+        // a throttled VF does not wait for others
         vf.waits_since_ns = now_ns_;
         if (!witness_ || !vf.has_work) continue;
         if (vf.is_held_back)

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Simulator: one engine, its VFs and their work, under any Policy, event by event. Time is
-// simulated; a run depends on nothing but its setup and seed. The engine is a model of the
-// product's: a world switch costs switch_ns that no VF is charged for, a slice may be overrun, a VF
-// whose work ends leaves at once, a waking VF may cut the current slice if the policy allows.
-//
-// A kernel without an end is work without an end. A kernel that hangs is the same here, because no
-// one resets a VF; product.h does.
-//
-// To judge a run, pass a Witness: it gets every piece of service and every change of the set of
-// competing VFs, at the instants at which they happen.
+// Simulator: one engine, its VFs and their work, under any Policy, event by event. A run depends
+// only on setup and seed. Like the product's engine: a world switch costs switch_ns, charged to no
+// VF; slices may overrun; a VF whose work ends leaves; a waking VF may cut the slice if the policy
+// allows. Kernels that hang are endless work here, because nothing resets a VF (product.h does). A
+// Witness, to judge a run, gets all service and changes of competing VFs at their times.
 #pragma once
 
 #include "daemon/service/scheduler/contract.h"
@@ -26,9 +21,9 @@ namespace vgpu::simulator {
 
 struct VfSetup {
     std::string name{};
-    daemon::scheduler::Contract contract{};  ///< what the operator asked for
+    daemon::scheduler::Contract contract{};  ///< as requested
     double preempt_timeout_ms = 0;           ///< 0: as vgpud provisions a VF
-    VfPolicy policy{};                       ///< what admission made of it
+    VfPolicy policy{};                       ///< after admission
     Workload work{};
     bool joins_later = false;  ///< by a Change
 };
@@ -44,8 +39,8 @@ struct Change {
 
 struct DeviceModel {
     std::int64_t switch_ns = 100'000;
-    std::int64_t decision_ns = 0;  ///< from the end of a run to the start of the switch
-    double overrun_part = 0;       ///< of the slices that end with work left
+    std::int64_t decision_ns = 0;  ///< between a run and the next switch
+    double overrun_part = 0;       ///< part of the slices that end with work left
     std::int64_t overrun_mean_ns = 0;
     std::int64_t overrun_max_ns = 0;
 };
@@ -73,13 +68,12 @@ struct VfFigures {
     std::uint64_t missed = 0;          ///< deadlines
     std::uint64_t dropped = 0;         ///< jobs beyond a queue of kMaxJobs
     std::uint64_t resets = 0;          ///< of the VF
-    std::uint64_t lost = 0;            ///< jobs that a reset ended, or that found no driver
-    std::int64_t hung_ns = 0;          ///< in the engine, and did not get on
-    std::int64_t longest_wait_ns = 0;  ///< off the engine with work, not held back
+    std::uint64_t lost = 0;            ///< jobs ended by a reset, or without a driver
+    std::int64_t hung_ns = 0;          ///< in the engine without progress
+    std::int64_t longest_wait_ns = 0;  ///< off the engine with work, not throttled
     std::int64_t worst_overrun_ns = 0;
     std::vector<std::int64_t> response_ns;  ///< of jobs
 
-    /// Records that `job`, one of `work`, is done.
     void complete(const Job& job, const Workload& work, std::int64_t at_ns);
 };
 
@@ -88,33 +82,31 @@ struct Figures {
     std::int64_t service_ns = 0;
     std::int64_t switching_ns = 0;
     std::int64_t idle_ns = 0;
-    std::int64_t idle_with_work_ns = 0;  ///< although a VF that is not held back had work
-    std::int64_t hung_ns = 0;            ///< a VF hung there, until the engine could be used again
+    std::int64_t idle_with_work_ns = 0;  ///< while a VF that is not throttled had work
+    std::int64_t hung_ns = 0;            ///< until the engine was usable again
     std::uint64_t switches = 0;
     std::uint64_t runs = 0;
     std::vector<VfFigures> vfs;  ///< by VF number; 0 unused
 };
 
-/// Observes a run as it happens; the default does nothing.
+/// Observes a run; does nothing by default.
 class Witness {
 public:
     virtual ~Witness() = default;
     virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void left(std::uint32_t) {}
-    /// Swaps the accounts of the two: a VF that left in debt and returns under another number gets
-    /// another VF's account.
+    /// Swaps two accounts, when a VF that left in debt returns under another number.
     virtual void traded(std::uint32_t, std::uint32_t /*other*/) {}
-    /// At the end: the data of vgpud's recorder (recording.h); only for the product.
+    /// At the end, for the product only: vgpud's record (recording.h).
     virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void wants_weight(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/, std::int64_t /*at_ns*/) {}
-    /// The engine is between two runs; `vf` is next by weight; 0 if none, or unknown.
+    /// Between two runs; `vf` is next by weight; 0: none or unknown.
     virtual void decided(std::uint32_t /*vf*/) {}
     virtual void competes(std::uint32_t) {}
-    /// The VF has run out of work or is held back. `is_mid_slice`: while it was served by weight,
-    /// before the end of its slice.
+    /// No work left, or throttled. `is_mid_slice`: within its slice by weight.
     virtual void rests(std::uint32_t, bool /*is_mid_slice*/) {}
-    /// `ns` of service that ended at `at_ns`.
+    /// Service that ended at `at_ns`.
     virtual void served(std::uint32_t, std::int64_t /*ns*/, bool /*is_reserved*/,
                         std::int64_t /*at_ns*/) {}
     virtual void overran(std::int64_t /*ns*/) {}
@@ -125,7 +117,7 @@ public:
 class Simulator {
 public:
     static constexpr std::size_t kMaxJobs = 4096;
-    static constexpr std::int64_t kEndlessNs = INT64_MAX / 2;  ///< work of a job that never ends
+    static constexpr std::int64_t kEndlessNs = INT64_MAX / 2;  ///< work of an endless job
 
     Simulator(const Simulation& setup, Policy& policy, Witness* witness = nullptr);
 
@@ -142,7 +134,7 @@ private:
         std::uint64_t life = 0;    ///< arrivals of an earlier life are void
     };
 
-    /// A slice by weight; belongs to no VF between two runs.
+    /// By weight; VF 0 between two runs.
     struct Slice {
         std::uint32_t vf = 0;
         std::int64_t end_ns = 0;
@@ -189,7 +181,7 @@ private:
     Figures figures_;
 };
 
-/// The value below which `part` of the values lie; 0 if there are none.
+/// The value below which `part` of the values are; 0 if none.
 [[nodiscard]] std::int64_t quantile(std::vector<std::int64_t> values, double part);
 
 }  // namespace vgpu::simulator

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VirtualPf: the PF core on a ModelGpu in this process, and the uapi to it without a socket.
-// vgpud's adapters see the same as with vgpu-pf or vgpu_pf.ko, but in virtual time. A request that
-// takes time calls `wait`, which must advance the model to its next event. Errors are those of the
-// uapi.
+// VirtualPf: the PF core on a ModelGpu, with the uapi (and its errors) but without a socket, in
+// virtual time. A request that takes time calls `wait`, which must advance the model to its next
+// event.
 #pragma once
 
 #include "daemon/adapters/uapi_client.h"
@@ -23,7 +22,7 @@ class VirtualPf {
 public:
     static constexpr std::uint32_t kRingEntries = 4096;
 
-    /// Throws std::runtime_error if there is no memory for the event ring.
+    /// Throws std::runtime_error without memory for the ring.
     explicit VirtualPf(const ModelGpu::Options& options);
     ~VirtualPf();
     VirtualPf(const VirtualPf&) = delete;
@@ -31,12 +30,11 @@ public:
 
     ModelGpu gpu;
     std::function<void()> wait;
-    /// A run table was accepted as this generation.
     std::function<void(std::uint64_t generation)> on_table;
 
     [[nodiscard]] vgpu_pf_vf_view vf(std::uint32_t number) const;
     [[nodiscard]] vgpu_pf_engine_view engine() const;
-    /// A port to this core; the VirtualPf outlives it.
+    /// The VirtualPf must outlive the port.
     [[nodiscard]] std::unique_ptr<daemon::PfPort> port();
 
 private:
@@ -58,7 +56,6 @@ private:
     std::uint64_t last_token_ = 0;
 };
 
-/// The time of the model's clock.
 class ModelClock final : public daemon::Clock {
 public:
     explicit ModelClock(const ModelGpu& gpu) : gpu_(gpu) {}
