@@ -25,13 +25,13 @@ int number_of(ExitCode code) {
     return static_cast<int>(code);
 }
 
-/// The environment first, so that a test bus need not be named with each command.
+/// The environment sets the default, for test buses.
 std::string default_bus() {
     const char* bus = std::getenv("VGPUCTL_BUS");
     return bus != nullptr ? bus : "system";
 }
 
-/// Includes "help", which is not a verb: it becomes --help before CLI11 sees it.
+/// "help" is no verb: it becomes --help before CLI11 sees it.
 std::vector<std::string> names_of(const std::vector<std::unique_ptr<Verb>>& verbs) {
     std::vector<std::string> names{"help"};
     for (const auto& verb : verbs) names.push_back(verb->name());
@@ -43,7 +43,7 @@ std::string guess(const std::string& word, const std::vector<std::string>& known
     return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
-/// The first word that is neither an option nor the argument of an option.
+/// The first word that is no option or argument of one.
 const std::string* verb_word(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "--bus" || words[i] == "--timeout") {
@@ -64,7 +64,7 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     return words;
 }
 
-/// `word` in quotes as valid UTF-8: "caf\ufffd" for "caf\xe9".
+/// As valid UTF-8: "caf\ufffd" for "caf\xe9".
 std::string quoted(const std::string& word) {
     return nlohmann::json(text::as_utf8(word)).dump();
 }
@@ -74,7 +74,7 @@ bool wants_json(const std::vector<std::string>& words) {
     return std::find(words.begin(), options_end, "--json") != options_end;
 }
 
-/// The only place that turns a failure into a message, a document and an exit status.
+/// Turns every failure into a message, a document and an exit status.
 int fail(const Streams& streams, bool is_json, const ServiceError& error,
          const std::string& hint = "") {
     streams.err << "vgpuctl: " << error.what() << "\n" << hint;
@@ -86,9 +86,8 @@ ServiceError wrong_use(const std::string& what) {
     return {"vgpuctl.WrongUsage", what};
 }
 
-/// The error text if one of `words` is wrong for every verb, else "".
-/// An unset variable leaves an empty word. CLI11 2.1 treats it as an option that was not given,
-/// which may mean all GPUs; after '=' it takes the next word as value. After "--" come no options.
+/// The error text if a word is wrong for every verb, else "". An unset variable leaves an empty
+/// word, which CLI11 2.1 treats as an option not given; after '=' it takes the next word.
 std::string complaint_about(const std::vector<std::string>& words) {
     for (const std::string& word : words)
         if (!wrong_in_utf8(word).empty())
@@ -103,7 +102,7 @@ std::string complaint_about(const std::vector<std::string>& words) {
     return "";
 }
 
-/// The verbs and their parser with the options of all verbs, which may come before or after a verb.
+/// The verbs and their parser. Common options may come before or after a verb.
 struct CommandLine {
     CommandLine();
     CommandLine(const CommandLine&) = delete;
@@ -130,7 +129,7 @@ CommandLine::CommandLine() {
         ->transform(whole_within(1, 600));
     app.set_version_flag("--version", "vgpuctl " VGPU_VERSION)->description("show the version");
     app.require_subcommand(1);
-    // CLI11 searches here for an option that the verb does not know, so --json may follow the verb
+    // CLI11 searches here for options unknown to the verb: --json may follow it
     app.fallthrough();
     for (const auto& verb : verbs) {
         const About& about = verb->about();
@@ -169,7 +168,7 @@ int run_verb(const CommandLine& line, const Connect& connect, const Streams& str
     }
 }
 
-/// Error text for an unknown option, with the nearest known one; "" if `words` have none.
+/// With the nearest known option; "" if `words` have no unknown one.
 std::string unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
     const std::string* verb = verb_word(words);
     std::vector<std::string> known;
@@ -188,7 +187,6 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
     return "";
 }
 
-/// `words` in the order in which they were given.
 int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words,
            const Streams& streams) {
     const std::string* verb = verb_word(words);
@@ -200,7 +198,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
                 "See 'vgpuctl help" + (verb != nullptr ? " " + *verb : "") + "'.\n");
 }
 
-/// The document that `words` request by a hidden option; the build and the packages use it.
+/// Hidden options for the build and the packages.
 std::optional<Document> wanted_document(const std::vector<std::string>& words) {
     if (words == std::vector<std::string>{"--manual"}) return Document::ManualPage;
     if (words == std::vector<std::string>{"--completion", "bash"}) return Document::BashCompletion;
@@ -208,8 +206,7 @@ std::optional<Document> wanted_document(const std::vector<std::string>& words) {
     return {};
 }
 
-/// Parses `words` into `line`. Returns an exit status if they ask for help or are wrong, after
-/// printing the help or the error; empty if the verb shall run.
+/// Parses `words` into `line`. After printing help or an error: the exit status.
 std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words,
                                const Streams& streams) {
     const bool is_json = wants_json(words);
@@ -222,13 +219,13 @@ std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words
                     wrong_use(fmt::format("there is no verb '{}'{}", *word, guess(*word, names))),
                     "See 'vgpuctl help'.\n");
     const std::vector<std::string> given = without_help_verb(std::move(words));
-    // CLI11 expects the words in reverse order
+    // CLI11 expects reverse order
     std::vector<std::string> reversed(given.rbegin(), given.rend());
     try {
         line.app.parse(reversed);
         return {};
     } catch (const CLI::ParseError& error) {
-        // a request for help is also a ParseError, with exit code 0
+        // help is a ParseError with exit code 0
         if (error.get_exit_code() != 0) return refuse(line.app, error, given, streams);
         return line.app.exit(error, streams.out, streams.err);
     }
@@ -261,7 +258,7 @@ std::string wrong_usage(std::vector<std::string> words) {
     return ended.value_or(0) == 0 ? "" : err.str();
 }
 
-/// A failed write is an error (a full disk), unless the reader has closed the pipe.
+/// A full disk is an error; a closed pipe is not.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
     const int status = run_words(std::move(words), connect, streams);
     errno = 0;

@@ -21,8 +21,7 @@ constexpr std::size_t kMost = 64 * 1024;
 
 using Time = std::chrono::steady_clock::time_point;
 
-/// Starts the program with its standard output to `out`, standard input and error to /dev/null; -1
-/// if there is no such program.
+/// Standard output to `out`, the rest to /dev/null; -1 if there is no such program.
 pid_t start(const std::vector<std::string>& command, int out) {
     std::vector<std::string> words = command;
     std::vector<char*> argv;
@@ -39,14 +38,14 @@ pid_t start(const std::vector<std::string>& command, int out) {
     return error == 0 ? pid : -1;
 }
 
-/// Timeout for poll(): rounded up, so that it does not spin within the last millisecond.
+/// Rounded up, so that poll() does not spin in the last millisecond.
 int left_ms(Time end) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     return static_cast<int>(std::max<std::int64_t>(0, left.count()));
 }
 
-/// Reads to the end of file; false on timeout or if there is too much output.
+/// False on timeout or too much output.
 bool read_all(int fd, Time end, std::string& text) {
     std::array<char, 4096> buffer{};
     pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
@@ -58,9 +57,8 @@ bool read_all(int fd, Time end, std::string& text) {
     return false;
 }
 
-/// True if the program ends before `end`.
 bool ends(pid_t pid, Time end) {
-    // by number: the header of glibc 2.36 does not support C++
+    // by number: glibc 2.36's header does not support C++
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd < 0) return false;
     pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
@@ -71,8 +69,7 @@ bool ends(pid_t pid, Time end) {
 
 }  // namespace
 
-/// The time limit starts with the reading. Also waits for a program that has closed its output,
-/// because only its exit status says whether the output is valid.
+/// Also waits for a program that has closed its output, because its exit status matters.
 std::optional<std::string> output_of(const std::vector<std::string>& command,
                                      std::chrono::milliseconds limit) {
     std::array<int, 2> pipe{};

@@ -11,10 +11,9 @@
 
 namespace vgpu::cli {
 
-/// Standard output of `command` (searched in PATH); empty if it cannot be started, fails, prints 64
-/// KiB or more, or takes longer than `limit`.
-/// `command` is the program and its arguments; no shell is involved. It reads /dev/null, and its
-/// standard error is discarded. Waits for the program to end; does not kill its children.
+/// Standard output of `command` (program in PATH, arguments; no shell); none if it cannot start,
+/// fails, prints 64 KiB or more, or exceeds `limit`. Input and standard error are /dev/null. Waits
+/// for the program's end; does not kill its children.
 [[nodiscard]] std::optional<std::string> output_of(const std::vector<std::string>& command,
                                                    std::chrono::milliseconds limit);
 

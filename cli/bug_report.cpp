@@ -42,7 +42,7 @@ Look through it before you send it.
                        path + ": " + std::generic_category().message(error));
 }
 
-/// Leaves out a configuration whose secrets cannot be found.
+/// No configuration is better than one with secrets.
 std::string configuration_of(const std::string& path) {
     const auto text = whole_file(path);
     if (!text) unreadable(path, text.error());
@@ -53,9 +53,9 @@ std::string configuration_of(const std::string& path) {
     return *redacted;
 }
 
-/// All records that the kernel still has, one per line; never waits.
+/// One record per line; never waits.
 std::string kernel_log_of(const std::string& path) {
-    // larger than the kernel's default ring; each read of /dev/kmsg returns one record
+    // more than the kernel's default ring; a read returns one record
     constexpr std::size_t kMost = 4u << 20;
     const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) unreadable(path, errno);
@@ -71,8 +71,7 @@ std::string kernel_log_of(const std::string& path) {
     return text;
 }
 
-/// The lines of our module.
-/// Other lines name devices, users and addresses, which are private.
+/// Other lines may name devices, users and addresses.
 std::string module_lines(const std::string& log) {
     std::istringstream lines(log);
     std::string ours;
@@ -82,14 +81,14 @@ std::string module_lines(const std::string& log) {
     return ours.empty() ? "(no line about vgpu_pf)\n" : ours;
 }
 
-/// Removes the guests' process lists, which are private.
+/// Guests' process lists are private.
 nlohmann::ordered_json without_processes(nlohmann::ordered_json vfs) {
     for (auto& vf : vfs)
         if (vf.contains("agent")) vf["agent"].erase("process_list");
     return vfs;
 }
 
-/// Slices in the order in which they run, with planned, not measured, times.
+/// Planned, not measured, times.
 nlohmann::ordered_json table_json(const RunTable& table) {
     nlohmann::ordered_json entries = nlohmann::ordered_json::array();
     for (const RunTable::Slice& slice : table.slices)
@@ -97,7 +96,7 @@ nlohmann::ordered_json table_json(const RunTable& table) {
     return {{"generation", table.generation}, {"entries", std::move(entries)}};
 }
 
-/// Rewrites the recording text by text, because each text has its length in front.
+/// Text by text, because each has its length in front.
 std::string trace_without_names(const std::string& trace, const Identity& identity) {
     if (trace.empty())
         throw ServiceError("org.vgpu1.Error.System", "vgpud has recorded nothing of this GPU yet");
@@ -132,7 +131,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     }
 }
 
-/// Asks for the GPUs first and outside add(): without an answer the rest cannot be asked either.
+/// Outside add(): without the GPUs the rest cannot be asked.
 void BugReport::add_service(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
     add("list.json", [&] {
@@ -149,7 +148,7 @@ void BugReport::add_service(Service& service) {
     for (const Properties& gpu : gpus) add_gpu(service, gpu);
 }
 
-/// Adds one GPU, so that a GPU whose PF core hangs does not keep the others out of the report.
+/// Separate, so that a hanging PF core affects only its GPU.
 void BugReport::add_gpu(Service& service, const Properties& gpu) {
     const std::string id = text_of(gpu, "Id"), path = text_of(gpu, "Path");
     add(fmt::format("run-table/{}.json", id), [&] {
@@ -160,12 +159,11 @@ void BugReport::add_gpu(Service& service, const Properties& gpu) {
     add(fmt::format("dump/{}.txt", id), [&] { return service.dump(path); });
 }
 
-/// Keeps a text after replacing the names in it.
 void BugReport::add(const std::string& name, const std::function<std::string()>& make) {
     keep(name, [&] { return without_names(make(), sources_.identity); });
 }
 
-/// Every piece enters the archive through this function; `make` must have replaced the names.
+/// The only way into the archive; `make` must have replaced names.
 void BugReport::keep(const std::string& name, const std::function<std::string()>& make) {
     try {
         pieces_.emplace_back(name, make());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// BugReport collects the pieces of `vgpuctl report`. Each is a file of the archive; MISSING.txt
-// names each piece that is not available, with the reason. No piece contains the environment,
-// contents of VRAM or of guests' memory, processes of guests, names of host and users, or possible
-// secrets of the configuration. docs/vgpuctl.md tells the user the same.
+// BugReport collects the pieces of `vgpuctl report`, each a file of the archive; MISSING.txt names
+// missing ones with reasons. No piece has the environment, contents of VRAM or guest memory,
+// guests' processes, names of host and users, or likely secrets (docs/vgpuctl.md).
 #pragma once
 
 #include "cli/archive.h"
@@ -17,32 +16,27 @@
 
 namespace vgpu::cli {
 
-/// Sources of a report.
-/// Must outlive the BugReport, which keeps a reference.
+/// Must outlive the BugReport.
 struct ReportSources {
-    /// Called once. Each call of its service is limited to kServicePatience.
+    /// Called once. Limits each call to kServicePatience.
     std::function<std::unique_ptr<Service>()> connect;  ///< throws ServiceError
     HostFacts facts;
     Identity identity;
-    /// If it cannot be read or is not JSON, the piece is missing: nothing goes out unredacted.
+    /// Missing if not JSON: nothing goes out unredacted.
     std::string configuration;             ///< path of vgpud's configuration
     std::string kernel_log = "/dev/kmsg";  ///< or a file with such lines
 };
 
-/// For one thread; values do not change after construction.
 class BugReport {
 public:
-    /// Collects everything.
-    /// May take kServicePatience for each call of the service. Does not throw ServiceError: a piece
-    /// that fails becomes a Missing.
+    /// Waits up to kServicePatience per call of the service. Failed pieces become Missing.
     explicit BugReport(const ReportSources& sources);
 
-    /// A piece that is not available, and the text of the error.
     struct Missing {
         std::string piece, why;
     };
 
-    /// The pieces with README.txt, and with MISSING.txt if a piece is missing.
+    /// With README.txt, and MISSING.txt if needed.
     [[nodiscard]] std::vector<ArchiveEntry> entries() const;
     [[nodiscard]] const std::vector<ArchiveEntry>& pieces() const { return pieces_; }
     [[nodiscard]] const std::vector<Missing>& missing() const { return missing_; }

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kService = "org.vgpu1";
 constexpr const char* kBus = "org.freedesktop.DBus";
 
-/// The names of sd-bus and of the bus for a missing answer.
+/// Names of sd-bus and of the bus.
 bool is_timeout(const std::string& name) {
     constexpr std::array kNames{"org.freedesktop.DBus.Error.Timeout",
                                 "org.freedesktop.DBus.Error.TimedOut",
@@ -21,7 +21,7 @@ bool is_timeout(const std::string& name) {
     return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// Reads the state letter in /proc/PID/stat, after the name in parentheses.
+/// The state letter in /proc/PID/stat, after the name in parentheses.
 bool is_frozen(std::uint32_t process) {
     const auto stat = whole_file(fmt::format("/proc/{}/stat", process));
     if (!stat) return false;
@@ -36,8 +36,7 @@ std::chrono::milliseconds BusCall::duration_of(Limit limit) {
     return std::chrono::seconds(kSeconds.at(static_cast<std::size_t>(limit)));
 }
 
-/// sd-bus answers a ping in vgpud's main loop, which never waits for a GPU. A vgpud that the bus
-/// still has to start gets more time.
+/// sd-bus answers in vgpud's main loop, which never waits for a GPU. Starting vgpud takes longer.
 void BusCall::ping() {
     constexpr std::chrono::seconds kToStart{25};
     limited(process_of_vgpud() ? duration_of(Limit::Read) : kToStart, [this] {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BusCall makes calls to vgpud one after the other, each with a time limit. It turns an error of
-// sdbus-c++ into a ServiceError that names the process that did not answer. BusService makes every
-// call through it. One thread.
+// BusCall makes calls to vgpud, each with a time limit, and turns errors of sdbus-c++ into
+// ServiceErrors that name the silent process. One thread.
 #pragma once
 
 #include "cli/service.h"
@@ -16,7 +15,7 @@
 
 namespace vgpu::cli {
 
-/// How long an answer may take; docs/vgpuctl.md lists the limits.
+/// Limits of docs/vgpuctl.md.
 enum class Limit {
     Read,    ///< vgpud answers from memory
     Survey,  ///< vgpud has to ask the PF cores
@@ -28,11 +27,10 @@ class BusCall {
 public:
     explicit BusCall(sdbus::IConnection& bus) : bus_(bus) {}
 
-    /// Lowers the limit of all further calls to `most`; a lower earlier cap stays in force.
+    /// Lowers the limit of further calls; keeps a lower earlier one.
     void cap(std::chrono::milliseconds most) { most_ = std::min(most, most_.value_or(most)); }
 
-    /// Runs `work`, which calls vgpud once. Pings before a call that may take long, to find a
-    /// frozen vgpud early.
+    /// `work` calls vgpud once. Pings first if that may take long, to find a frozen vgpud early.
     template <typename Work> auto operator()(Limit limit, Work work) {
         if (limit != Limit::Read) ping();
         return limited(duration_of(limit), work);
@@ -53,7 +51,7 @@ private:
 
     void ping();
     [[noreturn]] void fail(const sdbus::Error& error, std::chrono::milliseconds limit);
-    /// The process id from the bus; empty if the name has no owner.
+    /// From the bus; none if the name has no owner.
     std::optional<std::uint32_t> process_of_vgpud();
 
     sdbus::IConnection& bus_;

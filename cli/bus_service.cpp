@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// BusService implements Service with the generated proxies. It converts their variants to plain
-// values and their errors to ServiceError.
+// BusService implements Service with the generated proxies, plain values and ServiceErrors.
 #include "cli/service.h"
 
 #include "cli/bus_call.h"
@@ -29,7 +28,7 @@ namespace {
 constexpr const char* kService = "org.vgpu1";
 using Dict = std::map<std::string, sdbus::Variant>;
 
-/// A generated proxy for one call or a few; its constructor does not call vgpud.
+/// For a few calls; the constructor does not call vgpud.
 template <typename Interface> class Proxy final : public sdbus::ProxyInterfaces<Interface> {
 public:
     Proxy(sdbus::IConnection& bus, const std::string& path)
@@ -46,7 +45,7 @@ public:
     }
     ~ManagerProxy() { unregisterProxy(); }
 
-    /// True once after each burst of events.
+    /// True once after each burst.
     bool take_event() { return std::exchange(has_event_, false); }
 
 private:
@@ -62,7 +61,7 @@ private:
     bool has_event_ = false;
 };
 
-/// "time_us" as "TimeUs": converts the keys of vgpud's own dictionaries.
+/// "time_us" as "TimeUs", for vgpud's dictionaries.
 std::string property_name(const std::string& key) {
     std::string name;
     bool is_start = true;
@@ -100,21 +99,20 @@ template <typename T> Value plain(const T& value) {
     return value;
 }
 
-/// Stores `from` in `to` if it is a T.
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     to = plain(from.get<T>());
     return true;
 }
 
-/// The value as the first of `Types` that fits. An unknown type of a newer vgpud becomes "?".
+/// The first type that fits; "?" for types of a newer vgpud.
 template <typename... Types> Value value_of(const sdbus::Variant& variant) {
     Value value = std::string("?");
     static_cast<void>((take<Types>(variant, value) || ...));
     return value;
 }
 
-/// Flattens a dictionary in a property to names with a dot; in practice it is one level deep.
+/// Nested dictionaries get names with a dot.
 Properties properties_of(const Dict& dict) {
     Properties properties;
     for (const auto& [name, variant] : dict) {
@@ -142,7 +140,7 @@ void put(Properties& row, const std::string& name, const Dict& members) {
     for (auto& [member, value] : properties_of(members)) row[name + "." + member] = value;
 }
 
-/// Adds `column` to the rows if it holds Ts.
+/// False if the column holds no Ts.
 template <typename T>
 bool spread(const std::string& name, const sdbus::Variant& column, std::vector<Properties>& rows) {
     if (!column.containsValueOfType<std::vector<T>>()) return false;
@@ -152,7 +150,7 @@ bool spread(const std::string& name, const sdbus::Variant& column, std::vector<P
     return true;
 }
 
-/// Leaves out a column of an unknown type.
+/// Omits columns of unknown types.
 template <typename... Types> std::vector<Properties> rows_of(const Dict& columns) {
     std::vector<Properties> rows;
     for (const auto& [name, column] : columns)
@@ -167,8 +165,7 @@ Dict dict_of(const Options& options) {
     return dict;
 }
 
-/// Runs `work`; any failure except ServiceError means that the bus has gone. `then` says what
-/// becomes of the awaited result; it may be empty.
+/// Failures other than ServiceError: the bus has gone. `then`: what becomes of the result.
 template <typename Work> auto until_the_bus_goes(Work work, const std::string& then) {
     try {
         return work();
@@ -178,7 +175,7 @@ template <typename Work> auto until_the_bus_goes(Work work, const std::string& t
     }
 }
 
-/// Any other word than these two is an address, for example "unix:path=…".
+/// Other words are addresses: "unix:path=…".
 std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus) {
     if (bus == "system") return sdbus::createSystemBusConnection();
     if (bus == "session") return sdbus::createSessionBusConnection();
@@ -342,7 +339,7 @@ public:
     }
     std::string apply(const std::string& config, const Options& options) override {
         return call_(Limit::Change, [&] {
-            watch_owner();  // before the job exists, so that the end of its vgpud is not missed
+            watch_owner();  // first, to notice the end of the job's vgpud
             return std::string(manager_.Apply(config, dict_of(options)));
         });
     }
@@ -367,7 +364,7 @@ public:
             "; the job goes on, or the next vgpud ends it: see 'vgpuctl jobs' when the bus is "
             "back");
     }
-    /// Asks the ObjectManager, because other vgpuctl processes may have started jobs.
+    /// The ObjectManager also has jobs of other vgpuctl processes.
     std::vector<Properties> list_jobs() override {
         return call_(Limit::Read, [&] {
             std::map<sdbus::ObjectPath, std::map<std::string, Dict>> objects;
@@ -412,7 +409,7 @@ public:
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
             Dict piece = Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).ReadTrace(options);
-            // another vgpud may have reached the same position, but with other items
+            // another vgpud may have the same position with other items
             while (bus_->processPendingRequest()) {
             }
             if (std::exchange(owner_news_, std::nullopt) && after > 0)
@@ -430,12 +427,12 @@ public:
     }
 
 private:
-    /// An unknown state ends the wait, which could otherwise last forever.
+    /// Unknown states end the wait, which could otherwise last forever.
     static bool is_over(const std::string& job_state) {
         return job_state != "waiting" && job_state != "running" && job_state != "rolling-back";
     }
 
-    /// Throws if vgpud has ended: in the next vgpud the same job number means another job.
+    /// Throws if vgpud has ended: the next one reuses job numbers.
     Properties facts_of(Proxy<org::vgpu1::Job_proxy>& job) {
         const auto facts = [&job] {
             return Properties{{"State", job.State()},
@@ -451,7 +448,7 @@ private:
         } catch (const ServiceError& error) {
             trouble = error;
         }
-        // after the calls, since another vgpud may have answered them
+        // after the calls, which another vgpud may have answered
         while (bus_->processPendingRequest()) {
         }
         if (owner_news_)
@@ -462,8 +459,7 @@ private:
         return *found;
     }
 
-    /// Waits for a message, such as a change of a job's properties.
-    /// The limit covers a signal that was processed before the caller read the properties.
+    /// Waits for a message; limited, because a signal may have been processed before.
     void wait_for_the_bus() {
         constexpr int kLookAgainMs = 100;
         while (bus_->processPendingRequest()) {
@@ -473,7 +469,7 @@ private:
         ::poll(&bus, 1, kLookAgainMs);
     }
 
-    /// From now on the bus reports changes of the owner of org.vgpu1.
+    /// The bus reports owners of org.vgpu1 from now on.
     void watch_owner() {
         if (owner_) return;
         owner_ = sdbus::createProxy(*bus_, "org.freedesktop.DBus", "/org/freedesktop/DBus");
@@ -485,7 +481,7 @@ private:
         owner_->finishRegistration();
     }
 
-    /// Checks the owner first: a vgpud that has gone cannot be asked for its events.
+    /// The owner first: a vgpud that has gone has no events.
     News next_news(const std::vector<pollfd>& stop_on) {
         for (;;) {
             while (bus_->processPendingRequest()) {
@@ -496,7 +492,7 @@ private:
         }
     }
 
-    /// Waits for the bus or for one of `stop_on`; true if one of `stop_on` is ready.
+    /// True if one of `stop_on` is ready.
     [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on) const {
         const auto wanted = bus_->getEventLoopPollData();
         std::vector<pollfd> fds{{.fd = wanted.fd, .events = wanted.events, .revents = 0}};

@@ -14,14 +14,14 @@ bool is_any(const std::string& word, std::initializer_list<std::string_view> wor
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Derives the kind from the label, because CLI11 does not distinguish kinds of values.
+/// From the label, because CLI11 has no kinds of values.
 ValueKind kind_of(const CLI::Option& option, const std::string& label) {
     if (option.get_items_expected_max() == 0) return ValueKind::None;
     if (is_any(label, {"TARGET", "GPU", "VF"})) return ValueKind::Target;
     return is_any(label, {"FILE", "DIR"}) ? ValueKind::File : ValueKind::Word;
 }
 
-/// The choices in "TEXT:{chrome,svg}", CLI11's description of a value with choices.
+/// From CLI11's "TEXT:{chrome,svg}".
 std::vector<std::string> choices_in(const std::string& type) {
     std::vector<std::string> choices;
     const std::size_t open = type.find('{'), close = type.rfind('}');
@@ -31,8 +31,7 @@ std::vector<std::string> choices_in(const std::string& type) {
     return choices;
 }
 
-/// The choices, the type if the verb names one ("SIZE"), or the last word of the option's name:
-/// "MS" for --timeout-ms.
+/// The choices, the verb's type ("SIZE"), or the last word of the name: "MS" for --timeout-ms.
 std::string label_of(const CLI::Option& option, const std::vector<std::string>& choices) {
     std::string name = option.get_single_name();
     if (option.get_positional()) return name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandTree holds vgpuctl's verbs and options as plain values. It is taken from the CLI11
-// application that parses them, so that completion and manual page contain what --help shows. Pure.
+// CommandTree: vgpuctl's verbs and options as values, from the CLI11 application, so that
+// completion and manual page match --help. Pure.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,10 +10,8 @@
 
 namespace vgpu::cli {
 
-/// Kinds of values that an option takes.
 enum class ValueKind { None, Target, File, Word };
 
-/// An option or a positional argument of a verb.
 struct TreeOption {
     std::vector<std::string> names;  ///< "-o", "--output"; empty: positional
     std::string label;               ///< of the value: "TARGET", "SIZE", "chrome|svg"
@@ -24,8 +22,7 @@ struct TreeOption {
     bool is_repeatable = false;
 };
 
-/// A verb, or vgpuctl itself as the root. Hidden options (without a group) are left out, and of a
-/// verb --help, which is an option of all verbs.
+/// A verb, or vgpuctl itself. Without hidden options, and without a verb's --help.
 struct TreeVerb {
     std::string name;
     std::string group;        ///< section of the help
@@ -35,17 +32,17 @@ struct TreeVerb {
     std::vector<TreeOption> positionals;
 };
 
-/// The options of the application, and its verbs in their order. Hidden verbs are left out.
+/// Without hidden verbs.
 struct CommandTree {
     TreeVerb root;
     std::vector<TreeVerb> verbs;
 };
 
-/// `app` must have all its verbs described; defaults are its current values.
+/// Defaults are the current values of `app`.
 [[nodiscard]] CommandTree tree_of(const CLI::App& app);
-/// One verb of the tree, hidden or not.
+/// Also for hidden verbs.
 [[nodiscard]] TreeVerb verb_of(const CLI::App& app);
-/// "vgpuctl claim TARGET --owner OWNER [OPTIONS]"; words in capitals are placeholders.
+/// "vgpuctl claim TARGET --owner OWNER [OPTIONS]"
 [[nodiscard]] std::string usage_of(const TreeVerb& verb);
 /// "Give a VF to an owner."
 [[nodiscard]] std::string sentence_of(const TreeVerb& verb);

@@ -21,7 +21,7 @@ using Findings = std::vector<Finding>;
 
 // --- the bus and vgpud
 
-/// A missing vgpud and a missing bus have different fixes, so they have two ids.
+/// Missing bus and missing vgpud have different fixes.
 void check_service(const HostFacts& facts, Findings& found) {
     const ServiceFacts& service = facts.service;
     if (!service.has_bus) {
@@ -49,7 +49,7 @@ void check_service(const HostFacts& facts, Findings& found) {
                      "'systemctl status vgpud' tells why; then 'systemctl start vgpud'"});
 }
 
-/// An agent of another release is only a note: other people update the guests.
+/// An agent of another release is only a note: guests have other administrators.
 void check_versions(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
     const std::string vgpud = text_of(facts.service.manager, "Version");
@@ -114,7 +114,7 @@ void check_gpus(const HostFacts& facts, Findings& found) {
     }
 }
 
-/// A healthy VF gives no finding, since there may be many.
+/// Healthy VFs give no finding: there may be many.
 void check_vfs(const HostFacts& facts, Findings& found) {
     for (const Properties& vf : facts.service.vfs) {
         const std::string target = text_of(vf, "Target"), state = text_of(vf, "State");
@@ -146,13 +146,13 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 // --- the kernel
 
-/// Things that only VFs of real GPUs need are a fault only on a machine with such a GPU.
+/// Requirements of real GPUs' VFs are faults only on a host with such a GPU.
 [[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
     return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
                        [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
 }
 
-/// Accepts both built-in and module options. Names are those of Linux' Kconfig.
+/// Built-in or module; names of Linux' Kconfig.
 void check_kernel_config(const HostFacts& facts, Findings& found) {
     if (!facts.kernel_config) {
         found.push_back({"kernel-config", Level::Note,
@@ -182,7 +182,7 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         found.push_back({"kernel-config", Level::Ok, "the kernel has SR-IOV, VFIO and an IOMMU"});
 }
 
-/// The module is needed only for a GPU with SR-IOV: softgpu's PF core is a process.
+/// Only for GPUs with SR-IOV: softgpu's PF core is a process.
 void check_module(const HostFacts& facts, Findings& found) {
     if (facts.module.is_loaded) {
         found.push_back(
@@ -203,7 +203,7 @@ void check_module(const HostFacts& facts, Findings& found) {
                          "'dkms install vgpu-pf/" + facts.vgpuctl_version + "'"});
 }
 
-/// Checks IOMMU groups, not the firmware: groups exist only if an IOMMU driver has taken devices.
+/// Groups exist only if an IOMMU driver has taken devices.
 void check_iommu(const HostFacts& facts, Findings& found) {
     if (facts.iommu_groups > 0) {
         found.push_back({"iommu", Level::Ok, fmt::format("{} IOMMU groups", facts.iommu_groups)});
@@ -244,8 +244,7 @@ void check_pci(const HostFacts& facts, Findings& found) {
                          "only software GPUs (softgpu) can be shared here", ""});
 }
 
-/// The firmware assigns VF BARs, TotalVFs times their size. Without SR-IOV support it leaves them
-/// at 0, and Linux then refuses to enable VFs (drivers/pci/iov.c).
+/// The firmware assigns VF BARs. If they are 0, Linux refuses VFs (drivers/pci/iov.c).
 void check_vf_bars(const PciFunction& gpu, Findings& found) {
     if (gpu.sriov->has_vf_bars_assigned) {
         found.push_back({"pci-vf-bars", Level::Ok, gpu.address + ": its VFs have address space"});
@@ -258,13 +257,13 @@ void check_vf_bars(const PciFunction& gpu, Findings& found) {
                      "pci=realloc,assign-busses"});
 }
 
-/// VFs beyond function 7 of the PF's device number require ARI on the whole path.
+/// VFs beyond function 7 need ARI on the whole path.
 void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const SriovFacts& sriov = *gpu.sriov;
     constexpr unsigned kFunctions = 8;
     const unsigned stride = std::max(1u, sriov.vf_stride);
-    // routing id of the last VF, relative to the PF's bus and device: PCIe Base Specification,
-    // SR-IOV, "First VF Offset" and "VF Stride"
+    // routing id of the last VF, relative to the PF's bus and device (PCIe, SR-IOV, "First VF
+    // Offset" and "VF Stride")
     const unsigned last =
         gpu.function + sriov.first_vf_offset + stride * (std::max(1u, sriov.total_vfs) - 1);
     const PciFunction* port = port_above(facts.pci.functions, gpu);
@@ -289,8 +288,7 @@ void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
              : "use a slot whose root port forwards ARI"});
 }
 
-/// Access Control Services decide whether requests between functions below one port pass through
-/// the IOMMU or bypass it. Bits of the ACS control register: PCIe Base Specification.
+/// ACS decides whether requests between functions below a port pass the IOMMU (PCIe).
 void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     constexpr unsigned kRedirect = 0x1 | 0x4 | 0x8 | 0x10;  // SV, RR, CR, UF
     const PciFunction* port = port_above(facts.pci.functions, gpu);
@@ -318,8 +316,7 @@ void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
                      "enable the IOMMU and ACS in the firmware; the kernel then switches it on"});
 }
 
-/// Bridges and functions of the same card do not count as strangers: bridges are not passed to a
-/// VM, and functions of one card are passed together.
+/// Bridges and functions of the same card do not count: they stay, or are passed together.
 void check_group(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const auto at = facts.group_members.find(gpu.address);
     if (at == facts.group_members.end()) return;
@@ -385,7 +382,7 @@ std::optional<Release> release_in(std::string_view text) {
     return {};
 }
 
-/// Searches the whole line for the release, since distributions add words around it.
+/// Distributions add words around the release.
 void check_qemu(const HostFacts& facts, Findings& found) {
     constexpr unsigned kFirst = 10, kSecond = 1;
     const std::string why =
@@ -405,7 +402,7 @@ void check_qemu(const HostFacts& facts, Findings& found) {
         found.push_back({"qemu", Level::Warning, *facts.qemu_version, why, fix});
 }
 
-/// Only file permissions protect a VF's socket: any process that can open it has the VF.
+/// Only file permissions protect a VF's socket.
 void check_files(const HostFacts& facts, Findings& found) {
     constexpr unsigned kOthersWrite = 0002, kOthers = 0006;
     const FileFacts& dir = facts.run_dir;
@@ -442,8 +439,7 @@ void check_files(const HostFacts& facts, Findings& found) {
 
 // --- text
 
-/// `text` broken at spaces into lines of `width`; all but the first begin with `indent` spaces.
-/// A word longer than a line stands alone on a line.
+/// Breaks at spaces; all lines but the first are indented by `indent`. Long words stand alone.
 std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
     std::istringstream words(text);
     std::string all, line;
@@ -457,7 +453,6 @@ std::string wrapped(const std::string& text, std::size_t width, std::size_t inde
     return all + line;
 }
 
-/// The table is in the order of Level.
 Colour colour_of(Level level) {
     constexpr std::array kColours{Colour::Green, Colour::Blue, Colour::Yellow, Colour::Red};
     return kColours.at(static_cast<std::size_t>(level));

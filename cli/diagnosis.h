@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The checks of `vgpuctl doctor`. They turn facts into findings, each with a level, why it matters
-// and how to fix it. Pure: the same facts give the same findings in the same order. The ids are
-// stable and documented in docs/vgpuctl.md.
+// The checks of `vgpuctl doctor`: facts in, findings out, with level, reason and fix. Pure and
+// ordered. docs/vgpuctl.md documents the ids, which are stable.
 #pragma once
 
 #include "cli/host_facts.h"
@@ -13,35 +12,32 @@
 
 namespace vgpu::cli {
 
-/// In ascending order: worst_of() compares. A Problem makes doctor end with ExitCode::Failed, a
-/// Warning does not; a Note marks a check that was not made, or a fact that is not a fault.
+/// Ascending, for worst_of(). Only a Problem makes doctor fail; a Note is no fault.
 enum class Level { Ok, Note, Warning, Problem };
 
-/// "ok", "note", "warning", "problem"; the JSON uses the same words.
+/// Also the words in JSON.
 std::string_view name_of(Level level);
 
-/// One statement. Several findings may have the same id, one for each GPU, VF or file.
+/// An id may occur for several GPUs, VFs or files.
 struct Finding {
     std::string id;  ///< "pci-acs"
     Level level = Level::Ok;
     std::string what;
-    std::string why{};  ///< why it matters; empty if it is ok
+    std::string why{};  ///< why it matters; empty if ok
     std::string fix{};  ///< empty if there is nothing to do
 
     bool operator==(const Finding&) const = default;
 };
 
-/// Runs all checks; missing facts give a Note, not a Problem. VFs, GPUs and versions are checked
-/// only if vgpud answered.
+/// Missing facts give a Note. VFs, GPUs and versions need an answer of vgpud.
 [[nodiscard]] std::vector<Finding> diagnose(const HostFacts& facts);
 
-/// The worst level; Ok if there are no findings.
+/// Ok without findings.
 [[nodiscard]] Level worst_of(const std::vector<Finding>& findings);
 
-/// At most 80 columns; the last line counts the findings.
+/// At most 80 columns; the last line counts findings.
 [[nodiscard]] std::string findings_text(const std::vector<Finding>& findings, bool uses_colour);
-/// {"worst": …, "findings": […]}
-/// The members of schema vgpuctl-doctor-1, without its "schema".
+/// {"worst": …, "findings": […]}, members of vgpuctl-doctor-1.
 [[nodiscard]] nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);
 
 }  // namespace vgpu::cli

@@ -22,7 +22,7 @@ constexpr const char* kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1
 constexpr const char* kAgentPort = "org.vgpu.agent.0";
 constexpr const char* kAgentSerial = "vgpu-serial";
 constexpr const char* kAgentChardev = "vgpu-agent";
-/// Slots of the root bus, above those that libvirt assigns and below those of the chip set.
+/// Above the slots libvirt assigns, below the chip set's.
 constexpr std::uint32_t kFirstSlot = 0x10, kLastSlot = 0x18;
 
 template <typename Number> bool parse_hex(std::string_view text, Number& number) {
@@ -30,13 +30,12 @@ template <typename Number> bool parse_hex(std::string_view text, Number& number)
     return !text.empty() && error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Extends the administrator's element if there is one.
 xmlNode* child_or_new(xmlNode* parent, const std::string& name) {
     xmlNode* child = child_of(parent, name);
     return child != nullptr ? child : add_child(parent, name);
 }
 
-/// UUID version 4, RFC 9562: random except for version and variant.
+/// Version 4, RFC 9562.
 std::string random_uuid() {
     std::random_device dice;
     std::array<std::uint32_t, 4> words{};
@@ -47,8 +46,7 @@ std::string random_uuid() {
                        words[1] & 0xffff, words[2] >> 16, words[2] & 0xffff, words[3]);
 }
 
-/// Lower case with dashes, as libvirt stores it and vgpud uses it in paths; libvirt also accepts
-/// upper case and 32 digits without dashes.
+/// As libvirt stores it and vgpud uses it in paths; libvirt also accepts upper case and no dashes.
 std::string canonical_uuid(const xmlNode* node) {
     const std::string typed = content_of(node);
     std::string uuid;
@@ -61,8 +59,7 @@ std::string canonical_uuid(const xmlNode* node) {
     return uuid;
 }
 
-/// The paths contain the UUID, so it must be set here; libvirt would choose one too late. The
-/// element must follow <name>: elsewhere the document is invalid by libvirt's schema.
+/// Paths contain the UUID, and libvirt would set it too late. Must follow <name> (schema).
 std::string ensure_uuid(xmlNode* domain) {
     xmlNode* uuid = child_of(domain, "uuid");
     if (uuid == nullptr) {
@@ -75,7 +72,7 @@ std::string ensure_uuid(xmlNode* domain) {
 
 // --- metadata
 
-/// libvirt keeps one element per namespace, so several VFs go into one <vgpu:vfs>.
+/// libvirt keeps one element per namespace: several VFs go into one <vgpu:vfs>.
 void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
     xmlNode* metadata = child_or_new(domain, "metadata");
     for (xmlNode* node : children_of(metadata))
@@ -99,23 +96,23 @@ void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
 
 // --- memory
 
-/// The device reads and writes the guest's memory, so the memory must be a shared file.
+/// The device accesses guest memory, so that must be a shared file.
 void share_memory(xmlNode* domain) {
     xmlNode* backing = child_or_new(domain, "memoryBacking");
     xmlNode* source = child_or_new(backing, "source");
-    // memory in a file can be shared as well: keep the administrator's choice
+    // keep the administrator's choice of a file
     if (attribute_of(source, "type") != "file") set_attribute(source, "type", "memfd");
     set_attribute(child_or_new(backing, "access"), "mode", "shared");
 }
 
 // --- devices that libvirt has no elements for
 
-/// True for a path of ours with any run_dir and any UUID.
+/// With any run_dir and UUID.
 bool is_our_path(const std::string& path) {
     return path.find("/vm/") != std::string::npos && path.ends_with(".sock");
 }
 
-/// Recognises VFs by their paths, and the other devices by ids.
+/// VFs by path, other devices by id.
 bool is_our_device(const std::string& value) {
     const Json json = text::read_json<Json>(value).value_or(Json());
     if (!json.is_object()) return false;
@@ -127,15 +124,14 @@ bool is_our_device(const std::string& value) {
     return driver == "vfio-user-pci" && has_socket && is_our_path(json["socket"].value("path", ""));
 }
 
-/// Other arguments on the command line belong to the administrator and keep their order.
+/// Other arguments are the administrator's and keep their order.
 bool is_ours(const std::string& option, const std::string& value) {
     if (option == "-chardev") return value.starts_with(fmt::format("socket,id={},", kAgentChardev));
     return (option == "-device" || option == "-blockdev") && is_our_device(value);
 }
 
-/// Removes each option of ours with its value.
-/// Options and values are separate <arg> elements in order. After a pair that is not ours the
-/// window moves by one element, so that a flag without a value does not shift the pairs.
+/// Options and values are separate <arg> elements. The window moves by one after other arguments,
+/// so that a flag without a value does not shift the pairs.
 void remove_options(xmlNode* commandline) {
     xmlNode* option = nullptr;
     for (xmlNode* argument : children_of(commandline, "arg")) {
@@ -150,15 +146,13 @@ void remove_options(xmlNode* commandline) {
     }
 }
 
-/// Searches for "q35", since libvirt writes "pc-q35-9.2" where the user wrote "q35".
+/// libvirt writes "pc-q35-9.2" for "q35".
 bool is_q35(const xmlNode* domain) {
     return attribute_of(child_of(child_of(domain, "os"), "type"), "machine").find("q35") !=
            std::string::npos;
 }
 
-/// Slots of the root bus that other devices of the domain use.
-/// Knows only addresses in the XML; libvirt writes them when it defines the domain. An <address>
-/// without a bus does not count.
+/// Slots of the root bus that the XML assigns; an <address> without a bus does not count.
 std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     std::set<std::uint32_t> slots;
     for (const xmlNode* device : children_of(child_of(domain, "devices")))
@@ -174,7 +168,7 @@ std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     return slots;
 }
 
-/// The lowest free slot, so that a second edit gives the same slots.
+/// The lowest free slot: repeatable.
 std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
     for (std::uint32_t slot = kFirstSlot; slot <= kLastSlot; ++slot)
         if (used.insert(slot).second) return slot;
@@ -182,9 +176,8 @@ std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
                                xmlGetLineNo(domain), kFirstSlot, kLastSlot));
 }
 
-/// Our part of QEMU's command line.
-/// The constructor removes our earlier options, the destructor an empty element. libvirt does not
-/// know these devices and could reuse their slots, so they take slots from a separate range.
+/// Our part of QEMU's command line. The constructor removes earlier options, the destructor an
+/// empty element. Own range of slots, because libvirt does not know these devices.
 class CommandLine {
 public:
     explicit CommandLine(xmlNode* domain)
@@ -206,7 +199,6 @@ public:
         set_attribute(add_child(node_, "arg", qemu_), "value", value);
     }
     void add_device(const Json& device) { add("-device", device.dump()); }
-    /// Adds a device with a slot on the root bus.
     void add_pci_device(Json device) {
         device["bus"] = is_q35(domain_) ? "pcie.0" : "pci.0";
         device["addr"] = fmt::format("{:#x}", take_slot(slots_, domain_));
@@ -220,7 +212,7 @@ private:
     std::set<std::uint32_t> slots_;
 };
 
-/// `n` counts all VFs of the domain, including host devices, in the order of the metadata.
+/// `n` counts all VFs of the domain, in the order of the metadata.
 void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std::string& run_dir,
                const std::string& uuid) {
     for (std::size_t n = 0; n < vfs.size(); ++n)
@@ -231,8 +223,8 @@ void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std:
                  {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
-/// Adds the port of the guest's only agent, on the path of the first VF. Not a <channel>: libvirt 9
-/// requests reconnection, which the port needs, by an option that QEMU 10 and later removed.
+/// The guest's only agent port, on the first VF's path. Not a <channel>: libvirt 9 reconnects by an
+/// option that QEMU 10 removed.
 void write_agent(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
                                      vm_path(run_dir, uuid, 0, "agent.sock")));
@@ -243,9 +235,8 @@ void write_agent(CommandLine& line, const std::string& run_dir, const std::strin
                      {"name", kAgentPort}});
 }
 
-/// Makes QEMU refuse to save or migrate the domain, because the state of a VF would be lost. QEMU
-/// refuses while an image of format vdi is open (block/vdi.c of QEMU), although no device of the
-/// guest reads it. vgpud makes the image together with the sockets.
+/// Makes QEMU refuse to save or migrate the domain, which would lose VF state: it refuses while a
+/// vdi image is open (block/vdi.c of QEMU). No guest device reads the image, which vgpud makes.
 void write_never_saved(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add(
         "-blockdev",
@@ -259,7 +250,7 @@ void write_never_saved(CommandLine& line, const std::string& run_dir, const std:
 
 // --- host devices
 
-/// managed='yes': libvirt binds the function to vfio-pci at the start and returns it afterwards.
+/// managed='yes': libvirt binds the function to vfio-pci and returns it.
 void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
     for (xmlNode* node : children_of(devices, "hostdev"))
         if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))

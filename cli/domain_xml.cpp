@@ -14,16 +14,16 @@ namespace vgpu::cli {
 namespace {
 
 constexpr std::size_t kMostValue = 63;
-/// Every domain with a VF contains at least one of these; the path uses vgpud's default run_dir.
+/// Every domain with a VF contains one of these; the path has vgpud's default run_dir.
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kNeverSaved, kHostDeviceAlias,
                                                     "/run/vgpu/vm/"};
 
-/// The line number refers to the parsed text; in a hook that is libvirt's, not the user's file.
+/// In a hook the line is of libvirt's text, not of the user's file.
 [[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
     throw XmlError(fmt::format("line {}: {}", xmlGetLineNo(node), why));
 }
 
-/// Follows schemas/vgpu-domain.rng; its errors say how to correct the element.
+/// By schemas/vgpu-domain.rng; errors say how to correct the element.
 WantedVf wanted_vf(const xmlNode* node) {
     const auto attributes = attributes_of(node);
     const bool is_one =
@@ -39,7 +39,7 @@ WantedVf wanted_vf(const xmlNode* node) {
     return {attributes.front(), value};
 }
 
-/// Ignores elements of other namespaces; a null node has no elements.
+/// Ignores other namespaces.
 std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
     std::vector<WantedVf> wanted;
     for (const xmlNode* node : children_of(metadata)) {
@@ -75,14 +75,14 @@ DomainFacts identity_of(const xmlNode* domain) {
             .dac_label = ""};
 }
 
-/// The label that QEMU runs with; libvirt writes it when the domain starts.
+/// QEMU's label, which libvirt writes at the start.
 std::string dac_label_of(const xmlNode* domain) {
     for (const xmlNode* label : children_of(domain, "seclabel"))
         if (attribute_of(label, "model") == "dac") return content_of(child_of(label, "label"));
     return "";
 }
 
-/// libvirt marks numbers with '+', to distinguish an id from a user called "1000".
+/// '+' marks an id, unlike a user called "1000".
 std::optional<std::uint32_t> parse_id(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     std::uint32_t number = 0;

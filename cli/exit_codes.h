@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Texts of the exit codes of vgpuctl, in one place for --help, the manual page and their tests. The
-// codes are ExitCode in service.h.
+// Texts of vgpuctl's exit codes (ExitCode in service.h), for --help, the manual page and tests.
 #pragma once
 
 #include "cli/service.h"
@@ -12,16 +11,16 @@
 
 namespace vgpu::cli {
 
-/// `words` are lower case, without a full stop.
+/// `words`: lower case, no full stop.
 struct ExitCodeRow {
     ExitCode code;
     std::string_view words;
 };
 
-/// All rows, in ascending order, from static storage.
+/// In ascending order.
 std::span<const ExitCodeRow> exit_code_rows();
 
-/// "Exit codes: 0 ok, 1 failed, …" in lines of at most 80 columns, with a newline.
+/// "Exit codes: 0 ok, 1 failed, …", at most 80 columns.
 std::string exit_codes_text();
 
 }  // namespace vgpu::cli

@@ -9,7 +9,6 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Null if the property is missing.
 const Value* find(const Properties& properties, const std::string& name) {
     const auto at = properties.find(name);
     return at == properties.end() ? nullptr : &at->second;
@@ -26,13 +25,12 @@ std::string snake_case(std::string_view name) {
     return snake;
 }
 
-/// End of the line that begins at `begin` and may use `room` columns.
 std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room) {
     const std::size_t fits = text::fitting(text.substr(begin), room).size();
     if (begin + fits == text.size()) return text.size();
     const std::size_t blank = text.rfind(' ', begin + fits);
     if (blank != std::string_view::npos && blank > begin) return blank;
-    // at least one letter, even if it is too wide
+    // at least one letter, however wide
     std::size_t letter = begin + 1;
     while (letter < text.size() && (static_cast<unsigned char>(text[letter]) & 0xc0u) == 0x80u)
         ++letter;

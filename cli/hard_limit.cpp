@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Static data for the signal handler, which may not allocate.
+/// Static: the signal handler may not allocate.
 struct LastWords {
     std::array<char, 512> text{};
     std::size_t size = 0;
@@ -18,7 +18,7 @@ struct LastWords {
 };
 LastWords last_words;
 
-/// Async-signal-safe: write() and _exit() only.
+/// Async-signal-safe.
 extern "C" void on_alarm(int) {
     const ssize_t written = ::write(STDERR_FILENO, last_words.text.data(), last_words.size);
     ::_exit(written < 0 ? 1 : last_words.exit_code);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HardLimit ends this process with a message and an exit code once a time limit is over. It bounds
-// waits that have no limit, such as a bus that accepts no connection, or a disk. At most one exists
-// at a time, because it uses SIGALRM.
+// HardLimit ends the process with a message and an exit code after a time limit, for waits without
+// one (a bus, a disk).
 #pragma once
 
 #include <chrono>
@@ -10,12 +9,10 @@
 
 namespace vgpu::cli {
 
-/// Uses SIGALRM and alarm(2), which nothing else in the process may use. Destroy it as soon as the
-/// wait is over.
+/// Uses SIGALRM and alarm(2), so at most one may exist. Destroy it after the wait.
 class HardLimit {
 public:
-    /// Writes `words`, cut at 511 bytes, and a newline to standard error, then ends the process by
-    /// _exit(): no destructor runs, no buffer is written.
+    /// Writes `words` (at most 511 bytes) to standard error and calls _exit(): no destructor runs.
     HardLimit(std::chrono::seconds limit, const std::string& words, int exit_code);
     ~HardLimit();
     HardLimit(const HardLimit&) = delete;

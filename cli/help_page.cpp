@@ -13,10 +13,9 @@ namespace vgpu::cli {
 
 namespace {
 
-/// A word and what it means.
 using Entry = std::pair<std::string, std::string>;
 
-/// Entries below each other; a text begins below a word that is too long for its column.
+/// Below each other; texts of long words begin on the next line.
 std::string entries_text(const std::vector<Entry>& entries) {
     constexpr std::size_t kIndent = 2, kGap = 2, kWidest = 22;
     std::size_t width = 0;
@@ -33,7 +32,6 @@ std::string entries_text(const std::vector<Entry>& entries) {
     return lines;
 }
 
-/// "-f, --file FILE" and the description, of each argument and option.
 std::vector<Entry> entries_of(const TreeVerb& verb) {
     std::vector<Entry> entries;
     for (const auto* list : {&verb.positionals, &verb.options})

@@ -26,7 +26,7 @@ std::optional<std::string> text_of_file(const std::string& path) {
     return *std::move(text);
 }
 
-/// Names in a directory, sorted; none if it cannot be read.
+/// Sorted; empty if unreadable.
 std::vector<std::string> names_in(const std::string& path) {
     std::vector<std::string> names;
     std::error_code error;
@@ -81,7 +81,7 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     return facts;
 }
 
-/// Stops at the first failure, so that it waits only once for a vgpud that hangs.
+/// Stops at the first failure, to wait only once for a hanging vgpud.
 void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                                 ServiceFacts& facts) const {
     try {
@@ -107,8 +107,7 @@ void HostCollector::read_kernel(HostFacts& facts) const {
     facts.iommu_groups = names_in(place("/sys/kernel/iommu_groups")).size();
 }
 
-/// Most distributions install the file in /boot; some build it into the kernel
-/// (CONFIG_IKCONFIG_PROC).
+/// In /boot, or built into the kernel (CONFIG_IKCONFIG_PROC).
 std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     const std::string& release) const {
     std::optional<std::string> text = text_of_file(place("/boot/config-" + release));
@@ -117,7 +116,7 @@ std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     return parse_kernel_config(*text);
 }
 
-/// Searches depmod's list, so it finds a module in any directory and compression, as modprobe does.
+/// depmod's list has modules in any directory and compression.
 ModuleFacts HostCollector::read_module(const std::string& release) const {
     ModuleFacts facts;
     std::error_code error;
@@ -129,7 +128,7 @@ ModuleFacts HostCollector::read_module(const std::string& release) const {
     return facts;
 }
 
-/// Reads only the IOMMU groups of AMD GPUs.
+/// IOMMU groups of AMD GPUs only.
 void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
     for (PciFunction& one : facts.pci.functions) {
         if (!is_amd_gpu(one)) continue;

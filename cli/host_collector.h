@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HostCollector fills HostFacts from a machine. It reads files, asks libpci and runs
-// `qemu --version` with a limit, but judges nothing. The caller passes all paths, so that tests can
-// put a machine into a directory. Used by doctor and report.
+// HostCollector fills HostFacts from a machine: files, libpci, `qemu --version`. Judges nothing.
+// Paths are arguments, so that tests can use a directory.
 #pragma once
 
 #include "cli/host_facts.h"
@@ -12,11 +11,10 @@
 
 namespace vgpu::cli {
 
-/// Paths to read. With a `root`, files come from there; PCI (without a dump), QEMU, run_dir and
-/// vgpud are still those of this machine.
+/// With a `root`, files come from there, but PCI (without a dump), QEMU and vgpud do not.
 struct HostPlaces {
-    std::string root;  ///< prefix of /proc, /sys, /boot, /lib/modules, /dev; "": this machine
-    std::optional<std::string> pci_dump;  ///< a dump of lspci -xxxx in place of this machine's PCI
+    std::string root;                     ///< prefix of /proc, /sys, /boot, /lib/modules, /dev
+    std::optional<std::string> pci_dump;  ///< lspci -xxxx dump, for PCI
     std::string run_dir = "/run/vgpu";
     std::string qemu = "qemu-system-x86_64";
 };
@@ -25,9 +23,8 @@ class HostCollector {
 public:
     explicit HostCollector(HostPlaces places) : places_(std::move(places)) {}
 
-    /// `connect` throws ServiceError if there is no bus.
-    /// Does not throw for missing facts. Waits at most 5 s for QEMU and kServicePatience for each
-    /// of three calls to vgpud.
+    /// `connect` throws ServiceError without a bus. Missing facts are no error. Waits up to 5 s for
+    /// QEMU and kServicePatience for each of three calls.
     [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
 
 private:
@@ -44,8 +41,7 @@ private:
     HostPlaces places_;
 };
 
-/// CONFIG_… lines of a kernel configuration.
-/// "CONFIG_X=y" becomes {"CONFIG_X", "y"}; options that are not set are left out.
+/// "CONFIG_X=y" becomes {"CONFIG_X", "y"}; omits options that are not set.
 [[nodiscard]] std::map<std::string, std::string> parse_kernel_config(const std::string& text);
 
 }  // namespace vgpu::cli

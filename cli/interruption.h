@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Interruption stops a verb that runs until it is stopped: on SIGINT or SIGTERM (read from a
-// descriptor), or when the reader of the output has gone (SIGPIPE is ignored; the write fails).
-// While it exists, these signals have no other effect; its destructor restores them. Used by top,
-// events and trace; one thread.
+// Interruption ends an endless verb on SIGINT, SIGTERM, or when the output's reader goes (SIGPIPE
+// is ignored; the write fails). The signals have no other effect meanwhile. One thread.
 #pragma once
 
 #include <poll.h>
@@ -13,11 +11,10 @@
 
 namespace vgpu::cli {
 
-/// True if the reader of standard output (pipe, socket or terminal) has gone.
-/// A failed write is not an error in this case.
+/// Standard output's reader has gone, so a failed write is no error.
 [[nodiscard]] bool is_reader_gone();
 
-/// Changes signal mask and SIGPIPE of the process: one at a time, made before any thread starts.
+/// Changes the process's signal mask and SIGPIPE: one at a time, before any thread.
 class Interruption {
 public:
     Interruption();
@@ -25,10 +22,9 @@ public:
     Interruption(const Interruption&) = delete;
     Interruption& operator=(const Interruption&) = delete;
 
-    /// Waits for `time`; true if interrupted.
-    /// Does not consume the signal: every later wait returns true at once.
+    /// True if interrupted, then for every later wait.
     [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
-    /// Descriptors to poll together with others; a ready one means interrupted.
+    /// To poll with others; ready: interrupted.
     [[nodiscard]] std::vector<pollfd> fds() const;
 
 private:

@@ -10,7 +10,7 @@
 
 namespace vgpu::cli {
 
-/// The functions in use, with their types from <libvirt/libvirt.h>.
+/// Functions in use, with types of <libvirt/libvirt.h>.
 struct LibvirtClient::Library {
     decltype(&::virConnectOpen) open = nullptr;
     decltype(&::virConnectClose) close = nullptr;
@@ -35,12 +35,12 @@ private:
 
 namespace {
 
-/// Without a handler, libvirt prints each error itself.
+/// Keeps libvirt from printing errors.
 void ignore_error(void*, virErrorPtr) {}
 
 }  // namespace
 
-/// Loads libvirt once and never unloads it, because libvirt runs threads.
+/// Never unloaded, because libvirt runs threads.
 const LibvirtClient::Library& LibvirtClient::Library::get() {
     static const Library loaded = [] {
         void* library = ::dlopen("libvirt.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -77,7 +77,7 @@ LibvirtClient::~LibvirtClient() {
 std::string LibvirtClient::definition(const std::string& domain) {
     auto* connection = static_cast<virConnectPtr>(connection_);
     virDomainPtr found = library_.by_name(connection, domain.c_str());
-    // names first: the name of a domain may equal the UUID of another
+    // names first: one may equal another domain's UUID
     if (found == nullptr) found = library_.by_uuid(connection, domain.c_str());
     if (found == nullptr)
         throw LibvirtError(fmt::format("there is no domain '{}'; 'virsh list --all' shows them",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LibvirtClient reads and writes a domain's definition through libvirt. It loads the library when
-// first used, because vgpuctl also works on hosts without libvirt, and the hook must start fast.
+// LibvirtClient reads and writes domain definitions. Loads libvirt on first use, because vgpuctl
+// also works without it and the hook must start fast.
 #pragma once
 
 #include <stdexcept>
@@ -9,29 +9,24 @@
 
 namespace vgpu::cli {
 
-/// libvirt is missing, or has returned an error.
 class LibvirtError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// A connection to libvirt; synchronous, one thread. libvirt's own messages are silenced for the
-/// whole process.
+/// Synchronous, one thread. Silences libvirt's messages for the process.
 class LibvirtClient {
 public:
-    /// Throws LibvirtError.
-    /// `uri` such as "qemu:///system". Loads libvirt.so.0, which then stays loaded.
+    /// `uri`: such as "qemu:///system". Throws LibvirtError.
     explicit LibvirtClient(const std::string& uri);
     ~LibvirtClient();
     LibvirtClient(const LibvirtClient&) = delete;
     LibvirtClient& operator=(const LibvirtClient&) = delete;
 
-    /// The definition that the next start uses. `domain`: name or UUID. Throws LibvirtError.
-    /// Contains secrets (a VNC password), since define() must write them back: do not print it
-    /// without need.
+    /// The definition for the next start; `domain`: name or UUID. Contains secrets (a VNC
+    /// password), for define(): do not print it. Throws LibvirtError.
     [[nodiscard]] std::string definition(const std::string& domain);
-    /// Throws LibvirtError.
-    /// A running domain does not change until its next start.
+    /// A running domain changes at its next start. Throws LibvirtError.
     void define(const std::string& xml);
 
 private:

@@ -11,7 +11,6 @@
 
 namespace {
 
-/// Width of the terminal; kColumns if it is unknown.
 std::size_t terminal_columns() {
     winsize size{};
     const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;

@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Escapes `text` so that roff shows it literally, with hyphens that can be searched for.
+/// Literally in roff, with searchable hyphens.
 std::string roff(std::string_view text) {
     std::string safe;
     for (const char letter : text) {

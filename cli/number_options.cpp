@@ -12,7 +12,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Parses the whole of `text`; empty if it is not such a number. `base` is for whole numbers.
+/// All of `text`, or none; `base`: for whole numbers.
 template <typename Number, typename... Base>
 std::optional<Number> number_in(std::string_view text, Base... base) {
     Number number{};

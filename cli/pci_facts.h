@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The facts about a host's PCI functions on which sharing a GPU depends. They are read through
-// libpci, from the machine's sysfs or from a dump in the format of `lspci -xxxx` (tests, bug
-// reports). Used by the host collector.
+// Facts of PCI functions that sharing a GPU depends on, from libpci: the machine's sysfs, or a dump
+// of `lspci -xxxx`.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +11,18 @@
 
 namespace vgpu::cli {
 
-/// The SR-IOV capability of a PF.
-/// Offset and stride count routing ids; PCIe Base Specification, SR-IOV Extended Capability.
+/// SR-IOV Extended Capability of a PF; offset and stride count routing ids.
 struct SriovFacts {
     unsigned total_vfs = 0;
     unsigned enabled_vfs = 0;
     unsigned first_vf_offset = 0;
     unsigned vf_stride = 0;
-    bool has_vf_bars = false;           ///< at least one VF BAR exists
+    bool has_vf_bars = false;           ///< has a VF BAR
     bool has_vf_bars_assigned = false;  ///< every VF BAR has an address
-    bool is_ari_hierarchy = false;      ///< the PF may use function numbers above 7
+    bool is_ari_hierarchy = false;      ///< may use function numbers above 7
 };
 
-/// Numbers as in the configuration space. An empty optional member means that the capability does
-/// not exist or, without has_extended_config, could not be read.
+/// An empty optional: no such capability, or not readable (has_extended_config).
 struct PciFunction {
     std::string address;  ///< "0000:03:00.0"
     unsigned domain = 0, bus = 0, device = 0, function = 0;
@@ -34,31 +31,28 @@ struct PciFunction {
     bool is_vf = false;       ///< of a PF of this host; only sysfs knows
     bool is_bridge = false;
     unsigned secondary_bus = 0;        ///< of a bridge
-    bool has_extended_config = false;  ///< false: reading it requires root
+    bool has_extended_config = false;  ///< reading requires root
     std::optional<SriovFacts> sriov{};
     bool has_ari = false;                     ///< of an endpoint
-    std::optional<bool> is_forwarding_ari{};  ///< of a port; empty if it cannot
-    std::optional<unsigned> acs_control{};    ///< empty if there is no ACS
+    std::optional<bool> is_forwarding_ari{};  ///< of a port; none if it cannot
+    std::optional<unsigned> acs_control{};    ///< none without ACS
 };
 
 inline constexpr unsigned kAmd = 0x1002;
 
-/// True for a display controller or processing accelerator of AMD, including VFs.
+/// AMD display controllers and accelerators, with VFs.
 [[nodiscard]] bool is_amd_gpu(const PciFunction& function);
 
-/// The bridge or port directly above `function`; null if none (root complex).
-/// Points into `all`.
+/// The port directly above, in `all`; null at the root complex.
 [[nodiscard]] const PciFunction* port_above(const std::vector<PciFunction>& all,
                                             const PciFunction& function);
 
-/// The functions, or why they could not be read.
 struct PciReading {
     std::vector<PciFunction> functions;
-    std::string trouble;  ///< error text; empty if none
+    std::string trouble;  ///< error text, or empty
 };
 
-/// `dump_file`: a dump of lspci -xxxx in place of this machine.
-/// Sorted by address; `is_vf` is not filled in. With a `trouble` there are no functions.
+/// `dump_file`: an lspci -xxxx dump instead of this machine. Sorted; does not fill in `is_vf`.
 [[nodiscard]] PciReading read_pci(const std::optional<std::string>& dump_file = {});
 
 }  // namespace vgpu::cli

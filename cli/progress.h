@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Progress on a terminal while vgpuctl waits. ProgressLine redraws one line and wipes it in the
-// end; Waiting draws from its own thread during a call whose duration is unknown. Both draw nothing
-// without a terminal or with --json.
+// Progress on a terminal. ProgressLine redraws one line and wipes it at the end; Waiting draws from
+// a thread during a call. Draw nothing without a terminal or with --json.
 #pragma once
 
 #include "cli/verbs.h"
@@ -17,7 +16,6 @@
 
 namespace vgpu::cli {
 
-/// Where and whether to draw.
 struct Canvas {
     Canvas(const Setting& setting);
     Canvas(std::ostream& stream, bool is_watched, std::size_t width)
@@ -25,13 +23,13 @@ struct Canvas {
 
     std::ostream& out;
     bool is_drawn;
-    std::size_t columns;  ///< of the terminal; the last one stays free for the cursor
+    std::size_t columns;  ///< the last one stays free for the cursor
 };
 
 /// "[##########          ]  50 %"; `progress` is a fraction of 1.
 std::string bar_text(double progress);
 
-/// Nothing else may write to the stream while the line is drawn.
+/// Nothing else may write to the stream meanwhile.
 class ProgressLine {
 public:
     explicit ProgressLine(const Canvas& canvas) : canvas_(canvas) {}
@@ -39,7 +37,7 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
-    /// Replaces the last drawn text; cut at the terminal's edge.
+    /// Cut at the terminal's edge.
     void draw(std::string_view text);
 
 private:
@@ -47,8 +45,7 @@ private:
     bool is_dirty_ = false;
 };
 
-/// Draws "| destroy train: 3 s" while it exists: at once, then again every `pace`.
-/// Nothing else may write to the stream meanwhile.
+/// "| destroy train: 3 s", every `pace`. Nothing else may write meanwhile.
 class Waiting {
 public:
     static constexpr std::chrono::milliseconds kPace{200};

@@ -16,12 +16,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRemoved = "(removed)";
 
-/// '-' and '.' end a word, so that a host's name is also found in "host-1" and "host.example".
+/// '-' and '.' end words: finds a host in "host-1" and "host.example".
 bool is_word_letter(char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-/// `text` with `name` replaced by `by` where it is a whole word.
+/// Whole words only.
 std::string replaced(std::string text, const std::string& name, const std::string& by) {
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
         const std::size_t end = at + name.size();
@@ -33,8 +33,7 @@ std::string replaced(std::string text, const std::string& name, const std::strin
     return text;
 }
 
-/// "/home/NAME" as "/home/USER", for any NAME.
-/// Covers users that are not in Identity.
+/// "/home/USER" for any name, also unknown ones.
 std::string without_homes(std::string text) {
     constexpr std::string_view kHome = "/home/", kUser = "USER";
     for (std::size_t at = text.find(kHome); at != std::string::npos; at = text.find(kHome, at)) {
@@ -59,23 +58,21 @@ std::string lower(std::string_view text) {
     return low;
 }
 
-/// End of the word at `begin`.
 std::size_t word_end(const std::string& text, std::size_t begin) {
     return static_cast<std::size_t>(
         std::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_blank) -
         text.begin());
 }
 
-/// True for "http", "https", "git+https": others have a user's name before '@' (qemu+ssh://root@h).
+/// "http", "https", "git+https"; others have a user before '@' (qemu+ssh://root@h).
 bool is_web_scheme(std::string_view before) {
     constexpr std::size_t kLongest = 5;
     const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));
     return low.ends_with("http") || low.ends_with("https");
 }
 
-/// Removes the password from "qemu+tls://admin:hunter2@host", and "abc", which is more often a
-/// token than a name, from "https://abc@host". Goes to the last '@' of the word: a '/' or '@' in a
-/// password is often not escaped.
+/// The password in "qemu+tls://admin:hunter2@host", and "abc" in "https://abc@host", more often a
+/// token than a name. Up to the last '@': passwords often have unescaped '/' or '@'.
 std::string without_passwords(std::string text) {
     constexpr std::string_view kAuthority = "://";
     for (std::size_t at = text.find(kAuthority); at != std::string::npos;
@@ -107,8 +104,8 @@ std::string without_credentials(std::string text) {
     return text;
 }
 
-/// Cuts "--token=x", "--header=Authorization: x" and "X-Api-Key: x" after their '=' or ':'.
-/// Removes the rest of the text: a value may contain blanks and more of these signs.
+/// "--token=x", "--header=Authorization: x", "X-Api-Key: x": removes the rest of the text, which
+/// may contain blanks and signs.
 std::string without_assigned(const std::string& text) {
     for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;
          at = text.find_first_of("=:", at + 1)) {
@@ -123,18 +120,17 @@ std::string redacted(const std::string& text) {
     return without_assigned(without_credentials(without_passwords(text)));
 }
 
-/// True for "--token" and the like, and for the usual short options for a password or a user.
+/// "--token" and usual short options for password or user.
 bool is_secret_option(const std::string& word) {
     constexpr std::array<std::string_view, 3> kShort{"-p", "-P", "-u"};
     return word.find_first_of("=:") == std::string::npos &&
            (is_secret_name(word) || std::find(kShort.begin(), kShort.end(), word) != kShort.end());
 }
 
-/// Removes secrets at any depth. If a secret is an object or list, all of it is removed.
+/// At any depth; a secret object or list goes completely.
 void redact(Json& json);
 
-/// Removes the word after "--token" in a list of arguments.
-/// After an option without a value it also removes the next word: too much rather than too little.
+/// The word after "--token", even if that option has no value: too much rather than too little.
 void redact_list(Json& list) {
     bool is_next_secret = false;
     for (Json& item : list) {

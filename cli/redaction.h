@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Removes from a bug report the secrets of the configuration and the names of the host and its
-// users. In doubt it removes too much rather than too little. Pure; used by BugReport.
+// Removes secrets and names of host and users from a bug report; in doubt too much. Pure.
 #pragma once
 
 #include <optional>
@@ -11,26 +10,22 @@
 
 namespace vgpu::cli {
 
-/// Names that are replaced wherever they occur as a word.
-/// Names shorter than three letters, "root" and "localhost" stay: they occur in too many texts.
+/// Replaced as whole words, except "root", "localhost" and names shorter than three letters.
 struct Identity {
     std::string host;
     std::vector<std::string> users;
 };
 
-/// True if the value of this name may be a secret: password, token, key, …
-/// Ignores case and matches parts of a name, so "monkey" counts as a secret as well.
+/// Whether a value of this name may be secret: password, token, key, … Also for parts of names.
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
-/// `text` with HOST for the host, and USER for people and their homes.
+/// HOST for the host, USER for users and homes.
 [[nodiscard]] std::string without_names(const std::string& text, const Identity& identity);
 
-/// A configuration (JSON with comments) without its comments, with "(removed)" for every value that
-/// may be a secret; empty if it is not JSON.
-/// Removes within texts: passwords of addresses (scheme://user:password@, https://token@), the word
-/// after Bearer and Basic, the text after '=' or ':' if a secret's name is before it (or after
-/// '='), and in lists of arguments the word after an option for a secret. Indentation changes;
-/// numbers, names and order of members stay.
+/// A configuration (JSON with comments) without comments and with "(removed)" for possible secrets;
+/// none if not JSON. In texts removes passwords in addresses (scheme://user:password@,
+/// https://token@), the word after Bearer and Basic, text after '=' or ':' next to a secret's name,
+/// and in argument lists the word after a secret's option. Numbers, names and order stay.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 
 }  // namespace vgpu::cli

@@ -15,7 +15,7 @@ namespace {
 struct ExitRow {
     std::string_view name;
     ExitCode code;
-    std::string_view meaning{};  ///< added to the message of the bus
+    std::string_view meaning{};  ///< added to the bus's message
 };
 
 constexpr std::string_view kGone =
@@ -25,8 +25,7 @@ constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not know that; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
-/// One row for each name that a script may want to distinguish; all others are Failed. A row whose
-/// name ends with a dot covers all names that begin with it.
+/// Names that scripts may distinguish; others are Failed. A trailing dot means a prefix.
 constexpr std::array kExitCodes{
     ExitRow{"vgpuctl.WrongUsage", ExitCode::Usage},
     ExitRow{"org.vgpu1.Error.NoSuchGpu", ExitCode::NotFound},
@@ -64,12 +63,12 @@ constexpr std::array kExitCodes{
     ExitRow{"org.freedesktop.DBus.Error.TimedOut", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.Disconnected", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.DBus.Error.FileNotFound", ExitCode::Unreachable},
-    // the bus knows vgpud but cannot start it: its unit is missing, masked, or fails
+    // the bus cannot start vgpud: unit missing, masked or failing
     ExitRow{"org.freedesktop.DBus.Error.Spawn.", ExitCode::Unreachable},
     ExitRow{"org.freedesktop.systemd1.", ExitCode::Unreachable},
 };
 
-/// Null for a name that is not in the table.
+/// Null if unknown.
 const ExitRow* row_of(std::string_view name) {
     const auto at = std::find_if(kExitCodes.begin(), kExitCodes.end(), [name](const ExitRow& row) {
         return row.name.ends_with('.') ? name.starts_with(row.name) : name == row.name;
@@ -105,7 +104,7 @@ Properties known_of(Properties gpu) {
     return gpu;
 }
 
-/// A path cannot contain every letter of a GPU's id: "_2d" stands for "-".
+/// Paths escape letters: "_2d" is "-".
 std::string target_of_path(const std::string& path) {
     constexpr std::string_view kBefore = "/gpu/", kVf = "/vf/";
     constexpr int kHexadecimal = 16;

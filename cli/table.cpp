@@ -19,7 +19,7 @@ std::size_t total_of(const std::vector<std::size_t>& widths) {
     return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
-/// Shrinks the widest shrinkable column by one until the table fits: long columns end equally wide.
+/// Shrinks the widest column step by step: long columns end equally wide.
 std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const TableRows& rows) {
     std::vector<std::size_t> widths(columns.size());
     for (const auto& row : rows)
@@ -39,7 +39,7 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const Tab
     return widths;
 }
 
-/// Removes the column that gives way first; false if none may.
+/// False if no column may go.
 bool give_way(std::vector<Column>& columns, TableRows& rows) {
     const auto first =
         std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
@@ -59,7 +59,7 @@ std::string cell_text(const std::string& text, std::size_t width, Align align) {
     return align == Align::Left ? cell + blanks : blanks + cell;
 }
 
-/// A column's name for -o: "P50-MS" for "P50 ms", "IDEAL" for "| IDEAL".
+/// "P50-MS" for "P50 ms", "IDEAL" for "| IDEAL".
 std::string name_of(const Column& column) {
     std::string name;
     for (const char letter : column.title) {
@@ -72,7 +72,7 @@ std::string name_of(const Column& column) {
     return name;
 }
 
-/// The names in "NAME,vram", in capitals.
+/// Of "NAME,vram", in capitals.
 std::vector<std::string> split(const std::string& list) {
     std::vector<std::string> names;
     std::istringstream words(list);
@@ -92,7 +92,7 @@ std::string list_of(const std::vector<std::vector<Column>>& tables) {
     return list;
 }
 
-/// Index of the column with this name, or their number.
+/// columns.size() if there is none.
 std::size_t index_of(const std::string& name, const std::vector<Column>& columns) {
     return static_cast<std::size_t>(
         std::find_if(columns.begin(), columns.end(),
@@ -100,7 +100,6 @@ std::size_t index_of(const std::string& name, const std::vector<Column>& columns
         columns.begin());
 }
 
-/// The rows with aligned columns, within kColumns if columns may shrink or give way.
 std::string table_text(std::vector<Column> columns, TableRows rows) {
     for (auto& row : rows)
         for (std::string& cell : row)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The verbs that do one thing to a VF and have only a few flags, one row each:
-//   vgpuctl destroy TARGET   takes its resources back; its VRAM is scrubbed first
-//   vgpuctl reset TARGET     clears its engine state; keeps VRAM and contract
-//   vgpuctl pause TARGET     takes it off the engine; its registers still answer the guest
-//   vgpuctl stop TARGET      the same, gates shut
-// docs/hardware-contract.md (Resets) and docs/vf-lifecycle.md define them.
+// The verbs that do one thing to a VF, a row each (docs/hardware-contract.md, Resets;
+// docs/vf-lifecycle.md):
+//   vgpuctl destroy TARGET   scrubs the VRAM and takes the resources back
+//   vgpuctl reset TARGET     clears the engine state; keeps VRAM and contract
+//   vgpuctl pause TARGET     off the engine; registers still answer the guest
+//   vgpuctl stop TARGET      the same, with gates shut
 #include "cli/progress.h"
 #include "cli/verbs.h"
 
@@ -15,8 +15,8 @@ namespace {
 
 struct ActRow {
     About about;
-    const char* done;   ///< past tense, for the output
-    const char* force;  ///< help text of --force
+    const char* done;   ///< past tense, for output
+    const char* force;  ///< help of --force
     bool takes_owner;
     bool takes_no_wait;
     void (*act)(Service& service, const std::string& path, const Options& options);
@@ -60,8 +60,7 @@ constexpr ActRow kStop{
     false,
     act<VfAction::Stop>};
 
-/// Returns when it is done; without --no-wait a destroyed VF is then back in the pool, scrubbed.
-/// 'vgpuctl resume' undoes pause and stop.
+/// Waits for the end; destroy also for the scrub, without --no-wait.
 class ActVerb final : public Verb {
 public:
     explicit ActVerb(const ActRow& row) : Verb(row.about), row_(row) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The verbs that send a request to the agent in a guest, one row each:
+// The verbs that ask a guest's agent, a row each:
 //   vgpuctl self-test TARGET   test the VF from inside
 //   vgpuctl quiesce TARGET     stop the processes that use it
 //   vgpuctl thaw TARGET        resume them
@@ -28,8 +28,7 @@ constexpr AgentRow kQuiesce{{Group::Guests, "quiesce", "stop the guest's process
 constexpr AgentRow kThaw{
     {Group::Guests, "thaw", "resume what quiesce stopped", "thaw gpu0/vf1"}, AgentAct::Thaw, false};
 
-/// Ends with 0 if the agent reports success, with 1 if it reports a failure. If there is no agent,
-/// or it does not answer in time, vgpud returns an error. --json: vgpuctl-agent-1.
+/// Ends with 1 if the agent reports a failure. --json: vgpuctl-agent-1.
 class AgentVerb final : public Verb {
 public:
     explicit AgentVerb(const AgentRow& row) : Verb(row.about), row_(row) {}

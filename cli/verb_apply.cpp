@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl apply FILE: changes the VFs to those of a configuration, all or nothing. Steps that empty
-// the VRAM of a VF require --yes. The work is a job of vgpud, which outlives vgpuctl.
+// vgpuctl apply FILE: changes the VFs to a configuration, all or nothing, in a job of vgpud. Steps
+// that empty VRAM require --yes.
 #include "cli/progress.h"
 #include "cli/wanted_document.h"
 
@@ -12,10 +12,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Plans first, then acts. The shown plan decides whether --yes is required; vgpud plans again when
-/// the job begins, and does nothing that disturbs more. Ends with 1 if --yes is missing and nothing
-/// was done, and with the exit code of the job's error if it failed or was cancelled.
-/// --json: vgpuctl-apply-1.
+/// The plan shown decides on --yes; vgpud plans again, and does nothing more disruptive. Ends with
+/// 1 without a required --yes, else with the job's exit code. --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
     ApplyVerb()
@@ -54,7 +52,7 @@ public:
     }
 
 private:
-    /// Prints first how to end the job, because an interrupted vgpuctl cannot print it.
+    /// Says first how to end the job: an interrupted vgpuctl cannot.
     static Properties await(Invocation& invocation, const std::string& job) {
         if (invocation.is_terminal && !invocation.is_json)
             invocation.out << fmt::format(
@@ -75,7 +73,7 @@ private:
         return number;
     }
 
-    /// Path of the job; empty if there was nothing to do.
+    /// Empty if there was nothing to do.
     static std::string path_of(const Properties& job) {
         return job.contains("Path") ? std::get<std::string>(job.at("Path")) : "";
     }
@@ -90,8 +88,7 @@ private:
                                          {"plan", plan_members(plan)}});
     }
 
-    /// Prints how the job ended; a failure returns the exit code of its error.
-    /// `job` has State, and after a failure Error and ErrorName.
+    /// `job`: State, and after a failure Error and ErrorName. Returns the exit code.
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");
         const bool is_well = state == "done" || state == "running";
@@ -107,7 +104,7 @@ private:
         if (is_well) return ExitCode::Ok;
         const ServiceError error(text_of(job, "ErrorName"), text_of(job, "Error"));
         if (!invocation.is_json) throw error;
-        // the document that was printed has the error
+        // the printed document has the error
         invocation.err << "vgpuctl: " << error.what() << "\n";
         return error.exit_code();
     }

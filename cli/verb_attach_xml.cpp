@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: adds VFs to the XML of a libvirt domain, or
-// removes them (--none), and prints or defines it (--write). DOMAIN may be a file, so that neither
-// libvirtd nor vgpud is needed.
+// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: adds VFs to a libvirt domain's XML, or
+// removes them (--none); prints or defines it (--write). A file needs neither libvirtd nor vgpud.
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"
@@ -23,14 +22,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStandardInput = "-";
 
-/// A domain's name contains no '/', so a word with '/' is a file; write "./name" for a file in this
-/// directory that does not end with ".xml".
+/// Domains' names have no '/': write "./name" for a file here without ".xml".
 bool is_file(const std::string& domain) {
     return domain == kStandardInput || domain.find('/') != std::string::npos ||
            domain.ends_with(".xml");
 }
 
-/// An unreadable file is a failure (1) here, not wrong usage (2) as for other verbs.
+/// Unreadable: 1 here, not 2 as for other verbs.
 std::string content_of_file(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
     auto content = whole_file(file);
@@ -39,8 +37,8 @@ std::string content_of_file(const std::string& file) {
     return *std::move(content);
 }
 
-/// Ends with 1 for bad XML or an error of libvirt, with 2 for --write and a file. Asks vgpud for
-/// the kind of each VF, but works without it. Prints XML, even with --json.
+/// Ends with 1 for bad XML or libvirt's errors, with 2 for --write and a file. vgpud knows the
+/// kinds of VFs, but need not run. Prints XML even with --json.
 class AttachXmlVerb final : public Verb {
 public:
     AttachXmlVerb()
@@ -93,7 +91,7 @@ public:
     }
 
 private:
-    /// VFs on the command line replace those of the metadata.
+    /// The command line replaces the metadata.
     [[nodiscard]] std::vector<WantedVf> wanted(const std::string& xml) const {
         std::vector<WantedVf> all;
         for (const std::string& one : names_) all.emplace_back("name", one);
@@ -104,15 +102,14 @@ private:
         return all;
     }
 
-    /// GPUs and VFs of vgpud.
     struct Known {
         std::vector<Properties> gpus, vfs;
     };
 
-    /// vgpud knows which VFs are functions of this host; without vgpud all count as softgpu's.
+    /// vgpud knows functions of this host; without it all VFs count as softgpu's.
     [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
                                                    const Setting& setting) const {
-        // before the metadata is read, so that broken metadata can be removed
+        // first, so that broken metadata can be removed
         if (wants_none_) return {};
         std::vector<WantedVf> all = wanted(xml);
         const auto known = known_of(setting);
@@ -131,7 +128,7 @@ private:
         return vfs;
     }
 
-    /// Empty if vgpud does not answer: for softgpu the path suffices.
+    /// None if vgpud does not answer: softgpu's paths suffice.
     [[nodiscard]] static std::optional<Known> known_of(const Setting& setting) {
         try {
             const auto service = setting.connect();
@@ -143,8 +140,7 @@ private:
         }
     }
 
-    /// The VF with this name, target or UUID; null for a profile, or if there is none.
-    /// Points into `vfs`.
+    /// By name, target or UUID; null for a profile or an unknown VF.
     [[nodiscard]] static const Properties* vf_of(const WantedVf& wanted_one,
                                                  const std::vector<Properties>& vfs) {
         const auto& [by, value] = wanted_one;
@@ -155,8 +151,7 @@ private:
         return nullptr;
     }
 
-    /// The function of this host that `vf` is; empty for a VF of softgpu, and if `vf` is null (a
-    /// profile, or a VF that does not exist yet).
+    /// None for softgpu, and if `vf` is null (a profile, or not created yet).
     [[nodiscard]] std::optional<PciAddress> host_device(const WantedVf& wanted_one,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,
@@ -174,8 +169,7 @@ private:
         return {};
     }
 
-    /// Refuses a profile if all GPUs are real: a <hostdev> names its function, so the hook cannot
-    /// choose one later.
+    /// If all GPUs are real: a <hostdev> names its function, so the hook cannot choose.
     static void refuse_profile_of_host(const WantedVf& wanted_one,
                                        const std::vector<Properties>& gpus) {
         if (wanted_one.first != "profile" || gpus.empty()) return;
@@ -187,7 +181,7 @@ private:
                         wanted_one.second));
     }
 
-    /// The function to which the PF's link virtfnN points.
+    /// The target of the PF's link virtfnN.
     [[nodiscard]] std::optional<PciAddress> function_of(const Properties& gpu,
                                                         std::uint64_t index) const {
         const fs::path node = fs::path(text_of(gpu, "Uapi")).filename();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl claim TARGET --owner NAME: gives a VF to an owner. It prints the generation of the claim,
-// which 'release' requires.
+// vgpuctl claim TARGET --owner NAME: gives a VF to an owner and prints the claim's generation, for
+// 'release'.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -12,8 +12,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Claim. With --generation it is a compare-and-swap: of two claims at once one fails.
-/// --json: vgpuctl-claim-1, with the generation.
+/// Vf.Claim; with --generation a compare-and-swap. --json: vgpuctl-claim-1.
 class ClaimVerb final : public Verb {
 public:
     ClaimVerb()
@@ -45,7 +44,7 @@ public:
     }
 
 private:
-    /// Not sent if empty: a generation of 0 differs from no generation.
+    /// Not sent if empty: 0 is a value.
     std::string target_, owner_;
     std::optional<Value> lease_s_, generation_;
     bool is_kept_ = false;

@@ -13,8 +13,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.CreateVf; vgpud chooses values that are not given. Ends with 6 if there is no VF, VRAM
-/// or schedule left. --json: vgpuctl-create-1, with the VF's properties.
+/// Manager.CreateVf. Ends with 6 without VF, VRAM or schedule. --json: vgpuctl-create-1.
 class CreateVerb final : public Verb {
 public:
     CreateVerb()
@@ -50,8 +49,7 @@ private:
         if (value) options[name] = *value;
     }
 
-    /// Properties of the new VF. If the VF or vgpud has gone meanwhile, returns the requested ones:
-    /// the VF was created.
+    /// The requested properties if the VF or vgpud has gone meanwhile: the VF was created.
     static Properties made(Service& service, const std::string& path, const Options& options) {
         try {
             return service.object(path);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl doctor: finds what is wrong with this host, why it matters, and how to fix it. Works
-// without vgpud: a missing vgpud is one of the findings.
+// vgpuctl doctor: finds faults of this host, with reasons and fixes. Works without vgpud.
 #include "cli/diagnosis.h"
 #include "cli/host_collector.h"
 #include "cli/verbs.h"
@@ -10,8 +9,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Ends with 1 if there is a problem, with 0 for warnings and notes. Overrides start(), since vgpud
-/// may be the problem. --json: vgpuctl-doctor-1.
+/// Ends with 1 for a problem, with 0 for warnings and notes. --json: vgpuctl-doctor-1.
 class DoctorVerb final : public Verb {
 public:
     DoctorVerb()

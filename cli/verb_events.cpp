@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl events: prints the latest events that vgpud keeps and, with --follow, new ones. The
-// signal only announces a new event; the event is read from vgpud's numbered log, so that none is
-// printed twice and missed ones are noticed.
+// vgpuctl events: prints the latest events and, with --follow, new ones. A signal announces an
+// event, which is read from vgpud's numbered log: none is printed twice, and gaps are noticed.
 #include "cli/colour.h"
 #include "cli/interruption.h"
 #include "cli/number_options.h"
@@ -20,11 +19,10 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The number of events that vgpud keeps.
+/// As many as vgpud keeps.
 constexpr std::uint64_t kAll = 512;
 
-/// "2026-11-22T05:10:31.204518Z"
-/// UTC, RFC 3339; microseconds since 1970.
+/// "2026-11-22T05:10:31.204518Z" (UTC, RFC 3339)
 std::string time_text(std::uint64_t time_us) {
     constexpr std::uint64_t kUsPerS = 1'000'000;
     return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z",
@@ -48,8 +46,7 @@ constexpr std::array kEventColumns{
     PropertyColumn{extra("SEQ"), "Seq", text_of},
 };
 
-/// Red: somebody must act; yellow: somebody should look. Other kinds, such as those of a newer
-/// vgpud, are plain.
+/// Red: act; yellow: look. Other kinds are plain.
 Colour colour_of(const std::string& kind) {
     struct Row {
         std::string_view kind;
@@ -70,8 +67,7 @@ Colour colour_of(const std::string& kind) {
     return Colour::Plain;
 }
 
-/// "gpu0/vf1: hang: does not give up the engine" with its kind in colour.
-/// Wrapped next to the time on a terminal; elsewhere one line, which is easier to search.
+/// "gpu0/vf1: hang: does not give up the engine", wrapped on a terminal, else one line.
 std::string words_of(const Properties& event, const Invocation& invocation) {
     constexpr std::size_t kTime = sizeof("2026-11-22T05:10:31.204518Z  ") - 1;
     const std::string target = target_of(event) + ": ", kind = text_of(event, "Kind");
@@ -84,8 +80,7 @@ std::string words_of(const Properties& event, const Invocation& invocation) {
     return words;
 }
 
-/// Ends with 0 when interrupted. --json prints one document a line (vgpuctl-event-1), so that
-/// a reader need not wait for the end.
+/// Ends with 0 when interrupted. --json: a document per line (vgpuctl-event-1).
 class EventsVerb final : public Verb {
 public:
     EventsVerb()
@@ -121,8 +116,7 @@ public:
     }
 
 private:
-    /// The target as events name it, by GPU and index; so a name is resolved through its path.
-    /// A VF that is gone has events as well: its target is used as written.
+    /// GPU and index, as in events. A VF that is gone has events too.
     [[nodiscard]] std::string wanted_target(Service& service) const {
         try {
             return target_of_path(service.resolve(target_));
@@ -132,7 +126,7 @@ private:
         }
     }
 
-    /// True for the number of a possible VF on an existing GPU.
+    /// A possible VF number on an existing GPU.
     [[nodiscard]] bool may_be_gone(Service& service) const {
         constexpr std::string_view kVf = "/vf";
         const std::size_t at = target_.find(kVf);
@@ -142,7 +136,7 @@ private:
         const auto read = std::from_chars(target_.data() + at + kVf.size(), end, index);
         if (read.ec != std::errc{} || read.ptr != end || index == 0) return false;
         const Properties gpu = service.object(service.resolve(target_.substr(0, at)));
-        // 0: the GPU was never reached, so its number of VFs is unknown
+        // 0: the GPU was never reached
         return number_of(gpu, "TotalVfs") == 0 || index <= number_of(gpu, "TotalVfs");
     }
 
@@ -150,7 +144,7 @@ private:
         return wanted_.empty() || target_of(event) == wanted_ || text_of(event, "Gpu") == wanted_;
     }
 
-    /// Prints new events until a signal comes or the output fails.
+    /// Until a signal or a failed write.
     void follow(Invocation& invocation) {
         const Interruption interruption;
         while (invocation.out) {
@@ -172,7 +166,7 @@ private:
         }
     }
 
-    /// vgpud may go before it answers; then the next news reports that.
+    /// If vgpud goes before it answers, the next news says so.
     void print_new(Invocation& invocation) {
         std::vector<Properties> fresh;
         try {
@@ -183,7 +177,7 @@ private:
         }
         for (const Properties& event : fresh) {
             const std::uint64_t seq = number_of(event, "Seq");
-            // vgpud's log is a ring: events dropped unread leave a gap in the numbers
+            // the log is a ring: dropped events leave a gap
             if (seq > seen_ + 1)
                 invocation.err << fmt::format("vgpuctl: {} events were missed\n", seq - seen_ - 1);
             seen_ = seq;

@@ -8,7 +8,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.Export or AutoConfig. plan, apply and assert accept its output (text or --json) as FILE.
+/// Manager.Export or AutoConfig; plan, apply and assert accept the output.
 class ExportVerb final : public Verb {
 public:
     ExportVerb()

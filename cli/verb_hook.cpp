@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl hook GUEST OP SUBOP EXTRA: called by libvirt's hook script (daemon/libvirt/50-vgpu) with
-// the domain's XML on standard input. The user of virsh reads its standard error. It must not call
-// libvirt, which waits for it, and never waits longer than kHardLimit.
+// vgpuctl hook GUEST OP SUBOP EXTRA: called by libvirt's hook script (daemon/libvirt/50-vgpu), with
+// the domain's XML as input; virsh shows its errors. Must not call libvirt, which waits for it.
 #include "cli/domain_xml.h"
 #include "cli/hard_limit.h"
 #include "cli/remedies.h"
@@ -19,28 +18,27 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-/// libvirt holds its lock of the domain during the hook.
+/// libvirt holds the domain's lock during the hook.
 constexpr std::chrono::seconds kHardLimit = 10s;
-/// Shorter than kHardLimit, so that there is time to report an error.
+/// Leaves time to report an error.
 constexpr std::chrono::milliseconds kCallLimit = 8s;
-/// Time to wait for a VF that is being scrubbed: a slow start is better than a refused one. Well
-/// below kCallLimit, since vgpud chooses and claims VFs after the wait.
+/// For VFs being scrubbed. Below kCallLimit, because vgpud claims VFs afterwards.
 constexpr std::uint64_t kScrubWaitMs = 5'000;
 
-/// One call of libvirt. The owner is the domain's UUID, so that a renamed domain keeps its VFs.
+/// The owner is the domain's UUID: a renamed domain keeps its VFs.
 struct Call {
     Service& service;
     const DomainFacts& domain;
     std::string owner;
 };
 
-/// Assigns all of the domain's VFs or none; waits for VFs that are still being scrubbed.
+/// All or none; waits for scrubs.
 void assign(const Call& call) {
     call.service.assign_vfs(call.owner, call.domain.vfs,
                             {{"title", call.domain.name}, {"wait_ms", kScrubWaitMs}});
 }
 
-/// Without a label QEMU runs as vgpud's user, or the administrator has set up the access.
+/// Without a label, QEMU runs as vgpud's user, or the administrator gave access.
 void grant(const Call& call) {
     if (call.domain.dac_label.empty()) return;
     const auto ids = ids_of_label(call.domain.dac_label);
@@ -51,12 +49,12 @@ void grant(const Call& call) {
     call.service.grant_vfs(call.owner, ids->first, ids->second);
 }
 
-/// Returns before the VFs are scrubbed, so that libvirt need not wait; they are free afterwards.
+/// Does not wait for the scrubs.
 void take_back(const Call& call) {
     call.service.take_back_vfs(call.owner);
 }
 
-/// After a restart of libvirtd: restores a lost claim of a running domain.
+/// After a restart of libvirtd: restores lost claims.
 void adopt(const Call& call) {
     call.service.adopt_vfs(call.owner, {{"title", call.domain.name}});
 }
@@ -70,15 +68,14 @@ void adopt(const Call& call) {
                     shell_word(call.domain.name)));
 }
 
-/// Effect of a failure. GoOn: it is printed, but libvirt does not ask and continues.
+/// GoOn: printed, but libvirt continues.
 enum class OnFailure { Refuse, GoOn };
 
-/// How to find the VFs of a domain: by its metadata or only by its UUID. Metadata may be edited
-/// while the domain runs ('virsh metadata --live'), but its VFs stay claimed.
+/// By metadata, or only by UUID: metadata may change while the domain runs ('virsh metadata
+/// --live'), its claims do not.
 enum class GoesBy { Wishes, Uuid };
 
-/// `operation`: libvirt's word (libvirt.org/hooks.html). A hook that ends with a status other than
-/// 0 stops "prepare", "start", "restore" and "migrate"; libvirt ignores the status of the others.
+/// Only a failed "prepare", "start", "restore" or "migrate" stops libvirt (libvirt.org/hooks.html).
 struct HookRow {
     std::string_view operation;
     void (*act)(const Call&);
@@ -87,7 +84,7 @@ struct HookRow {
     std::string_view words;  ///< "no VF was …"
 };
 
-/// Other operations (started, stopped, attach) need no action.
+/// Other operations need no action.
 constexpr std::array kRows{
     HookRow{"prepare", assign, GoesBy::Wishes, OnFailure::Refuse, "no VF can be assigned"},
     HookRow{"start", grant, GoesBy::Wishes, OnFailure::Refuse, "QEMU cannot be let to its VF"},
@@ -97,8 +94,7 @@ constexpr std::array kRows{
     HookRow{"migrate", refuse_state, GoesBy::Wishes, OnFailure::Refuse, "it cannot be taken in"},
 };
 
-/// Reads all of standard input first, because libvirt writes it and waits. For a domain that does
-/// not mention VFs it ends at once with 0, independent of vgpud.
+/// Reads all input first, because libvirt writes it. Without VFs ends with 0 at once.
 class HookVerb final : public Verb {
 public:
     HookVerb()
@@ -133,7 +129,7 @@ private:
     ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) {
         const bool must = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
-        // set before the first call that may block, so it also covers the connection to the bus
+        // before the first call that may block, the connection included
         const HardLimit limit(kHardLimit,
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl jobs: lists vgpud's background jobs and their results; --cancel ends one. Jobs belong to
-// vgpud and continue when their caller has left.
+// vgpuctl jobs: lists vgpud's jobs and results, or cancels one. Jobs continue without their caller.
 #include "cli/number_options.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -14,7 +13,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Why a job failed, or what an agent answered; empty if neither.
+/// A failure's reason or an agent's answer; may be empty.
 std::string outcome_text(const Properties& job) {
     constexpr std::size_t kIndent = 4;
     const std::string error = text_of(job, "Error"), report = text_of(job, "Report.text");
@@ -47,7 +46,7 @@ std::string jobs_text(const std::vector<Properties>& jobs, const TableOptions& t
     return table.text(kJobColumns, jobs) + outcomes;
 }
 
-/// The error is NoSuchVf (exit status 3), as for every missing object.
+/// NoSuchVf (exit status 3) if missing.
 const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t id) {
     std::vector<std::uint64_t> known;
     for (const Properties& job : jobs) {
@@ -61,8 +60,7 @@ const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t
                                   : fmt::format("there are: {}", fmt::join(known, ", "))));
 }
 
-/// Job.Cancel returns at once: the job ends after its current step.
-/// --json: vgpuctl-jobs-1; with --cancel vgpuctl-done-1.
+/// Job.Cancel. --json: vgpuctl-jobs-1; with --cancel vgpuctl-done-1.
 class JobsVerb final : public Verb {
 public:
     JobsVerb()

@@ -51,12 +51,11 @@ constexpr std::array kVfColumns{
 };
 
 constexpr std::uint32_t kOneLookMs = 100;
-/// Age of SWITCHES and FREE that a table accepts. No event reports SWITCHES, nor FREE if another
-/// program hands out VRAM; vgpud reads both once a second, so a table need not disturb the GPU.
+/// Accepted age of SWITCHES and FREE, which no event reports; vgpud reads both once a second.
 constexpr std::uint32_t kTableAgeMs = 1500;
 
-/// Manager.ListGpus and ListVfColumns. --targets is for completion: only names, no titles.
-/// --json: vgpuctl-list-1, with all properties; with --targets vgpuctl-targets-1.
+/// Manager.ListGpus, ListVfColumns. --targets: names for completion. --json: vgpuctl-list-1 with
+/// all properties; vgpuctl-targets-1.
 class ListVerb final : public Verb {
 public:
     ListVerb() : Verb({Group::Look, "list", "list GPUs and the VFs in service", "list"}) {}
@@ -79,7 +78,7 @@ public:
         if (with_gpus)
             gpus = invocation.service.list_gpus_with(
                 wants_all ? "" : tables_.properties(kGpuColumns), wants_all ? 0 : kTableAgeMs);
-        // for JSON the first list has just read the GPUs
+        // for JSON the first list has read the GPUs
         if (with_vfs)
             vfs = invocation.service.list_vfs_with(wants_all ? "" : tables_.properties(kVfColumns),
                                                    wants_all && with_gpus ? kOneLookMs : 0);

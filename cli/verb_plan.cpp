@@ -11,7 +11,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.Plan needs no privilege. Ends with 0 with or without steps. --json: vgpuctl-plan-1.
+/// Needs no privilege. --json: vgpuctl-plan-1.
 class PlanVerb : public Verb {
 public:
     PlanVerb()
@@ -38,8 +38,7 @@ protected:
     TableOptions table_;
 };
 
-/// For scripts and timers. Ends with 1 if there are steps, also if a VF that is defined as wanted
-/// is out of service. --json: vgpuctl-assert-1, with "holds".
+/// Ends with 1 for steps or a VF out of service. --json: vgpuctl-assert-1, with "holds".
 class AssertVerb final : public PlanVerb {
 public:
     AssertVerb()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl release TARGET --owner NAME --generation N: ends a claim; the VF keeps its resources. A
-// late release, when the VF already has another owner, does nothing and says so. --orphans ends all
-// claims that look forgotten, by their present owner and generation, with a scrub.
+// late release does nothing. --orphans ends all claims that look forgotten, with a scrub.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -14,7 +13,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Release. --generation is required so that a late release cannot end the next owner's claim.
+/// Vf.Release. --generation protects the next owner's claim.
 class ReleaseVerb final : public Verb {
 public:
     ReleaseVerb()
@@ -49,7 +48,7 @@ public:
     }
 
 private:
-    /// Does not touch a VF that was claimed again meanwhile: vgpud refuses, and this is printed.
+    /// vgpud refuses if a VF was claimed again meanwhile.
     static ExitCode release_orphans(Invocation& invocation) {
         ExitCode exit = ExitCode::Ok;
         std::vector<std::string> released;

@@ -18,8 +18,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The names of this host and of the users who run this.
-/// Includes SUDO_USER: root makes reports for a user whose home is in paths.
+/// This host and the users who run this; SUDO_USER, because that user's home is in paths.
 Identity identity_here() {
     Identity identity;
     std::array<char, 256> host{};
@@ -32,14 +31,13 @@ Identity identity_here() {
     return identity;
 }
 
-/// In the current directory, with the time in UTC, without the host's name, which is private.
+/// UTC time, but no host name, which is private.
 std::string default_name() {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     return fmt::format("vgpu-report-{:%Y%m%d-%H%M%S}.tar.gz", fmt::gmtime(now));
 }
 
-/// Ends with 0 if the archive was written, even with missing pieces, and with 1 otherwise.
-/// --json: vgpuctl-report-1, with the pieces and the missing ones.
+/// Ends with 0 even if pieces are missing. --json: vgpuctl-report-1.
 class ReportVerb final : public Verb {
 public:
     ReportVerb()

@@ -7,8 +7,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Resume; with --clear-quarantine Vf.ClearQuarantine, which resets a VF in quarantine and puts
-/// it back. Both return when the VF is in service.
+/// Vf.Resume or Vf.ClearQuarantine, which also resets. Return when the VF is in service.
 class ResumeVerb final : public Verb {
 public:
     ResumeVerb()

@@ -10,8 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Set or Gpu.Set. Sends only the options that were given, so the others do not change. vgpud
-/// decides which options belong to a GPU or a VF (UnknownOption: exit status 2).
+/// Vf.Set or Gpu.Set. vgpud refuses options of the other kind (UnknownOption).
 class SetVerb final : public Verb {
 public:
     SetVerb() : Verb({Group::Vfs, "set", "change a VF or a GPU", "set train --weight 300"}) {}
@@ -29,7 +28,7 @@ public:
         Options options;
         if (name_) options["name"] = *name_;
         vf_.put(options);
-        // an error, because silence would look like success
+        // silence would look like success
         if (options.empty())
             throw ServiceError("org.vgpu1.Error.UnknownOption",
                                "nothing to set; see 'vgpuctl set --help'");

@@ -17,7 +17,7 @@ namespace {
 std::string lag(const Properties& from, const std::string& name) {
     return lag_text(real_of(from, name)) + " quanta";
 }
-/// 0 means that the GPU's quantum applies.
+/// 0: the GPU's.
 std::string quantum(const Properties& from, const std::string& name) {
     const std::uint64_t us = number_of(from, name);
     return us == 0 ? "the GPU's" : fmt::format("{} us", us);
@@ -52,14 +52,14 @@ std::string claim(const Properties& from, const std::string& name) {
     return text_of(from, name) + (flag_of(from, "OwnerKept") ? " (kept)" : "");
 }
 
-/// When the lease of the claim ends; "-" without a claim.
+/// "-" without a claim.
 std::string lease_end(const Properties& from, const std::string& name) {
     if (number_of(from, "OwnerGeneration") == 0) return "-";
     const auto ends = static_cast<std::time_t>(number_of(from, name));
     return ends == 0 ? "never" : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(ends));
 }
 
-/// A row of the page. Rows are printed in their order; a missing property is "-".
+/// In print order; a missing property is "-".
 struct Line {
     const char* title;
     const char* property;
@@ -124,7 +124,7 @@ constexpr std::array kVfLines{
     Line{"Guard: interrupts", "GuardInterruptEvents", text_of},
 };
 
-/// Rows about the agent in the guest, printed if an agent was ever seen.
+/// If an agent was ever seen.
 constexpr std::array kAgentLines{
     Line{"Agent", "Agent.Version", text_of},
     Line{"Agent connected", "Agent.Connected", text_of},
@@ -171,7 +171,7 @@ constexpr std::array kGpuLines{
     Line{"Whole resets", "WholeResets", text_of},
 };
 
-/// Wraps a long value below its column.
+/// Long values wrap in their column.
 std::string page_of(std::span<const Line> lines, const Properties& properties) {
     constexpr std::size_t kTitle = 19;
     std::string text;
@@ -182,8 +182,7 @@ std::string page_of(std::span<const Line> lines, const Properties& properties) {
     return text;
 }
 
-/// "PID VRAM-BYTES QUEUES COMM" as a line.
-/// COMM comes last, since it may contain blanks; it is cut, since it may be long.
+/// COMM is last, because it may contain blanks, and cut.
 std::string process_line(const std::string& process) {
     std::istringstream words(process);
     std::uint64_t vram_bytes = 0;
@@ -194,7 +193,7 @@ std::string process_line(const std::string& process) {
                        size_text(vram_bytes), queues);
 }
 
-/// Facts of the host come first, because the agent's facts cannot be trusted.
+/// The host's facts first: the agent's cannot be trusted.
 std::string vf_page(const Properties& vf) {
     std::string text = page_of(kVfLines, vf);
     if (text_of(vf, "Agent.Version") == "-") return text + "Agent:             none seen\n";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl simulate FILE: predicts the engine time that VFs with given contracts and work would get.
-// vgpud's planner and the PF core run in virtual time on a model of the engine; vgpud is not asked.
+// vgpuctl simulate FILE: predicts the engine time of VFs by contract and work, with vgpud's planner
+// and the PF core in virtual time. Does not ask vgpud.
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
@@ -23,7 +23,7 @@ using simulator::VfFigures;
 
 constexpr const char* kBadScenario = "org.vgpu1.Error.BadConfiguration";
 
-/// `ns` as a fraction of the simulated time: Σ VFs + switching + idling = 1.
+/// Σ VFs + switching + idling = 1.
 double part_of(std::int64_t ns, const Figures& figures) {
     return figures.elapsed_ns == 0
                ? 0
@@ -40,7 +40,7 @@ std::string scenario_heading(const Scenario& scenario) {
                        scenario.setup.seed);
 }
 
-/// `i` counts VFs from 0 as the scenario does; figures count them from 1, as the GPU does.
+/// The scenario counts VFs from 0, figures from 1.
 std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figures, std::size_t i) {
     const simulator::VfSetup& setup = scenario.setup.vfs[i];
     const VfFigures& vf = figures.vfs[i + 1];
@@ -56,7 +56,7 @@ std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figur
             setup.work.deadline_ns > 0 ? std::to_string(vf.missed) : "-"};
 }
 
-/// A line for each VF that was reset, and one with the cost for all VFs.
+/// A line per reset VF, and the total cost.
 std::string resets_text(const Scenario& scenario, const Figures& figures) {
     std::string text;
     for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i) {
@@ -129,8 +129,7 @@ nlohmann::ordered_json outcome_json(const Scenario& scenario, const ProductOutco
             {"vfs", std::move(vfs)}};
 }
 
-/// Needs no bus. FILE contains the seed, so the same FILE gives the same figures. Ends with 2 for
-/// an invalid scenario. --json: vgpuctl-simulate-1, or vgpuctl-compare-1 with --compare.
+/// Ends with 2 for an invalid scenario. --json: vgpuctl-simulate-1, vgpuctl-compare-1.
 class SimulateVerb final : public Verb {
 public:
     SimulateVerb()
@@ -170,7 +169,7 @@ private:
                       outcome_text(scenario, *outcome, table_));
         return ExitCode::Ok;
     }
-    /// Runs the same work under the rules of other schedulers, each in a separate model.
+    /// The same work under each scheduler's rules.
     [[nodiscard]] static ExitCode compare(const Setting& setting, const Scenario& scenario) {
         const auto rows = [&] {
             const Waiting waiting(setting, "simulate " + scenario.setup.name);

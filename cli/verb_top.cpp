@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl top: shows which VFs get the engine, refreshed until interrupted: shares of the last 10 s
-// as bars with the ideal marked, lags in quanta, waits for the engine, overruns.
+// vgpuctl top: which VFs get the engine, until interrupted: bars of the shares of 10 s with the
+// ideal marked, lags in quanta, waits, overruns.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"
@@ -17,7 +17,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Moves the cursor to the top and clears below (ECMA-48): does not scroll and does not flicker.
+/// Home and clear below (ECMA-48): no scrolling, no flicker.
 constexpr std::string_view kHomeAndClear = "\x1b[H\x1b[J";
 
 std::string gpu_lines(const std::vector<Properties>& gpus) {
@@ -33,8 +33,7 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
     return text;
 }
 
-/// "######|...": recent share of the engine, with a mark at the ideal share.
-/// Ten cells, rounded, and the mark between them: eleven letters.
+/// "######|...": the recent share in ten cells, and a mark at the ideal.
 std::string bar_text(double share, double ideal) {
     constexpr std::size_t kCells = 10;
     const auto cell = [](double part) {
@@ -46,10 +45,10 @@ std::string bar_text(double share, double ideal) {
     return bar;
 }
 
-/// The bar, or the state of a VF that cannot run; no state is longer than a bar.
+/// Or the state of a VF that cannot run; no state is longer.
 std::string bar_cell(const Properties& vf, const std::string& ideal) {
     const std::string state = text_of(vf, "State");
-    // every world switch changes a VF from one to the other
+    // they alternate with every world switch
     const bool has_bar = state == "ready" || state == "running";
     return has_bar ? bar_text(real_of(vf, "ShareWindow"), real_of(vf, ideal)) : state;
 }
@@ -62,13 +61,12 @@ std::string lag_cell(const Properties& vf, const std::string& name) {
     return lag_text(real_of(vf, name));
 }
 
-/// "-" if there was no wait.
 std::string wait_cell(const Properties& vf, const std::string& name) {
     const double ms = static_cast<double>(number_of(vf, name)) / 1e6;
     return ms > 0 ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-";
 }
 
-/// Target, share and bar always stay, because they matter most; other columns give way.
+/// Target, share and bar stay; others give way.
 constexpr std::array kEngineColumns{
     PropertyColumn{{"VF"}, "Target", text_of},
     PropertyColumn{{"NAME", Align::Left, true, 7}, "Name", text_of},
@@ -82,8 +80,7 @@ constexpr std::array kEngineColumns{
     PropertyColumn{{"OVR", Align::Right, false, 2}, "Overruns", text_of},
 };
 
-/// Calls Manager.ListGpus and ListVfColumns repeatedly and keeps no state; ends if vgpud does not
-/// answer. --json prints a document (vgpuctl-top-1) for each refresh.
+/// Ends if vgpud does not answer. --json: a document per refresh (vgpuctl-top-1).
 class TopVerb final : public Verb {
 public:
     TopVerb()

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl trace ACTION FILE: records the inputs and decisions of a GPU's scheduler, and uses them.
-//   record   writes the trace that vgpud keeps, and continues if requested
-//   show     prints figures of a recording
+// vgpuctl trace ACTION FILE: records the inputs and decisions of a GPU's scheduler:
+//   record   writes vgpud's trace, and continues if requested (asks vgpud; the others do not)
+//   show     prints figures
 //   replay   lets this build's scheduler decide again, and compares
-//   export   writes it for Perfetto (chrome), as a picture (svg), or as a scenario for simulate
-// Only record asks vgpud.
+//   export   for Perfetto (chrome), as picture (svg), or scenario for simulate
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"
@@ -63,14 +62,14 @@ double recorded_ms(std::int64_t ns) {
     return static_cast<double>(ns) / 1e6;
 }
 
-/// Share of the service of all VFs, so that an idle GPU does not make all shares look small.
+/// Of all service, so that an idle GPU does not distort shares.
 double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
     return figures.service_ns == 0
                ? 0
                : static_cast<double>(vf.service_ns) / static_cast<double>(figures.service_ns);
 }
 
-/// `recording` has at least one chunk: read_recording() refuses others.
+/// `recording` has a chunk (read_recording()).
 std::string recording_text(const Recording& recording, const RecordedFigures& figures,
                            const Replay& replayed) {
     TableRows rows;
@@ -120,8 +119,7 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
             {"vfs", std::move(vfs)}};
 }
 
-/// Ends with 2 if FILE is not a recording. 'replay' ends with 1 if a run table differs from the
-/// recorded one, as may happen with another release.
+/// Ends with 2 if FILE is no recording; 'replay' with 1 if a run table differs.
 class TraceVerb final : public Verb {
 public:
     TraceVerb()
@@ -167,7 +165,7 @@ public:
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
             const TracePiece piece = piece_after(after, path, invocation);
-            // the first piece may always start late
+            // the first piece may start late
             if (piece.is_late && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
             sink.write(piece.items);
@@ -184,8 +182,7 @@ public:
     }
 
 private:
-    /// The next piece. After a restart of vgpud, which counts from the start, all that it keeps:
-    /// its first chunk does not continue the recording.
+    /// After a restart of vgpud: all it keeps; that chunk does not continue the recording.
     static TracePiece piece_after(std::uint64_t after, const std::string& path,
                                   Invocation& invocation) {
         try {
@@ -198,7 +195,7 @@ private:
         return invocation.service.read_trace(path, 0);
     }
 
-    /// Without --gpu works only if there is exactly one GPU.
+    /// Without --gpu there must be exactly one GPU.
     std::string gpu_path(Service& service) const {
         if (!gpu_.empty()) {
             std::string path = service.resolve(gpu_);
@@ -222,7 +219,7 @@ private:
         return ExitCode::Ok;
     }
 
-    /// Feeds the same events in the same order to this build's planner, without GPU and vgpud.
+    /// The recorded events, for this build's planner.
     static ExitCode replay(const Setting& setting, const Recording& recording) {
         const Replay replayed = simulator::replay(recording);
         const bool is_same = replayed.different == 0;
@@ -250,8 +247,7 @@ private:
         return chrome_trace(recording) + "\n";
     }
 
-    /// The formats belong to other tools, so with --json the text is a member of the document, or
-    /// in the file that the document names.
+    /// With --json the text is a member of the document, or in the file it names.
     [[nodiscard]] ExitCode export_to(const Setting& setting, const Recording& recording) const {
         const bool has_file = output_ != "-";
         const std::string text = exported(recording);

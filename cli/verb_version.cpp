@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl version: prints the versions of vgpuctl and of the vgpud that answers.
+// vgpuctl version: prints the versions of vgpuctl and vgpud.
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Asks vgpud, so it ends with 5 if there is none. --json: vgpuctl-version-1.
+/// Ends with 5 without vgpud. --json: vgpuctl-version-1.
 class VersionVerb final : public Verb {
 public:
     VersionVerb()

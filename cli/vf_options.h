@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfOptions are the options that 'create' and 'set' share: a VF's service contract, who gets its
-// PCI function and when its VRAM is scrubbed. Below are the texts of the contract. Its numbers are
-// those of schemas/vf_qos.def; docs/scheduling.md says what they promise, docs/dbus-api.md has all
-// values.
+// VfOptions: options of 'create' and 'set': contract, assignment of the function, scrub; and texts
+// of the contract. Numbers: schemas/vf_qos.def; meaning: docs/scheduling.md; values:
+// docs/dbus-api.md.
 #pragma once
 
 #include "cli/service.h"
@@ -14,13 +13,12 @@
 
 namespace vgpu::cli {
 
-/// One per verb; it must outlive the parsing, since CLI11 writes into its members. Does not check
-/// ranges: vgpud does, and answers OutOfRange (exit status 2).
+/// Must outlive the parsing. vgpud checks ranges (OutOfRange, exit status 2).
 class VfOptions {
 public:
     /// Adds --weight, --min-pct and so on.
     void describe(CLI::App& command);
-    /// Adds the options that were given, under the names of the service.
+    /// Given options, with the service's names.
     void put(Options& options) const;
 
 private:
@@ -31,14 +29,11 @@ private:
     std::optional<std::string> mode_, band_, handover_, scrub_;
 };
 
-/// "20 % every 10 ms", "none"
-/// `vf` has the properties of Manager.ListVfs: MinPct, LatencyMs, PhaseMs, Mode.
+/// "20 % every 10 ms", "none"; from MinPct, LatencyMs, PhaseMs, Mode.
 std::string reservation_text(const Properties& vf);
-/// "50 %, 6 ms at once", "none"
-/// From MaxPct and BurstMs; 100 % or more means no cap.
+/// "50 %, 6 ms at once", "none"; from MaxPct and BurstMs.
 std::string cap_text(const Properties& vf);
-/// Whole percents: "20-50", ">20", "<50", followed by H or L for a band and S for strict; "20G":
-/// slots of a gang; "-": only a weight.
+/// Whole percents: "20-50", ">20", "<50", with H or L for a band, S for strict; "20G": a gang.
 std::string short_qos_text(const Properties& vf);
 
 }  // namespace vgpu::cli

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kUsageError = "org.vgpu1.Error.BadConfiguration";
 constexpr const char* kStandardInput = "-";
 constexpr std::string_view kBytesEnd = "_bytes";
-/// Longest change in the table; longer ones are also printed below it.
+/// Longer changes are also printed below the table.
 constexpr std::size_t kLongChange = 36;
 
 std::string member(const PlanJson& json, const char* key) {
@@ -32,7 +32,7 @@ std::string label_of(const std::string& key) {
     return label;
 }
 
-/// The name of the member decides its unit and the meaning of 0, as in docs/profiles.md.
+/// Unit and meaning of 0 by name, as in docs/profiles.md.
 std::string value_of(const std::string& key, const PlanJson& value) {
     constexpr std::uint32_t kOff = UINT32_MAX;
     if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
@@ -49,7 +49,7 @@ std::string value_of(const std::string& key, const PlanJson& value) {
     return has_default && number == 0 ? "default" : std::to_string(number);
 }
 
-/// Text for a VF that is created or destroyed.
+/// For create and destroy.
 std::string whole_text(const PlanJson& vf) {
     std::string text = size_text(vf.value("vram_bytes", std::uint64_t{0}));
     text += fmt::format(", weight {}", vf.value("weight", std::uint64_t{0}));
@@ -57,8 +57,7 @@ std::string whole_text(const PlanJson& vf) {
     return profile.empty() ? text : fmt::format("{}: {}", profile, text);
 }
 
-/// The change of a step, with old and new values. Leaves out a profile's name if its values are
-/// listed.
+/// Old and new values; without the profile's name if values are listed.
 std::string change_text(const PlanJson& step) {
     const std::string action = member(step, "action");
     const PlanJson& from = step.at("from");
@@ -76,14 +75,12 @@ std::string change_text(const PlanJson& step) {
     return text;
 }
 
-/// `text` in lines that fit; all but the first are indented.
 std::string wrapped(const std::string& text) {
     constexpr std::size_t kIndent = 4;
     return wrapped_text(text, kIndent);
 }
 
-/// Why a step disturbs a VF; "" if it does not.
-/// Out of service comes first: nothing else about the step matters then.
+/// "" if the step does not disturb. Out of service comes first: nothing else matters then.
 std::string remark_of(const PlanJson& step) {
     const std::string in_use = member(step, "in_use");
     const std::string trouble = step.value("trouble", "");
@@ -96,7 +93,7 @@ std::string remark_of(const PlanJson& step) {
         in_use.empty() ? "" : fmt::format("; {}: apply wants --force", in_use)));
 }
 
-/// VRAM of each GPU and of its VFs; empty from a vgpud of an earlier release.
+/// Empty from an older vgpud.
 std::string room_text(const PlanJson& plan) {
     std::string text;
     for (const PlanJson& room : plan.value("gpus", PlanJson::array())) {
@@ -110,7 +107,7 @@ std::string room_text(const PlanJson& plan) {
     return text;
 }
 
-/// Refuses invalid UTF-8, because the bus would close the connection, and deeply nested JSON.
+/// The bus would close the connection for invalid UTF-8.
 void check_text(const std::string& text, const std::string& file) {
     const std::string name = file == kStandardInput ? "standard input" : file;
     if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())
@@ -119,8 +116,7 @@ void check_text(const std::string& text, const std::string& file) {
         throw ServiceError(kUsageError, fmt::format("{}: {}", name, wrong));
 }
 
-/// Unwraps the output of export --json, which is the configuration inside an object with a schema
-/// id. Other text is not changed, so that vgpud's errors name its lines.
+/// export --json wraps the configuration. Other text stays, so that vgpud's errors name its lines.
 std::string without_envelope(const std::string& text) {
     const auto read = text::read_json<nlohmann::ordered_json>(text, text::Comments::Allowed);
     if (!read || !read->is_object()) return text;
@@ -156,7 +152,7 @@ void WantedDocument::describe(CLI::App& command) {
     command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
 }
 
-/// With --auto, vgpud writes the document, and Plan and Apply get it back like any other document.
+/// vgpud makes the document for --auto and gets it back.
 std::string WantedDocument::read(Service& service) const {
     if (auto_vfs_) {
         Options options;
@@ -172,7 +168,7 @@ std::string WantedDocument::read(Service& service) const {
                        "name a FILE (or -f FILE), '-' for standard input, or --auto N");
 }
 
-/// The configuration of --auto has a label for each split: "auto-N" or "even-N".
+/// --auto has a label for each split: "auto-N", "even-N".
 Options WantedDocument::options() const {
     Options options;
     if (auto_vfs_) options["label"] = fmt::format("{}-{}", is_even_ ? "even" : "auto", *auto_vfs_);

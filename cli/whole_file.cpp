@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Appends what is left in `fd` to `text`; 0 or an errno.
+/// 0 or an errno.
 int read_rest(int fd, std::string& text) {
     std::array<char, 65536> piece{};
     for (;;) {

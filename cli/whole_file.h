@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a whole file: configurations, domains, files in /proc. A directory can be opened but not
-// read; that is an error result here, not an exception.
+// Reads a whole file. A directory, which can be opened but not read, is an error result.
 #pragma once
 
 #include <string>
@@ -9,8 +8,7 @@
 
 namespace vgpu::cli {
 
-/// The bytes of the file, or the errno of the failure: positive, EISDIR for a directory.
-/// A pipe is read to its end.
+/// The bytes, or a positive errno. Reads a pipe to its end.
 [[nodiscard]] tl::expected<std::string, int> whole_file(const std::string& path);
 
 }  // namespace vgpu::cli

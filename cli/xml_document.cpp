@@ -10,12 +10,11 @@ namespace vgpu::cli {
 
 namespace {
 
-/// libxml2's strings are unsigned.
 const xmlChar* to_xml(const std::string& text) {
     return BAD_CAST text.c_str();
 }
 
-/// Casts through void: libxml2's unsigned letters are the same bytes.
+/// Through void: the same bytes, unsigned.
 std::string from_xml(const xmlChar* text) {
     if (text == nullptr) return "";
     const auto* bytes = static_cast<const void*>(text);
@@ -34,7 +33,7 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-/// libxml2's last error of this thread, with the line.
+/// Of this thread, with the line.
 std::string last_error() {
     const xmlError* error = xmlGetLastError();
     if (error == nullptr || error->message == nullptr) return "no XML";
@@ -110,7 +109,7 @@ std::vector<std::string> attributes_of(const xmlNode* node) {
 
 xmlNode* add_child(xmlNode* parent, const std::string& name, xmlNs* ns) {
     xmlNode* child = xmlNewChild(parent, ns, to_xml(name), nullptr);
-    // xmlNewChild() would use the namespace of the parent
+    // xmlNewChild() would inherit the parent's namespace
     if (ns == nullptr) xmlSetNs(child, nullptr);
     return child;
 }
@@ -124,7 +123,7 @@ void remove_attribute(xmlNode* node, const std::string& name) {
 }
 
 void set_content(xmlNode* node, const std::string& text) {
-    // xmlNodeSetContent() would replace references such as &amp;
+    // xmlNodeSetContent() would expand references
     const OwnedText escaped(xmlEncodeSpecialChars(node->doc, to_xml(text)));
     xmlNodeSetContent(node, escaped.get());
 }
