@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t kMaxText = 400;
 
-/// In the child: only async-signal-safe calls.
+/// In the child: async-signal-safe calls only.
 [[noreturn]] void become(char* const* command, int output) {
-    // a separate process group, so that end() also reaches the child's children
+    // a group, so that end() reaches the child's children
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
@@ -51,8 +51,7 @@ ChildTask::~ChildTask() {
     if (output_ >= 0) ::close(output_);
 }
 
-/// A hung GPU can keep a killed process in the kernel. So the agent waits at most 100 ms (50 pauses
-/// of 2 ms); a thread reaps a process that ends later.
+/// A hung GPU can keep a killed process: waits up to 100 ms, then leaves reaping to a thread.
 void ChildTask::end() {
     if (pid_ <= 0) return;
     ::kill(-pid_, SIGKILL);
@@ -92,7 +91,7 @@ std::optional<Outcome> ChildTask::poll(Nanoseconds now) {
     if (pid_ <= 0) return Outcome{.is_ok = false, .text = "cannot start a process"};
     read_output();
     int status = 0;
-    // checked before the deadline: a slow loop must not report a child that ended in time as late
+    // before the deadline: a slow loop must not report it as late
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
         read_output();
         pid_ = -1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ChildTask runs one of our programs as a Task. Exit status 0 is success; the first line that the
-// program prints is the text of the outcome. The program and its children are killed at the
-// deadline or when the task is destroyed; a crash fails and names the signal. LinuxGuest makes it.
+// ChildTask runs a program as a Task. Exit status 0 is success; the first line of output is the
+// text. Killed with its children at the deadline or by the destructor. A crash names the signal.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -12,17 +11,17 @@
 
 namespace vgpu::agent {
 
-/// Not thread-safe: poll() reaps the child, so no other code may wait for it.
+/// poll() reaps the child: nothing else may wait for it.
 class ChildTask final : public Task {
 public:
-    /// `command`: path and arguments; PATH is not searched. Signals are unblocked in the child, and
-    /// its standard error is ours. If the child does not start, the first poll() fails.
+    /// `command`: path (not searched in PATH) and arguments. Unblocks signals in the child. If it
+    /// does not start, poll() fails.
     ChildTask(std::vector<std::string> command, Nanoseconds deadline);
     ~ChildTask() override;
     ChildTask(const ChildTask&) = delete;
     ChildTask& operator=(const ChildTask&) = delete;
 
-    /// Blocks only if it has to kill, for at most 100 ms. Do not call it after an outcome.
+    /// Blocks only to kill, up to 100 ms. Not after an outcome.
     std::optional<Outcome> poll(Nanoseconds now) override;
 
 private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxLine = 256;
 constexpr std::size_t kMaxNames = 8192;
-constexpr std::size_t kMaxFds = 65536;  // examined in one scan of all processes
+constexpr std::size_t kMaxFds = 65536;  // per scan of all processes
 constexpr std::string_view kAmd = "0x1002";
 constexpr std::string_view kVega10Vf = "0x686c";
 
@@ -38,7 +38,7 @@ std::string target_name(const fs::path& link) {
     return fs::read_symlink(link, error).filename().string();
 }
 
-/// "name value" lines, such as the properties of a KFD node, or "name:\tvalue", such as fdinfo.
+/// "name value" (KFD's properties) or "name:\tvalue" (fdinfo).
 std::map<std::string, std::string> pairs_of(const fs::path& file) {
     constexpr int kMaxPairs = 128;
     std::map<std::string, std::string> pairs;
@@ -64,7 +64,7 @@ std::string location_of(const std::string& pci_address) {
     return std::to_string(location);
 }
 
-/// VRAM of a process by its DRM clients; counts a client with several fds once.
+/// By DRM clients; one with several fds counts once.
 class DrmClients {
 public:
     explicit DrmClients(std::string pci_address) : pci_address_(std::move(pci_address)) {}
@@ -85,8 +85,7 @@ private:
     std::uint64_t vram_bytes_ = 0;
 };
 
-/// Calls `look(pid, fd name, target)` for every open file of every process, up to kMaxFds.
-/// Files beyond the bound are not seen: a process with a million files must not stall the agent.
+/// For every open file of every process, up to kMaxFds, to bound the time.
 template <typename Look> void scan_fds(const fs::path& proc, Look look) {
     std::size_t left = kMaxFds;
     for (const std::string& name : names_in(proc)) {
@@ -141,7 +140,7 @@ std::string Facts::rocr_version() const {
     return "";
 }
 
-/// The VF that was asked for; else a Vega10 VF, else a GPU bound to amdgpu, else any AMD GPU.
+/// The requested VF; else a Vega10 VF, a GPU with amdgpu, any AMD GPU.
 fs::path Facts::device() const {
     const fs::path devices = root_ / "sys/bus/pci/devices";
     if (!wanted_.empty()) return devices / wanted_;
@@ -202,7 +201,6 @@ std::vector<ProcessFacts> Facts::processes() const {
     for (const std::string& name : gpu.empty() ? std::vector<std::string>{} : names_in(kfd)) {
         const int pid = pid_of(name);
         if (pid <= 0) continue;
-        // in bytes
         all[pid].vram_bytes = number_of(line_of(kfd / name / ("vram_" + gpu)));
         for (const std::string& queue : names_in(kfd / name / "queues"))
             if (line_of(kfd / name / "queues" / queue / "gpuid") == gpu) ++all[pid].queues;
@@ -214,7 +212,7 @@ std::vector<ProcessFacts> Facts::processes() const {
         client.add(root_ / "proc" / std::to_string(pid) / "fdinfo" / fd);
     });
     for (const auto& [pid, client] : clients)
-        if (!client.is_empty())  // the DRM client includes KFD's memory: do not add the two
+        if (!client.is_empty())  // the client includes KFD's memory
             all[pid].vram_bytes = std::max(all[pid].vram_bytes, client.vram_bytes());
     std::vector<ProcessFacts> list;
     for (auto& [pid, process] : all) {

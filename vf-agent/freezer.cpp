@@ -21,7 +21,7 @@ bool write_to(const fs::path& file, const std::string& text) {
     return is_written;
 }
 
-/// "/user.slice/…" of "0::/user.slice/…", the v2 line of /proc/PID/cgroup.
+/// The v2 line "0::/user.slice/…" of /proc/PID/cgroup.
 std::string cgroup_of(const fs::path& root, int pid) {
     std::ifstream file(root / "proc" / std::to_string(pid) / "cgroup");
     for (std::string line; std::getline(file, line);)
@@ -58,14 +58,13 @@ bool Freezer::freeze(const std::vector<int>& pids) {
     std::error_code error;
     fs::create_directory(group_, error);
     if (error) return false;
-    // frozen before any process is moved: a process that enters stops and cannot fork inside
+    // first: a process that enters stops and cannot fork inside
     if (!write_to(group_ / "cgroup.freeze", "1")) return false;
     for (const int pid : pids) {
         const std::string from = cgroup_of(root_, pid);
         if (!is_origin(from) || holds(pid)) continue;
         came_from_[pid] = from;
-        // noted before it is moved: thaw() skips a process that was noted but not moved; after a
-        // crash the origin of one that was moved but not noted would be unknown
+        // before the move: thaw() cannot know an origin that was not noted
         write_note();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
     }
@@ -80,7 +79,7 @@ bool Freezer::is_frozen() const {
     return members().empty();
 }
 
-/// Looks several times: a process that was in fork() when it was moved may have an unnoted child.
+/// Repeats: a process moved in fork() may have an unnoted child.
 void Freezer::thaw() {
     write_to(group_ / "cgroup.freeze", "0");
     for (int look = 0; look < kMostLooks; ++look) {
@@ -94,8 +93,7 @@ void Freezer::thaw() {
     ::rmdir(group_.c_str());
 }
 
-/// Falls back to the root cgroup if the origin is unknown or gone: the process runs there, though
-/// outside its unit or session.
+/// If the origin is unknown or gone: the root cgroup, outside the unit or session.
 void Freezer::put_back(int pid) const {
     const std::string text = std::to_string(pid);
     const std::string origin = origin_of(pid);
@@ -103,9 +101,8 @@ void Freezer::put_back(int pid) const {
         write_to(hierarchy_ / "cgroup.procs", text);
 }
 
-/// A process born in the group takes the origin of its nearest ancestor that was noted or has left
-/// the group. Stops before init: a process whose ancestors have ended is a child of init, but does
-/// not belong into init's cgroup.
+/// The origin of the nearest ancestor that was noted or has left the group. Stops before init,
+/// whose cgroup is not that of its adopted children.
 std::string Freezer::origin_of(int pid) const {
     for (int i = 0; i < kMostGenerations && pid > 1; ++i) {
         if (const auto known = came_from_.find(pid); known != came_from_.end())
@@ -123,7 +120,7 @@ bool Freezer::is_origin(const std::string& cgroup) const {
 std::vector<int> Freezer::members() const {
     std::ifstream file(group_ / "cgroup.procs");
     std::vector<int> pids;
-    // 0: a process of another PID namespace; a 0 written to cgroup.procs would move ourselves
+    // 0: another PID namespace; writing 0 would move ourselves
     for (int pid = 0; file >> pid;)
         if (pid > 0) pids.push_back(pid);
     return pids;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Freezer stops the processes that use the VF in a frozen cgroup (v2), and resumes them: each goes
-// back to the cgroup it came from or, if it was born in the group, to the one its parent came from.
-// No signal is sent, so a process does not notice. A file notes where each process came from, so
-// that a new agent (or the unit's ExecStopPost) can resume the processes that a killed agent had
-// stopped. Used by LinuxGuest; one thread.
+// Freezer stops the VF's processes in a frozen cgroup (v2) and resumes them in their former cgroups
+// (those born in the group: their parent's). Processes get no signal. A file notes the origins, so
+// that a new agent, or the unit's ExecStopPost, can resume processes after a kill. One thread.
 #pragma once
 
 #include <filesystem>
@@ -14,42 +12,37 @@
 
 namespace vgpu::agent {
 
-/// The group is <cgroup root>/vgpu-agent.frozen; no other program may use that name. Moving other
-/// users' processes requires root's rights. The destructor thaws nothing; only thaw() does.
+/// The group is <cgroup root>/vgpu-agent.frozen. Requires root. The destructor thaws nothing.
 class Freezer {
 public:
-    /// `note`: the file of origins; `root`: for tests.
-    /// Reads the note of an earlier agent, so that thaw() resumes that agent's processes as well.
+    /// `note`: file of origins, also read from an earlier agent; `root`: for tests.
     explicit Freezer(std::filesystem::path root = "/",
                      std::filesystem::path note = "/run/vgpu-agent/frozen");
 
-    /// True if the guest has the cgroup v2 freezer and we may use it.
+    /// The guest has the cgroup v2 freezer and allows its use.
     [[nodiscard]] bool is_available() const;
-    /// Adds `pids` to the group and freezes it; false if the cgroup cannot be made or frozen. A
-    /// process that ended meanwhile causes no error.
-    /// Returns before they have stopped; ask is_frozen(). May be called again with more pids.
+    /// Adds `pids` and freezes the group; false if that is impossible. Ended processes are no
+    /// error. Repeatable; is_frozen() reports when all have stopped.
     bool freeze(const std::vector<int>& pids);
-    /// True once every process in the group has stopped.
-    /// A process in an uninterruptible sleep, for example in the GPU's driver, delays this.
+    /// All have stopped; a process in uninterruptible sleep (the GPU's driver) delays this.
     [[nodiscard]] bool is_frozen() const;
-    /// Number of processes that were moved, including those that have ended since.
+    /// Moved processes, ended ones included.
     [[nodiscard]] std::size_t size() const { return came_from_.size(); }
     [[nodiscard]] bool holds(int pid) const { return came_from_.contains(pid); }
-    /// Resumes all processes, including those that an earlier agent left frozen.
+    /// Also of an earlier agent.
     void thaw();
 
 private:
-    /// Passes over the members of the group at a thaw. The first moves them, the second finds
-    /// children born meanwhile; more are only for processes that fork all the time.
+    /// Passes over the group at a thaw: one for members, one for their new children, more for
+    /// processes that keep forking.
     static constexpr int kMostLooks = 8;
     static constexpr int kMostGenerations = 64;
 
-    /// Pids in the group.
     [[nodiscard]] std::vector<int> members() const;
-    /// The cgroup where a member belongs; empty if unknown.
+    /// Empty if unknown.
     [[nodiscard]] std::string origin_of(int pid) const;
     void put_back(int pid) const;
-    /// False for our own group.
+    /// False for our group.
     [[nodiscard]] bool is_origin(const std::string& cgroup) const;
     void read_note();
     void write_note() const;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions of the HSA runtime that the self-test calls. They are found at run time, because
-// the agent is built without ROCm and must run without it. Names, numbers and layouts: HSA Runtime
-// Programmer's Reference Manual 1.2 and AMD's extension (hsa_ext_amd.h). Used only by
-// hsa_check.cpp, in a separate process.
+// The HSA runtime's functions for the self-test, looked up at run time: the agent must run without
+// ROCm. Names and layouts: HSA Runtime Programmer's Reference Manual 1.2 and hsa_ext_amd.h.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +9,7 @@
 
 namespace vgpu::agent::hsa {
 
-/// hsa_status_t; kInfoBreak stops an iterator and is not an error.
+/// hsa_status_t; kInfoBreak ends an iteration, no error.
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kInfoBreak = 1;
 
@@ -22,7 +20,7 @@ using Agent = Handle;
 using Pool = Handle;
 using Signal = Handle;
 
-/// The part of hsa_queue_t that a producer of packets needs; the runtime owns it.
+/// The producer's part of hsa_queue_t; owned by the runtime.
 struct Queue {
     std::uint32_t type, features;
     void* base_address;
@@ -40,15 +38,14 @@ enum PoolInfo : std::uint32_t { kPoolSegment = 0, kPoolFlags = 1, kPoolMayAlloca
 inline constexpr std::uint32_t kGlobalSegment = 0;
 inline constexpr std::uint32_t kFineGrained = 2;
 inline constexpr std::uint32_t kMultiProducer = 0;
-/// hsa_signal_condition_t and hsa_wait_state_t.
+/// hsa_signal_condition_t, hsa_wait_state_t
 enum Condition : std::uint32_t { kEqual = 0, kLess = 2 };
 enum WaitState : std::uint32_t { kBlocked = 0 };
 
 using AgentVisitor = Status (*)(Agent, void*);
 using PoolVisitor = Status (*)(Pool, void*);
 
-/// HSA_CALL(member, "symbol", result, arguments…): one list, expanded to the members of Calls and
-/// to the lookup of their symbols in hsa_check.cpp.
+/// HSA_CALL(member, "symbol", result, arguments…): members of Calls and their lookup.
 #define VGPU_AGENT_HSA_CALLS(HSA_CALL)                                                            \
     HSA_CALL(init, "hsa_init", Status)                                                            \
     HSA_CALL(shut_down, "hsa_shut_down", Status)                                                  \
@@ -77,7 +74,7 @@ using PoolVisitor = Status (*)(Pool, void*);
     HSA_CALL(add_write_index, "hsa_queue_add_write_index_screlease", std::uint64_t, const Queue*, \
              std::uint64_t)
 
-/// All null until hsa_check.cpp has looked the symbols up; a missing symbol fails the self-test.
+/// Null until looked up; a missing symbol fails the self-test.
 struct Calls {
 #define VGPU_AGENT_HSA_MEMBER(member, symbol, result, ...) result (*member)(__VA_ARGS__) = nullptr;
     VGPU_AGENT_HSA_CALLS(VGPU_AGENT_HSA_MEMBER)

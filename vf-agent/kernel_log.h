@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KernelLog counts the resets and errors that amdgpu has logged to /dev/kmsg since the guest's
-// boot. Without the right to read it, all counts stay 0. LinuxGuest reads before each status.
+// KernelLog counts amdgpu's resets and errors in /dev/kmsg since boot; 0 without the right to read
+// it.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,25 @@
 
 namespace vgpu::agent {
 
-/// Counts are lower bounds: records that the kernel overwrote before they were read are missing.
+/// Lower bounds: overwritten records are missing.
 class KernelLog {
 public:
-    /// Starts at the oldest record that the kernel still has.
+    /// Starts at the oldest record.
     explicit KernelLog(const std::string& path = "/dev/kmsg");
     ~KernelLog();
     KernelLog(const KernelLog&) = delete;
     KernelLog& operator=(const KernelLog&) = delete;
 
-    /// Reads new records, at most a bounded number of them, and never waits.
-    /// The next call reads the rest.
+    /// A bounded number of records; never waits.
     void read();
-    /// One record: "PRIORITY,SEQUENCE,TIME,…;TEXT".
+    /// "PRIORITY,SEQUENCE,TIME,…;TEXT"
     void take(std::string_view record);
 
-    /// Successful resets: amdgpu's lines "GPU reset(N) succeeded!".
+    /// amdgpu's "GPU reset(N) succeeded!".
     [[nodiscard]] std::uint64_t resets() const { return resets_; }
-    /// amdgpu's lines of level "err" and worse, and those that drm marks with *ERROR*.
+    /// amdgpu's lines of level "err" and worse, and drm's *ERROR*.
     [[nodiscard]] std::uint64_t errors() const { return errors_; }
-    /// Text of the newest of these errors, at most 160 bytes; empty if there was none.
+    /// The newest error, at most 160 bytes.
     [[nodiscard]] const std::string& last_error() const { return last_error_; }
 
 private:

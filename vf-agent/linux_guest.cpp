@@ -24,8 +24,7 @@ private:
 
 }  // namespace
 
-/// Freezes the VF's users until none of them runs, then reports their number. The host sees from
-/// the device whether the VF's queues are empty.
+/// Freezes the VF's users until none runs. The host checks the queues at the device.
 class LinuxGuest::Quiesce final : public Task {
 public:
     Quiesce(LinuxGuest& guest, Nanoseconds deadline) : guest_(guest), deadline_(deadline) {}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LinuxGuest implements Guest on the real system. It uses Facts, KernelLog, Freezer, and child
-// processes for the self-test. main.cpp makes it.
+// LinuxGuest implements Guest with Facts, KernelLog, Freezer and child processes. Made by main.cpp.
 #pragma once
 
 #include "vf-agent/facts.h"
@@ -11,19 +10,18 @@
 
 namespace vgpu::agent {
 
-/// The destructor thaws nothing: Session does, or the unit's ExecStopPost after a kill.
+/// The destructor thaws nothing: Session or the unit's ExecStopPost do.
 class LinuxGuest final : public Guest {
 public:
-    /// `pci_address` selects the VF; empty: the first one.
+    /// Empty: the first VF.
     explicit LinuxGuest(const std::string& pci_address) : facts_("/", pci_address) {}
 
-    /// Reads the facts at each call: a driver may be loaded between two welcomes.
+    /// Fresh facts: a driver may load between two welcomes.
     Hello hello() override;
     Status status() override;
-    /// Never null: if the act cannot start, the task has already failed. A self-test of a quiesced
-    /// VF is refused, because its process would be frozen with the others.
+    /// Never null: a task that cannot start has failed. Refuses self-tests of a quiesced VF.
     std::unique_ptr<Task> start(Act act, Nanoseconds deadline) override;
-    /// Always ok; if nothing is frozen, the text says so with a count of 0.
+    /// Always ok; 0 if nothing was frozen.
     Outcome thaw() override;
     void hold() override;
 

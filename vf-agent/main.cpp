@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-agent: command line, and the loop that joins port, session and guest. SIGTERM and SIGINT end
-// it; it then resumes the processes it had stopped. SIGHUP changes nothing.
+// vgpu-agent: command line, and the loop of port, session and guest. SIGTERM and SIGINT end it;
+// stopped processes are resumed. SIGHUP changes nothing.
 #include "pf-driver/process/log_limit.h"
 #include "pf-driver/process/socket_path.h"
 #include "vf-agent/hsa_check.h"
@@ -25,12 +25,12 @@
 namespace vgpu::agent {
 namespace {
 
-/// Interval between two looks at a port that is missing or has no host.
+/// For a port that is missing or has no host.
 constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
-/// Bytes read in one turn, so that a host that never stops writing cannot delay signals and tasks.
+/// Per turn, so that a host that never stops cannot delay signals and tasks.
 constexpr std::size_t kMaxPerTurn = 4 * kMaxLine;
 
-/// Exit status: 0; 1 if a self-test failed; CLI11's status for wrong options.
+/// Exit status: 0; 1: failed self-test; CLI11's for wrong options.
 struct CommandLine {
     std::string port;
     std::string pci_address;
@@ -52,7 +52,7 @@ int catch_signals() {
     return ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// The agent's log. Limits the lines that the host can cause (process/log_limit.h).
+/// Bounded against the host (process/log_limit.h).
 class Log {
 public:
     void say(const std::string& line) {
@@ -70,16 +70,15 @@ private:
     vgpu_log_limit limit_{};
 };
 
-/// Opens the port once it exists, and tells the session when the host comes and goes.
+/// Opens the port, and tells the session of the host.
 class Agent {
 public:
     explicit Agent(const CommandLine& line)
         : line_(line), guest_(line.pci_address), session_(guest_, port_) {
-        static_cast<void>(guest_.thaw());  // processes that a killed agent had stopped
+        static_cast<void>(guest_.thaw());  // left by a killed agent
     }
     ~Agent() { session_.on_host_gone(); }
 
-    /// Runs until SIGTERM or SIGINT.
     void serve(int signals) {
         while (!wait(signals) || !is_end(signals)) {
             if (!port_.is_open()) open();
@@ -89,7 +88,6 @@ public:
     }
 
 private:
-    /// True for SIGTERM and SIGINT. The agent has no configuration that SIGHUP could reload.
     bool is_end(int signals) {
         signalfd_siginfo signal{};
         if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
@@ -103,7 +101,7 @@ private:
         if (!path.empty() && port_.open(path)) return;
         const std::string words =
             path.empty() ? fmt::format("there is no port {}", kPortName) : why_not(path, errno);
-        // once for each reason: the loop comes here twice a second
+        // each reason once: this is called twice a second
         if (words != complaint_) log_.say(words + "; waiting for it");
         complaint_ = words;
     }
@@ -133,9 +131,8 @@ private:
         if (seen == Port::Seen::Lost) port_.close();
     }
 
-    /// True if a signal came.
     [[nodiscard]] bool wait(int signals) const {
-        // a port without a host always polls as ready: look again later instead
+        // a port without a host always polls as ready
         const int fd = has_host_ ? port_.fd() : -1;
         const int events = POLLIN | (session_.wants_write() ? POLLOUT : 0);
         std::array<pollfd, 2> waited{
@@ -190,7 +187,7 @@ int main_of(int argc, char** argv) {
         Freezer().thaw();
         return 0;
     }
-    // before any child or thread starts, so that all inherit the mask
+    // first: children and threads inherit the mask
     const int signals = catch_signals();
     Agent agent(line);
     agent.serve(signals);

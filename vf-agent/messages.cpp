@@ -15,7 +15,7 @@ constexpr std::size_t kMaxText = 512;
 constexpr std::uint64_t kMaxLimitMs = 600'000;
 constexpr std::uint64_t kMaxIntervalS = 3600;
 
-/// Printable ASCII, clipped: other processes of the guest choose some of these words.
+/// Other processes choose some words: printable ASCII, clipped.
 std::string clean(std::string_view text) {
     std::string words(text.substr(0, kMaxText));
     std::replace_if(

@@ -20,8 +20,7 @@ struct Row {
     std::string_view why;
 };
 
-// Bits of ip_block_mask number the driver's blocks in the order of that release. So there is one
-// row per release that was tested.
+// Bits of ip_block_mask number blocks in a release's order: a row per tested release.
 constexpr std::array kRows{
     Row{{6, 12}, "ip_block_mask=0xdf", "with UVD it follows a null pointer on a Vega10 VF"}};
 

@@ -9,8 +9,8 @@
 
 namespace vgpu::agent {
 
-/// A comment and "options amdgpu …", or only a comment that no option is needed. `release` is like
-/// "6.12.57+deb13-amd64"; one that is not in the table needs no option. Ends with a newline.
+/// "options amdgpu …" with a comment, or only a comment. `release`: like "6.12.57+deb13-amd64";
+/// unknown ones need no option. With newline.
 std::string modprobe_line(std::string_view release);
 
 }  // namespace vgpu::agent

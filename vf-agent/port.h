@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Port is the virtio-serial port org.vgpu.agent.0 as a Channel. It never blocks. While the host
-// side is closed, the port reads as ended and polls as hung up; it recovers once the host opens its
-// side. For tests, a stream socket may replace the device (--port). Used by main.cpp; one thread.
+// Port: the virtio-serial port org.vgpu.agent.0 as a Channel. Never blocks. While the host side is
+// closed, it reads as ended and polls as hung up. --port: a stream socket, for tests. One thread.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -14,10 +13,9 @@ namespace vgpu::agent {
 
 inline constexpr const char* kPortName = "org.vgpu.agent.0";
 
-/// Device file of the port kPortName: udev's link, else the file that sysfs names; empty if none.
+/// udev's link, else the file in sysfs; empty if none.
 std::string find_port(const std::filesystem::path& root = "/");
 
-/// Owns the descriptor.
 class Port final : public Channel {
 public:
     Port() = default;
@@ -25,18 +23,17 @@ public:
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
-    /// Opens `path` after closing the previous one; false with errno on failure.
-    /// Only one process can have the port: EBUSY for the second.
+    /// Closes the previous port; false with errno. EBUSY: another process has the port.
     bool open(const std::string& path);
     void close();
     [[nodiscard]] int fd() const { return fd_; }
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
 
-    /// HungUp: the device exists, but its host side is closed; keep it open and look again.
+    /// HungUp: keep it open, the host side is closed.
     enum class Seen { Bytes, Nothing, HungUp, Lost };
-    /// Appends available bytes to `to`. Lost: the device is gone, close it.
+    /// Lost: the device is gone, close it.
     Seen read(std::string& to);
-    /// Returns 0 on errors as well: read() notices a lost port.
+    /// 0 on errors, too: read() notices a lost port.
     std::size_t write(std::string_view bytes) override;
 
 private:

@@ -14,7 +14,7 @@ std::chrono::milliseconds in_ms(Nanoseconds time) {
 
 }  // namespace
 
-/// The empty line ends a line that an earlier agent may have written in part.
+/// The empty line ends a partial line of an earlier agent.
 void Session::on_host(Nanoseconds now) {
     on_host_gone();
     state_ = State::Greeted;
@@ -56,7 +56,6 @@ void Session::take_line(std::string_view line, Nanoseconds now) {
     flush();
 }
 
-/// A second welcome restarts the session on a connection that never broke.
 void Session::welcome(const Welcome& from_host, Nanoseconds now) {
     if (state_ == State::Serving) {
         static_cast<void>(guest_.thaw());
@@ -94,7 +93,7 @@ void Session::send_status(Nanoseconds now) {
 }
 
 void Session::send(const std::string& line) {
-    // a whole line or none: a host that resumes reading must find the beginning of a line
+    // whole lines only: a host that resumes must find the beginning of a line
     if (queue_.size() + line.size() <= kMaxQueue) queue_ += line;
 }
 

@@ -7,9 +7,8 @@
 //     ▲                                     │ gone                                 │ gone: thaw,
 //     └─────────────────────────────────────┴──────────────────────────────────────┘ end the task
 //
-// The host is trusted with the VF, but may read late: a line that does not fit into the bounded
-// queue is dropped, and nothing ever waits. One task (self-test, quiesce) at a time; Thaw ends it.
-// Time is passed in. main.cpp drives it; one thread.
+// The host may read late: lines that do not fit the bounded queue are dropped; nothing waits. One
+// task (self-test, quiesce) at a time; Thaw ends it. Time is passed in; one thread.
 #pragma once
 
 #include "vf-agent/messages.h"
@@ -20,58 +19,56 @@ namespace vgpu::agent {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-/// An act under way. The destructor ends it, which may take a moment (a child is killed).
+/// An act under way. The destructor ends it, which may take a moment.
 class Task {
 public:
     virtual ~Task() = default;
-    /// The outcome once the task has ended, else empty.
-    /// Never blocks. The task knows its deadline; after it the outcome is a failure.
+    /// None until the end; a failure after the deadline. Never blocks.
     virtual std::optional<Outcome> poll(Nanoseconds now) = 0;
 };
 
-/// The machine that the agent serves. Tests provide one without files and processes.
+/// The machine of the agent; a fake in tests.
 class Guest {
 public:
     virtual ~Guest() = default;
     virtual Hello hello() = 0;
     virtual Status status() = 0;
-    /// Starts Act::SelfTest or Act::Quiesce, which must end by `deadline`. Never null; Session has
-    /// at most one task at a time.
+    /// SelfTest or Quiesce, ending by `deadline`. Never null; one at a time.
     virtual std::unique_ptr<Task> start(Act act, Nanoseconds deadline) = 0;
-    /// Resumes a quiesced guest; without effect otherwise.
+    /// No effect unless quiesced.
     virtual Outcome thaw() = 0;
-    /// If quiesced, stops processes that have opened the VF since.
+    /// If quiesced, stops new users of the VF.
     virtual void hold() = 0;
 };
 
-/// The way to the host. write() takes as many bytes as there is room for and returns their number.
+/// write() takes what fits and returns its size.
 class Channel {
 public:
     virtual ~Channel() = default;
     virtual std::size_t write(std::string_view bytes) = 0;
 };
 
-/// `guest` and `channel` must outlive it. All times are from one monotonic clock with any start.
+/// `guest` and `channel` must outlive it. One monotonic clock.
 class Session {
 public:
-    /// Bytes that may wait for a host that does not read.
+    /// For a host that does not read.
     static constexpr std::size_t kMaxQueue = 4 * kMaxLine;
     static constexpr Nanoseconds kTaskInterval = std::chrono::milliseconds(50);
 
     Session(Guest& guest, Channel& channel) : guest_(guest), channel_(channel) {}
 
-    /// The host side was opened, perhaps by another host: resets the session and sends a hello.
+    /// Perhaps another host: restarts and sends a hello.
     void on_host(Nanoseconds now);
-    /// Ends the task, thaws, and drops unwritten lines. Also called when the agent ends.
+    /// Ends the task, thaws, drops lines. Also at the agent's end.
     void on_host_gone();
-    /// Takes input in pieces of any size. Ignores a line that does not fit kMaxLine.
+    /// Ignores a line above kMaxLine.
     void on_bytes(std::string_view bytes, Nanoseconds now);
-    /// Sends a status that is due, polls the task, and writes queued lines.
+    /// Sends due status, polls the task, writes lines.
     void step(Nanoseconds now);
 
-    /// The loop should wait until the channel has room, then call step().
+    /// Wait for room in the channel, then step().
     [[nodiscard]] bool wants_write() const { return !queue_.empty(); }
-    /// When step() has work to do next; empty: not before the host sends something.
+    /// None: not before the host sends something.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:
@@ -90,12 +87,12 @@ private:
     State state_ = State::Alone;
     std::string line_;  ///< incomplete input line
     bool is_too_long_ = false;
-    /// Whole lines, except that the first may have been written in part.
+    /// Whole lines; the first may be partly written.
     std::string queue_;
     Nanoseconds interval_{0}, next_status_{0};
     std::unique_ptr<Task> task_;
     std::uint64_t task_id_ = 0;
-    /// Valid only with a task: when it began, and when to poll it again.
+    /// With a task: its begin and next poll.
     Nanoseconds task_since_{0}, next_poll_{0};
 };
 
