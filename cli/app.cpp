@@ -31,7 +31,7 @@ std::string default_bus() {
     return bus != nullptr ? bus : "system";
 }
 
-/// "help" is no verb: it becomes --help before CLI11 sees it.
+/// "help" is not a verb: it becomes --help before CLI11 sees it.
 std::vector<std::string> names_of(const std::vector<std::unique_ptr<Verb>>& verbs) {
     std::vector<std::string> names{"help"};
     for (const auto& verb : verbs) names.push_back(verb->name());
@@ -43,7 +43,7 @@ std::string guess(const std::string& word, const std::vector<std::string>& known
     return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
-/// The first word that is no option or argument of one.
+/// The first word that is neither an option nor an argument of one.
 const std::string* verb_word(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "--bus" || words[i] == "--timeout") {

@@ -12,10 +12,10 @@
 
 namespace vgpu::cli {
 
-/// Ascending, for worst_of(). Only a Problem makes doctor fail; a Note is no fault.
+/// Ascending, for worst_of(). Only a Problem makes doctor fail; a Note is not a fault.
 enum class Level { Ok, Note, Warning, Problem };
 
-/// Also the words in JSON.
+/// The words of the JSON output, too.
 std::string_view name_of(Level level);
 
 /// An id may occur for several GPUs, VFs or files.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Number options. Refuses and quotes what is no number. Numbers for vgpud are passed on, even
-// negative: vgpud knows ranges. Numbers for vgpuctl: whole_within().
+// Number options. Values that are not numbers are refused and quoted. Numbers for vgpud are passed
+// on, even negative: vgpud knows ranges. Numbers for vgpuctl: whole_within().
 #pragma once
 
 #include "cli/service.h"

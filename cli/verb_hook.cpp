@@ -81,7 +81,7 @@ struct HookRow {
     void (*act)(const Call&);
     GoesBy goes_by;
     OnFailure on_failure;
-    std::string_view words;  ///< "no VF was …"
+    std::string_view words;  ///< what failed, for the message
 };
 
 /// Other operations need no action.

@@ -119,7 +119,7 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
             {"vfs", std::move(vfs)}};
 }
 
-/// Ends with 2 if FILE is no recording; 'replay' with 1 if a run table differs.
+/// Ends with 2 if FILE is not a recording; 'replay' with 1 if a run table differs.
 class TraceVerb final : public Verb {
 public:
     TraceVerb()

@@ -71,7 +71,7 @@ private:
 std::string line_of(const fs::path& file);
 /// Sorted; empty if unreadable.
 std::vector<std::string> names_in(const fs::path& directory);
-/// -1 if `text` is no decimal number.
+/// -1 if `text` is not a decimal number.
 int pid_of(const std::string& text);
 
 }  // namespace vgpu::agent

@@ -110,7 +110,7 @@ const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted
     return find([&](const VfDefinition& vf) { return vf.name == wanted.was; });
 }
 
-/// A different profile name alone is no change, unless the VF must be exact (has a UUID).
+/// A different profile name alone changes nothing, unless the VF must be exact (has a UUID).
 bool wants_settings(const VfDefinition& now, const VfDefinition& wanted) {
     const bool is_exact = wanted.uuid != Uuid{};
     const bool changes_profile =

@@ -20,7 +20,7 @@ VfSockets sockets_of(const VfView& view) {
     return {.vfio_user = view.socket, .agent = stem + ".agent.sock"};
 }
 
-/// The UUID that names the consumer's directory; none if the owner is no VM.
+/// The UUID that names the consumer's directory; none if the owner is not a VM.
 std::optional<std::string> uuid_of(const std::string& owner) {
     const OwnerForm form = form_of(owner);
     const auto* domain = std::get_if<DomainOwner>(&form);

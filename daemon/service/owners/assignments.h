@@ -122,7 +122,7 @@ private:
     void follow(const GpuHost& gpu);
     void note_opened(const Target& target);
     /// After a boot no event reports the end of an earlier domain. Ends its claim, with a scrub, if
-    /// the domain is off and the claim is no reservation.
+    /// the domain is off and the claim is not a reservation.
     void release_left_behind(const Target& target, const VfView& view);
     /// False if another owner or VF is there: then the consumer's paths are removed. They stay if
     /// the VF is unowned, for adopt().

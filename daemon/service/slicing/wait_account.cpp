@@ -27,7 +27,7 @@ void WaitAccount::on_parked_idle(std::uint32_t number, Nanoseconds at) {
 
 void WaitAccount::on_run(std::uint32_t number, Nanoseconds ns, Nanoseconds end) {
     Vf& vf = vfs_[number];
-    // a wake during the run is no wait
+    // a wake during the run begins no wait
     end_wait(vf, end - ns);
     if (vf.has_work) vf.since = end;
 }
