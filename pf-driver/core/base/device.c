@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The device by name: banks of VFs, GPU-IOV capability, scheduler block, and what it is made of. */
+/*
+ * Access to the device by name: registers of the PF and of the VFs' banks, the GPU-IOV capability,
+ * its scheduler block, and the probe of what the device offers.
+ */
 #include "pf-driver/core/base/parts.h"
 #include "pf-driver/hw/pci.h"
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
 
-/* of the PCI header */
+/* offset and bit of the command register in the PCI header */
 #define PCI_COMMAND	   0x04u
 #define PCI_COMMAND_MASTER 0x0004u
 
@@ -14,7 +17,7 @@
  * @pf: the PF
  * @reg: dword number
  *
- * Return: the value, all ones if the device is gone.
+ * Return: the value; all ones if the device is gone.
  */
 uint32_t vgpu_pf_device_read(struct vgpu_pf *pf, uint32_t reg)
 {
@@ -29,7 +32,9 @@ uint32_t vgpu_pf_device_read(struct vgpu_pf *pf, uint32_t reg)
  * vgpu_pf_device_write() - write a register of the PF
  * @pf: the PF
  * @reg: dword number
- * @value: to write
+ * @value: the value to write
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_device_write(struct vgpu_pf *pf, uint32_t reg, uint32_t value)
 {
@@ -39,8 +44,10 @@ int vgpu_pf_device_write(struct vgpu_pf *pf, uint32_t reg, uint32_t value)
 /**
  * vgpu_pf_device_read_bank() - read a register of a VF's bank
  * @pf: the PF
- * @vf: whose bank
+ * @vf: the VF
  * @reg: REG_VGPU_VF0_*
+ *
+ * Return: the value; all ones if the device is gone.
  */
 uint32_t vgpu_pf_device_read_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg)
 {
@@ -50,9 +57,11 @@ uint32_t vgpu_pf_device_read_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, 
 /**
  * vgpu_pf_device_write_bank() - write a register of a VF's bank
  * @pf: the PF
- * @vf: whose bank
+ * @vf: the VF
  * @reg: REG_VGPU_VF0_*
- * @value: to write
+ * @value: the value to write
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg,
 			      uint32_t value)
@@ -61,10 +70,12 @@ int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint
 }
 
 /**
- * vgpu_pf_device_read_bank64() - read a pair of registers; the low half latches the high one
+ * vgpu_pf_device_read_bank64() - read a pair of registers of a VF's bank
  * @pf: the PF
- * @vf: whose bank
- * @reg_lo: REG_VGPU_VF0_*_LO
+ * @vf: the VF
+ * @reg_lo: REG_VGPU_VF0_*_LO; the read of this half latches the other half
+ *
+ * Return: the value; all ones if the device is gone.
  */
 uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo)
 {
@@ -86,6 +97,8 @@ static uint32_t read_config(struct vgpu_pf *pf, uint32_t offset)
  * vgpu_pf_device_vsec_read() - read a dword of the GPU-IOV capability
  * @pf: the PF
  * @offset: enum gpuiov_offset
+ *
+ * Return: the value; all ones if the device is gone.
  */
 uint32_t vgpu_pf_device_vsec_read(struct vgpu_pf *pf, uint32_t offset)
 {
@@ -96,7 +109,9 @@ uint32_t vgpu_pf_device_vsec_read(struct vgpu_pf *pf, uint32_t offset)
  * vgpu_pf_device_vsec_write() - write a dword of the GPU-IOV capability
  * @pf: the PF
  * @offset: enum gpuiov_offset
- * @value: to write
+ * @value: the value to write
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value)
 {
@@ -107,6 +122,8 @@ int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t valu
  * vgpu_pf_device_scheduler_read() - read a dword of the GFX scheduler block
  * @pf: the PF
  * @offset: enum gpuiov_sch_offset
+ *
+ * Return: the value; all ones if the device is gone.
  */
 uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset)
 {
@@ -117,7 +134,9 @@ uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset)
  * vgpu_pf_device_scheduler_write() - write a dword of the GFX scheduler block
  * @pf: the PF
  * @offset: enum gpuiov_sch_offset
- * @value: to write
+ * @value: the value to write
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value)
 {
@@ -125,8 +144,10 @@ int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t
 }
 
 /**
- * vgpu_pf_device_stop_dma() - keep a device that is not to be trusted off our memory
- * @pf: the PF; the home makes it bus master again before the next attach
+ * vgpu_pf_device_stop_dma() - end the access of an untrusted device to the host's memory
+ * @pf: the PF
+ *
+ * The home makes the device bus master again before the next attach.
  */
 void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 {
@@ -136,7 +157,7 @@ void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 		return;
 	command &= ~PCI_COMMAND_MASTER;
 	pf->os->ops->config_write(pf->os, PCI_COMMAND, 2, command);
-	/* writes may be posted: the answer comes after it */
+	/* the write may be posted: the answer to a read comes after the write has arrived */
 	pf->os->ops->config_read(pf->os, PCI_COMMAND, 2, &command);
 }
 
@@ -144,7 +165,7 @@ static uint32_t find_vsec(struct vgpu_pf *pf)
 {
 	uint32_t offset = VGPU_PCI_ECAP_FIRST;
 
-	/* a list that loops ends after as many steps as capabilities could exist */
+	/* bounds the walk, in case the list of capabilities has a loop */
 	for (uint32_t step = 0; step < VGPU_PCI_CONFIG_BYTES / 8; step++) {
 		uint32_t header = read_config(pf, offset);
 
@@ -170,7 +191,7 @@ static uint32_t find_scheduler(struct vgpu_pf *pf, uint32_t vsec)
 	return vsec + (value & 0xffu) * 16u;
 }
 
-/* a device that answers nonsense is refused before anything is written to it */
+/* refuses a device that reports impossible sizes, before anything is written to it */
 static int check_shape(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
 	if (device->total_vfs == 0 || device->total_vfs > VGPU_PF_MAX_VFS)
@@ -188,7 +209,7 @@ static int check_shape(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 	return 0;
 }
 
-/* all ones is no fact about any device, it is what one that has gone answers */
+/* a device that is gone answers all ones, which no device reports of itself */
 static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {
 	uint32_t vram_mb = vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB);
@@ -207,9 +228,9 @@ static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 }
 
 /**
- * vgpu_pf_device_probe() - find out what the device is made of
- * @pf: the PF; what it knows of a device stays as it is
- * @device: filled in, with whatever was answered if this fails
+ * vgpu_pf_device_probe() - read what the device offers
+ * @pf: the PF; pf->device is not changed
+ * @device: filled in; if this fails, the members that were read so far
  *
  * Return: 0 or -ENODEV with a message.
  */
@@ -233,8 +254,10 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 }
 
 /**
- * vgpu_pf_device_time_ns() - the clock of run log and events
+ * vgpu_pf_device_time_ns() - read the device's clock, which stamps the run log and RUN events
  * @pf: the PF
+ *
+ * Return: ns.
  */
 uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf)
 {

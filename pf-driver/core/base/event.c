@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Event ring: one writer, readers that map it read-only. The seq of an entry is written last, so
- * that a reader who sees it sees the entry; an entry being overwritten has seq 0.
+ * The event ring: memory shared with clients, which map it read-only; the core is the only writer.
+ * The core writes the seq of an entry last, so that a reader that sees the seq sees the whole
+ * entry. While an entry is overwritten, its seq is 0.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -45,12 +46,12 @@ void vgpu_pf_event_init(struct vgpu_pf *pf)
 /**
  * vgpu_pf_event_push() - append an event
  * @pf: the PF
- * @event: seq and table_generation are filled in; a time_ns of 0 becomes now
+ * @event: copied; the core sets seq and table_generation, and a time_ns of 0 becomes now
  */
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
-	/* the ring is shared: its size is not read back from it */
+	/* computed again, because the shared head is not trusted */
 	uint32_t entries = entries_that_fit(pf->params.event_ring_bytes);
 	struct vgpu_pf_event *slot = &ring_entries(pf)[(pf->events.seq - 1) & (entries - 1)];
 	struct vgpu_pf_event copy = *event;
@@ -70,12 +71,12 @@ void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 }
 
 /**
- * vgpu_pf_event_simple() - append an event of now
+ * vgpu_pf_event_simple() - append an event without a duration, with the present time
  * @pf: the PF
  * @type: what happened
  * @vf: VF number, 0 for the GPU
- * @arg: see enum vgpu_pf_event_type
- * @arg2: likewise
+ * @arg: first argument, see enum vgpu_pf_event_type
+ * @arg2: second argument, see enum vgpu_pf_event_type
  */
 void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint32_t vf,
 			  uint64_t arg, uint64_t arg2)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The fifteen services by which the PF core reaches the world. A home (the kernel module, the
- * process vgpu-pf, a test) fills struct vgpu_os_ops and embeds struct vgpu_os.
+ * The fifteen services through which the PF core reaches everything outside. A home (the platform
+ * on which the core runs: the kernel module, the process vgpu-pf, or a test) fills struct
+ * vgpu_os_ops and embeds struct vgpu_os.
  *
- * Rules: the home serialises all calls into the core, so the core needs no locks; the core never
- * sleeps and never allocates, it arms the one timer and returns. A service that fails with -ENODEV
- * says that the device is gone; the home then calls vgpu_pf_detach(). Services never call back into
- * the core.
+ * The home serialises all calls into the core, so the core needs no locks. The core never sleeps.
+ * It allocates only DMA memory, through dma_alloc(). To wait, it arms the one timer and returns.
+ * A service fails with -ENODEV if the device is gone; the home then calls vgpu_pf_detach().
+ * Services never call back into the core.
  */
 #ifndef VGPU_CORE_OS_H
 #define VGPU_CORE_OS_H
@@ -26,7 +27,7 @@ enum vgpu_os_log_level {
 	VGPU_OS_LOG_DEBUG = 3,
 };
 
-/* memory that both the core (cpu) and the device (bus) reach; page aligned, zeroed */
+/* memory that the core reads and writes at cpu and the device at bus; page aligned, zeroed */
 struct vgpu_os_dma {
 	void *cpu;
 	uint64_t bus;
@@ -45,18 +46,23 @@ struct vgpu_os_ops {
 	int (*vram_write)(struct vgpu_os *os, uint64_t offset, const void *data, uint32_t bytes);
 	int (*dma_alloc)(struct vgpu_os *os, uint32_t bytes, struct vgpu_os_dma *dma);
 	void (*dma_free)(struct vgpu_os *os, struct vgpu_os_dma *dma);
-	/* monotonic */
+	/* CLOCK_MONOTONIC */
 	uint64_t (*now_ns)(struct vgpu_os *os);
-	/* the home calls vgpu_pf_timer() at or after deadline_ns; 0 disarms; replaces the former */
+	/*
+	 * the home calls vgpu_pf_timer() at or after deadline_ns, which replaces the previous
+	 * deadline; 0 disarms the timer
+	 */
 	void (*timer_arm)(struct vgpu_os *os, uint64_t deadline_ns);
 	/* the event ring has new entries: wake pollers */
 	void (*events_notify)(struct vgpu_os *os);
 	void (*log)(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text);
-	/* bytes moved, 0 at the end of input, -EAGAIN: the home calls vgpu_pf_stream_ready() later
+	/*
+	 * return the number of bytes moved, or 0 at the end of the input; after -EAGAIN the home
+	 * calls vgpu_pf_stream_ready() when more can be moved
 	 */
 	int64_t (*stream_write)(struct vgpu_os *os, const void *data, uint32_t bytes);
 	int64_t (*stream_read)(struct vgpu_os *os, void *data, uint32_t bytes);
-	/* a request that returned -EINPROGRESS is finished; its payload is filled in */
+	/* reports that a request that returned -EINPROGRESS has finished; its payload is set */
 	void (*request_done)(struct vgpu_os *os, uint64_t token, int error, const char *message);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the lowest files of the core offer: the device by name, texts, timers, events. They call
- * nobody above them.
+ * Functions of the lowest folder of the core: device access by name, texts, timers, events. They
+ * call no function of the folders above.
  * Grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_BASE_PARTS_H
@@ -33,7 +33,7 @@ void vgpu_pf_device_stop_dma(struct vgpu_pf *pf);
 int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device);
 uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf);
 
-/* text.c */
+/* text.c: formatting, and CRC-32C */
 uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_list args);
 uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -43,7 +43,7 @@ void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const ch
 	__attribute__((format(printf, 3, 4)));
 uint32_t vgpu_pf_text_crc32c(uint32_t crc, const void *data, uint64_t bytes);
 
-/* timer.c */
+/* timer.c: deadlines of the PF and of its VFs */
 uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf);
 uint64_t vgpu_pf_timer_scaled_ms(const struct vgpu_pf *pf, uint64_t ms);
 void vgpu_pf_timer_set(struct vgpu_pf *pf, enum vgpu_pf_timer_id id, uint64_t delay_ns);
@@ -54,17 +54,17 @@ void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id);
 bool vgpu_pf_timer_take(uint64_t *deadline_ns, uint64_t now);
 void vgpu_pf_timer_arm(struct vgpu_pf *pf);
 
-/* event.c: the event ring */
+/* event.c: the ring of events that clients read */
 void vgpu_pf_event_init(struct vgpu_pf *pf);
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event);
 void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint32_t vf,
 			  uint64_t arg, uint64_t arg2);
 
-/* reply.c */
+/* reply.c: replies to requests that did not finish at once */
 void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message);
 void vgpu_pf_reply_flush(struct vgpu_pf *pf);
 
-/* tell.c */
+/* tell.c: rate limit on reports of what a guest causes */
 bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 

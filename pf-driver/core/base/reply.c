@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Replies to requests that returned -EINPROGRESS: collected while the core works, handed to the
- * home at the end of the call.
+ * Replies to requests that returned -EINPROGRESS. The core collects them during a call and hands
+ * them to the home at the end of the call, when the journal has been written.
  */
 #include "pf-driver/core/base/parts.h"
 
 /**
- * vgpu_pf_reply_add() - a request that returned -EINPROGRESS is finished
+ * vgpu_pf_reply_add() - note that a request that returned -EINPROGRESS is finished
  * @pf: the PF
- * @token: 0: nobody waits
+ * @token: of the request; 0: no client waits, and nothing is noted
  * @error: 0 or negative errno
- * @message: why
+ * @message: error text; empty if there is no error
  */
 void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message)
 {
@@ -26,7 +26,7 @@ void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char
 
 /**
  * vgpu_pf_reply_flush() - report finished requests to the home
- * @pf: the PF; the journal has been written
+ * @pf: the PF, whose journal has been written
  */
 void vgpu_pf_reply_flush(struct vgpu_pf *pf)
 {

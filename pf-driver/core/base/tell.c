@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How much is said of what a guest causes: each minute the first events and log lines, and at its
- * end the number of the others. Of a VF in quarantine nothing is said.
+ * Rate limit on the events and log lines that a guest can cause: the first 24 of each minute are
+ * written, and one event reports the number of the others. A VF in quarantine causes none.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -9,11 +9,12 @@
 #define TELL_MAX 24u
 
 /**
- * vgpu_pf_tell_allows() - may an event or a log line that a guest causes be written?
+ * vgpu_pf_tell_allows() - may an event or a log line that a guest caused be written?
  * @pf: the PF
- * @vf: whose guest
+ * @vf: the VF of the guest
  *
- * Return: false if this minute has had enough of them: it is counted then, and reported by number.
+ * Return: false if the VF is in quarantine, or if the limit of this minute is used up; in the
+ * latter case the event or line is counted for the event UNTOLD.
  */
 bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -30,9 +31,9 @@ bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_tell_timer() - a minute is over: report how much was left out
+ * vgpu_pf_tell_timer() - end a minute: report how many events and log lines were left out
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
  */
 void vgpu_pf_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Text without a C library: messages of replies, log lines, the dump; and CRC-32C. The formatter
- * knows %u %d %x %s %c %%, the lengths l and ll, and a zero-padded width.
+ * Text formatting without a C library, for the messages of replies, log lines and the dump; and the
+ * checksum CRC-32C. The formatter knows %u %d %x %s %c %%, the lengths l and ll, and a width, which
+ * it pads with zeroes.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -51,7 +52,7 @@ static void put_signed(struct text_out *text, int64_t value, uint32_t width)
 
 struct conversion {
 	uint32_t width;
-	uint32_t longs; /* how many l */
+	uint32_t longs; /* number of l in the length: 0, 1 or 2 */
 	char kind;
 };
 
@@ -69,7 +70,7 @@ static const char *parse_conversion(const char *format, struct conversion *conve
 	return format;
 }
 
-/* the next argument, as long as the conversion says */
+/* the next argument, of the length that the conversion names */
 #define TAKE(args, longs, type)                                                                    \
 	((longs) == 2	? va_arg(args, type long long)                                             \
 	 : (longs) == 1 ? va_arg(args, type long)                                                  \
@@ -77,12 +78,12 @@ static const char *parse_conversion(const char *format, struct conversion *conve
 
 /**
  * vgpu_pf_text_vformat() - format into a buffer
- * @out: receives text and NUL
- * @bytes: of @out, at least 1; longer text is cut
- * @format: as printf, see the head of this file
- * @args: its arguments
+ * @out: receives the text and a NUL
+ * @bytes: size of @out, at least 1; longer text is cut
+ * @format: as for printf(), with the conversions that the head of this file lists
+ * @args: arguments of @format
  *
- * Return: characters written.
+ * Return: characters written, without the NUL.
  */
 uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_list args)
 {
@@ -122,9 +123,11 @@ uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_
 
 /**
  * vgpu_pf_text_format() - format into a buffer
- * @out: receives text and NUL
- * @bytes: of @out, at least 1
+ * @out: receives the text and a NUL
+ * @bytes: size of @out, at least 1; longer text is cut
  * @format: see vgpu_pf_text_vformat()
+ *
+ * Return: characters written, without the NUL.
  */
 uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 {
@@ -138,8 +141,8 @@ uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 }
 
 /**
- * vgpu_pf_text_fail() - refuse a request: what was wrong, where, and what helps
- * @pf: the PF; keeps the message for the reply
+ * vgpu_pf_text_fail() - set the error message of the request: what, where, and how to fix it
+ * @pf: the PF, which keeps the message for the reply
  * @error: negative errno
  * @format: see vgpu_pf_text_vformat()
  *
@@ -158,7 +161,7 @@ int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 /**
  * vgpu_pf_text_log() - write one log line
  * @pf: the PF
- * @level: how much it matters
+ * @level: severity
  * @format: see vgpu_pf_text_vformat()
  */
 void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const char *format, ...)
@@ -173,14 +176,16 @@ void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const ch
 }
 
 /**
- * vgpu_pf_text_crc32c() - checksum of journal and streams
- * @crc: 0, or the result for the bytes before
- * @data: bytes
- * @bytes: how many
+ * vgpu_pf_text_crc32c() - compute the checksum of the journal and of streams
+ * @crc: 0, or the result for the preceding bytes
+ * @data: the bytes
+ * @bytes: their number
+ *
+ * Return: the CRC-32C.
  */
 uint32_t vgpu_pf_text_crc32c(uint32_t crc, const void *data, uint64_t bytes)
 {
-	/* CRC-32C (0x82f63b78 reflected), a nibble at a time */
+	/* CRC-32C (0x82f63b78 reflected), for one nibble */
 	static const uint32_t table[16] = {
 		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
 		0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Deadlines of the PF and its VFs over the one timer of the home. A deadline is an absolute time;
- * 0 means not set. top/timers.c calls the handlers, once per setting.
+ * Deadlines of the PF and of its VFs, all kept by the one timer of the home. A deadline is an
+ * absolute time in ns; 0 means not set. top/timers.c calls the handler of a deadline once, when the
+ * deadline has passed.
  */
 #include "pf-driver/core/base/parts.h"
 
 /**
- * vgpu_pf_timer_now() - the home's monotonic clock
+ * vgpu_pf_timer_now() - read the home's monotonic clock
  * @pf: the PF
+ *
+ * Return: ns.
  */
 uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf)
 {
@@ -15,11 +18,11 @@ uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_timer_scaled_ms() - how long to wait for a guest or the device
+ * vgpu_pf_timer_scaled_ms() - how long to wait for a guest or for the device
  * @pf: the PF
- * @ms: on silicon
+ * @ms: the time to wait on silicon
  *
- * Return: ns, with the PF's scale factor.
+ * Return: @ms times the PF's time_scale, in ns.
  */
 uint64_t vgpu_pf_timer_scaled_ms(const struct vgpu_pf *pf, uint64_t ms)
 {
@@ -34,7 +37,7 @@ static uint64_t deadline(struct vgpu_pf *pf, uint64_t delay_ns)
 /**
  * vgpu_pf_timer_set() - set a deadline of the PF
  * @pf: the PF
- * @id: which; replaces its former setting
+ * @id: the timer; the new deadline replaces its previous one
  * @delay_ns: from now
  */
 void vgpu_pf_timer_set(struct vgpu_pf *pf, enum vgpu_pf_timer_id id, uint64_t delay_ns)
@@ -43,9 +46,9 @@ void vgpu_pf_timer_set(struct vgpu_pf *pf, enum vgpu_pf_timer_id id, uint64_t de
 }
 
 /**
- * vgpu_pf_timer_clear() - forget a deadline of the PF
+ * vgpu_pf_timer_clear() - clear a deadline of the PF
  * @pf: the PF
- * @id: which
+ * @id: the timer
  */
 void vgpu_pf_timer_clear(struct vgpu_pf *pf, enum vgpu_pf_timer_id id)
 {
@@ -55,8 +58,8 @@ void vgpu_pf_timer_clear(struct vgpu_pf *pf, enum vgpu_pf_timer_id id)
 /**
  * vgpu_pf_timer_set_vf() - set a deadline of a VF
  * @pf: the PF
- * @vf: whose
- * @id: which; replaces its former setting
+ * @vf: the VF
+ * @id: the timer; the new deadline replaces its previous one
  * @delay_ns: from now
  */
 void vgpu_pf_timer_set_vf(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_timer id,
@@ -66,9 +69,9 @@ void vgpu_pf_timer_set_vf(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_t
 }
 
 /**
- * vgpu_pf_timer_clear_vf() - forget a deadline of a VF
- * @vf: whose
- * @id: which
+ * vgpu_pf_timer_clear_vf() - clear a deadline of a VF
+ * @vf: the VF
+ * @id: the timer
  */
 void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id)
 {
@@ -76,9 +79,11 @@ void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id)
 }
 
 /**
- * vgpu_pf_timer_take() - has a deadline passed? It is forgotten then
- * @deadline_ns: of the PF or a VF
- * @now: the home's clock
+ * vgpu_pf_timer_take() - clear a deadline if it has passed
+ * @deadline_ns: the deadline, of the PF or of a VF
+ * @now: the present time, in ns of the home's clock
+ *
+ * Return: true if the deadline had passed.
  */
 bool vgpu_pf_timer_take(uint64_t *deadline_ns, uint64_t now)
 {

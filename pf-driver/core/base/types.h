@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the PF core takes from its surroundings at compile time: fixed-width integers, bool,
- * va_list, four memory functions and errno values. Nothing else; the core is freestanding C11 and
- * is compiled unchanged into the kernel module and into the process vgpu-pf. This header and os.h
- * are the only places that know which of the two it is.
+ * Everything that the PF core takes from its compiler and C library: fixed-width integers, bool,
+ * va_list, four memory functions and errno values. The core is freestanding C11, and the kernel
+ * module and the process vgpu-pf compile the same files. This header is the only file of the core
+ * that tests for which of the two it is compiled.
  */
 #ifndef VGPU_CORE_TYPES_H
 #define VGPU_CORE_TYPES_H
@@ -16,7 +16,7 @@
 #include <linux/stdarg.h>
 #include <linux/string.h>
 
-/* <stdint.h> of the kernel */
+/* the kernel has no <stdint.h> */
 #ifndef UINT32_MAX
 #define UINT32_MAX U32_MAX
 #endif
@@ -40,7 +40,7 @@ void *memset(void *dest, int value, size_t bytes);
 int memcmp(const void *a, const void *b, size_t bytes);
 #endif
 
-/* the values of Linux; -errno is part of the uapi */
+/* Linux's values, because -errno is part of the uapi */
 #ifndef EPERM
 #define EPERM	    1
 #define ENOENT	    2

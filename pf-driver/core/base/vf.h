@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Everything the PF core knows about one VF, one sub-struct per file that owns it. Nobody else
- * writes into another file's sub-struct. VFs are addressed by pointer; vf->number is 1..total.
+ * struct vgpu_vf: everything that the PF core knows about one VF, with one sub-struct for each file
+ * that owns it. Other files write to a sub-struct only where they begin, restore, reset or end a
+ * VF. Functions take a VF by pointer; vf->number is 1..total_vfs.
  */
 #ifndef VGPU_CORE_VF_H
 #define VGPU_CORE_VF_H
@@ -11,22 +12,23 @@
 #include "pf-driver/uapi/vgpu_pf.h"
 
 /*
- * Life cycle events, control.c. From PAUSE on they wait until the engine does not hold the VF, and
- * the later one here is the weightier.
+ * Life cycle events, control.c. PAUSE and the events after it wait until the engine does not hold
+ * the VF. The events are in order of severity: if several are pending, the last of them in this
+ * list is carried out first.
  */
 enum vgpu_vf_event {
 	VGPU_VF_EVENT_NONE = 0,
 	VGPU_VF_EVENT_PROVISION,
 	VGPU_VF_EVENT_GRANT,	    /* full access granted to the guest's driver */
-	VGPU_VF_EVENT_RESUME,	    /* the guest's driver is still there */
-	VGPU_VF_EVENT_RESUME_FRESH, /* it is not */
+	VGPU_VF_EVENT_RESUME,	    /* the guest's driver is still loaded */
+	VGPU_VF_EVENT_RESUME_FRESH, /* the guest's driver is not loaded any more */
 	VGPU_VF_EVENT_RESET_DONE,
 	VGPU_VF_EVENT_CLEAR_QUARANTINE,
 	VGPU_VF_EVENT_SCRUB_DURABLE,
 	VGPU_VF_EVENT_DEVICE_BACK,
-	VGPU_VF_EVENT_LOADED, /* world switch put it into the engine */
-	VGPU_VF_EVENT_UNLOADED,
-	VGPU_VF_EVENT_HANG, /* it holds the engine and does not let go */
+	VGPU_VF_EVENT_LOADED,	/* a world switch has put the VF into the engine */
+	VGPU_VF_EVENT_UNLOADED, /* the VF has left the engine */
+	VGPU_VF_EVENT_HANG,	/* the VF is to blame for a world switch that failed */
 	VGPU_VF_EVENT_DEVICE_LOST,
 	VGPU_VF_EVENT_PAUSE,
 	VGPU_VF_EVENT_DRIVER_GONE,
@@ -37,22 +39,23 @@ enum vgpu_vf_event {
 	VGPU_VF_EVENTS,
 };
 
-/* inbox.c: what has happened to the VF and is not carried out yet */
+/* inbox.c: events of the VF that are not carried out yet */
 struct vgpu_vf_inbox {
 	uint32_t events;		 /* bit per enum vgpu_vf_event */
 	uint8_t reasons[VGPU_VF_EVENTS]; /* enum vgpu_pf_reason */
-	enum vgpu_vf_event asked;	 /* by an operator */
-	uint64_t token;			 /* request to complete when that is done; 0: none */
+	enum vgpu_vf_event asked;	 /* the event that an operator requested */
+	uint64_t token;			 /* of that request, which waits for a reply; 0: none */
 };
 
+/* control.c */
 struct vgpu_vf_control {
 	bool driver_loaded;
-	bool lost;	/* STOPPED because the device went away */
-	uint32_t gates; /* last written to VGPU_VF0_GATES */
-	uint32_t mismatches;
+	bool lost;	     /* STOPPED because the device was lost */
+	uint32_t gates;	     /* last value written to VGPU_VF0_GATES; UINT32_MAX: not known */
+	uint32_t mismatches; /* events that the transition table does not have */
 };
 
-/* provision.c: resources as granted */
+/* provision.c: the resources and limits that the VF was provisioned with */
 struct vgpu_vf_config {
 	uint64_t vram_bytes;
 	uint64_t cu_mask;
@@ -63,97 +66,104 @@ struct vgpu_vf_config {
 	uint8_t uuid[16];
 };
 
+/* mailbox.c: messages between the PF and the guest's driver */
 struct vgpu_vf_mailbox {
-	uint32_t out[MAILBOX_DWORDS]; /* waits until the guest has taken the message before */
-	bool out_pending;
-	bool ack_expected;	/* the message in the box is one that guests acknowledge */
-	uint32_t held_request;	/* enum mailbox_to_pf waiting for RESUME or the end of a reset */
-	uint64_t not_before_ns; /* throttled: its messages are not looked at earlier */
-	uint64_t messages, unknown;
+	uint32_t out[MAILBOX_DWORDS]; /* the latest message to the guest */
+	bool out_pending;	      /* the guest has not taken the message before out */
+	bool ack_expected;	      /* drivers acknowledge the message in the box */
+	uint32_t held_request;	      /* a deferred enum mailbox_to_pf (mailbox.c); 0: none */
+	uint64_t not_before_ns;	      /* a throttled guest's message waits until then; 0: unset */
+	uint64_t messages, unknown;   /* received; of these, with an unknown number */
 };
 
+/* full_access.c */
 struct vgpu_vf_access {
-	bool granted; /* register write gate is open */
+	bool granted; /* the guest's driver has full access, also while the VF is paused */
 	uint64_t count, timeouts;
 };
 
 enum vgpu_vf_reset_stage {
 	VGPU_VF_RESET_NONE = 0,
-	VGPU_VF_RESET_WAIT_GUEST, /* told the guest, waiting for READY_TO_RESET */
-	VGPU_VF_RESET_WAIT_FLR,	  /* the device is at it */
+	VGPU_VF_RESET_WAIT_GUEST, /* the guest is notified; its READY_TO_RESET is awaited */
+	VGPU_VF_RESET_WAIT_FLR,	  /* the device resets the function */
 };
 
+/* reset.c; told means notified with FLR_NOTIFICATION */
 struct vgpu_vf_reset {
 	enum vgpu_vf_reset_stage stage;
 	enum vgpu_pf_reason reason;
-	bool flr_done;	   /* the device state is already reset */
-	bool is_flr_known; /* and the reset that follows it waits for the engine */
-	bool guest_told, guest_ready;
-	bool told_again;      /* in this wait */
-	bool told_unanswered; /* a late READY_TO_RESET is not the guest's own idea */
-	uint32_t answer;      /* mailbox request to answer when done; 0: none */
+	bool flr_done;	   /* the FLR of this reset is done or was done by the client */
+	bool is_flr_known; /* the client has done an FLR; RESET is posted and not carried out */
+	bool guest_told, guest_ready; /* in this reset: notified, has sent READY_TO_RESET */
+	bool told_again;	      /* the guest was notified a second time in this wait */
+	bool told_unanswered; /* notified, not answered: a late READY_TO_RESET asks for no reset */
+	uint32_t answer;      /* mailbox request to answer when the reset is done; 0: none */
 	uint64_t deadline_ns;
 	uint64_t started_ns;
 	uint64_t count, guest_count, hang_count;
 };
 
+/* scrub.c: steps of the scrub of a released VF, in order */
 enum vgpu_vf_scrub_stage {
 	VGPU_VF_SCRUB_NONE = 0,
-	VGPU_VF_SCRUB_STATE,
-	VGPU_VF_SCRUB_VRAM,
-	VGPU_VF_SCRUB_VERIFY,
-	VGPU_VF_SCRUB_DONE, /* waits for SCRUB_DURABLE */
+	VGPU_VF_SCRUB_STATE,  /* zero the device state of the VF */
+	VGPU_VF_SCRUB_VRAM,   /* zero the VF's VRAM */
+	VGPU_VF_SCRUB_VERIFY, /* check that the VF's VRAM is zero */
+	VGPU_VF_SCRUB_DONE,   /* waits for SCRUB_DURABLE */
 };
 
 struct vgpu_vf_scrub {
 	enum vgpu_vf_scrub_stage stage;
-	uint32_t next_unit;
+	uint32_t next_unit; /* of VRAM, in this stage */
 	uint32_t failures;
-	uint64_t started_ns, verify_started_ns; /* of the VRAM's part */
+	uint64_t started_ns, verify_started_ns; /* when the stages VRAM and VERIFY began */
 };
 
-/* run/contract.c: the terms in force, and where the VF stands with them */
+/*
+ * run/contract.c: the terms in force, and the state of the VF's reservation (a constant-bandwidth
+ * server) and of its cap (a token bucket)
+ */
 struct vgpu_vf_contract {
 	struct vgpu_pf_contract terms;
-	bool is_awake;		  /* its server has work, as last seen */
-	bool is_exhausted;	  /* its server waits for the next budget */
-	bool is_held;		  /* passed over until it has a slice's worth of tokens */
-	int64_t budget_ns;	  /* left; negative after an overrun */
-	int64_t tokens;		  /* millionths of a ns; negative after an overrun */
+	bool is_awake;		  /* the VF had work when the reservation was last updated */
+	bool is_exhausted;	  /* the reservation waits for its next budget */
+	bool is_held;		  /* throttled: skipped until it has enough tokens for a slice */
+	int64_t budget_ns;	  /* left of the reservation; negative after an overrun */
+	int64_t tokens;		  /* in millionths of a ns; negative after an overrun */
 	uint64_t deadline_ns;	  /* of the budget */
-	uint64_t filled_ns;	  /* when the tokens were right */
+	uint64_t filled_ns;	  /* the time up to which tokens have been added */
 	uint64_t capped_since_ns; /* when the cap began */
-	uint64_t held_ns;	  /* since when */
-	uint64_t capped_ns;	  /* held in sum, until it was held last */
+	uint64_t held_ns;	  /* since when the VF is throttled and has work; 0: it is not */
+	uint64_t capped_ns;	  /* time throttled with work, without the stretch since held_ns */
 };
 
-/* run/share.c: where the VF stands with its weight */
+/* run/share.c: the weight of the VF, and how far it has been served */
 struct vgpu_vf_share {
-	uint32_t weight; /* in force; 0: it has none */
-	uint32_t wanted; /* of the table in force */
-	uint32_t band;
-	uint32_t slice_us; /* that its deadline reckons with */
+	uint32_t weight;   /* in force; 0: none */
+	uint32_t wanted;   /* the weight of the table in force */
+	uint32_t band;	   /* priority class */
+	uint32_t slice_us; /* the slice length from which the VF's deadline is computed */
 	bool is_competing;
-	bool is_paying;	    /* has no work and has had too much */
-	bool was_by_weight; /* its last run was no reservation's */
-	uint64_t received;  /* time of its band up to which it has been served */
-	uint64_t rest;	    /* of the division that moved it last */
-	uint64_t early_ns;  /* was counted before it was logged */
+	bool is_paying;	    /* has no work and a negative lag; its weight still counts */
+	bool was_by_weight; /* the last run was not served by the reservation */
+	uint64_t received;  /* virtual time of the band up to which the VF has been served */
+	uint64_t rest;	    /* remainder of the last division that advanced received */
+	uint64_t early_ns;  /* service counted before its run was in the log */
 };
 
-/* run/machine.c */
+/* the files of run/: service received, and what they keep of each VF between runs */
 struct vgpu_vf_service {
 	uint64_t ns;
-	uint64_t reserved_ns; /* part that its reservation paid for */
+	uint64_t reserved_ns; /* part of ns that the reservation paid for */
 	uint64_t wave_instructions;
 	uint64_t switches;
 	uint64_t overruns, overrun_max_ns;
-	int64_t budget_ns;	   /* reserve section: left in this cycle */
-	uint64_t waiting_since_ns; /* has work and is off the engine; 0: not waiting */
-	uint32_t quantum_us;	   /* last written to VGPU_VF0_QUANTUM_US */
+	int64_t budget_ns;	   /* reserve section: budget left in this cycle */
+	uint64_t waiting_since_ns; /* off the engine with work since then; 0: is not */
+	uint32_t quantum_us;	   /* last written to VGPU_VF0_QUANTUM_US; UINT32_MAX: not known */
 };
 
-/* guard.c: GIM's sliding windows, in the order of the uapi's guard_events[] */
+/* guard.c: abuse limits, GIM's sliding windows, in the order of the uapi's guard_events[] */
 enum vgpu_guard_kind {
 	VGPU_GUARD_FLR = 0,
 	VGPU_GUARD_EXCLUSIVE,
@@ -167,25 +177,28 @@ enum vgpu_guard_kind {
 
 struct vgpu_vf_guard {
 	uint32_t limits[VGPU_GUARD_KINDS];
-	uint32_t level;
-	bool paused; /* PAUSED by the guard: resumes when the window has passed; control.c */
-	uint32_t used[VGPU_GUARD_KINDS];
-	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS];
-	uint32_t told;	 /* events and log lines that its guest caused, in this minute */
-	uint64_t untold; /* and those that were left out */
+	uint32_t level; /* of the reaction; guard.c has the list */
+	bool paused;	/* PAUSED by the guard: RESUME follows when the windows have emptied */
+	uint32_t used[VGPU_GUARD_KINDS];			 /* events counted so far */
+	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS]; /* of the last events */
+	/* tell.c */
+	uint32_t told;	 /* events and log lines that the guest caused in this minute, reported */
+	uint64_t untold; /* those that were left out */
 };
 
+/* what is done when the timer expires */
 enum vgpu_vf_timer {
-	VGPU_VF_TIMER_RESET = 0,
-	VGPU_VF_TIMER_ACCESS,	/* full access must end */
-	VGPU_VF_TIMER_ANSWER,	/* a held request must be answered */
-	VGPU_VF_TIMER_OUTBOX,	/* the guest did not take a message */
-	VGPU_VF_TIMER_THROTTLE, /* its message may be looked at */
-	VGPU_VF_TIMER_GUARD,	/* have its windows emptied? */
-	VGPU_VF_TIMER_TELL,	/* it may be spoken of again */
+	VGPU_VF_TIMER_RESET = 0, /* poll the FLR, or end the wait for the guest */
+	VGPU_VF_TIMER_ACCESS,	 /* take full access away */
+	VGPU_VF_TIMER_ANSWER,	 /* answer the held request */
+	VGPU_VF_TIMER_OUTBOX,	 /* do not wait any longer until the guest takes its message */
+	VGPU_VF_TIMER_THROTTLE,	 /* read the message of a throttled guest */
+	VGPU_VF_TIMER_GUARD,	 /* see whether the guard's windows have emptied */
+	VGPU_VF_TIMER_TELL,	 /* end the minute of tell.c */
 	VGPU_VF_TIMERS,
 };
 
+/* the number of entries written so far is not known */
 #define VGPU_TABLE_ENTRIES_UNKNOWN UINT32_MAX
 
 struct vgpu_vf {
@@ -193,9 +206,9 @@ struct vgpu_vf {
 	uint32_t generation;
 	enum vgpu_pf_vf_state state;
 	enum vgpu_pf_reason last_error;
-	bool attached;
+	bool attached; /* a client has the function open */
 	struct vgpu_vf_config config;
-	/* of its leaf tables in PF VRAM; those behind them are zero */
+	/* entries of the VF's leaf tables in PF VRAM; all entries after them are zero */
 	uint32_t table_entries;
 	struct vgpu_vf_inbox inbox;
 	struct vgpu_vf_control control;
@@ -210,30 +223,31 @@ struct vgpu_vf {
 	uint64_t timers_ns[VGPU_VF_TIMERS];
 };
 
-/* a VF that owns resources of the device */
+/* whether the VF owns resources of the device */
 static inline bool vgpu_vf_is_provisioned(const struct vgpu_vf *vf)
 {
 	return vf->state != VGPU_PF_VF_ABSENT && vf->config.vram_bytes != 0;
 }
 
-/* may be in the engine, or is: a hang of the engine can be its fault */
+/* whether the VF is or may be in the engine, so that it can be to blame for a hang */
 static inline bool vgpu_vf_is_in_service(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_READY || vf->state == VGPU_PF_VF_RUNNING;
 }
 
-/* may be put into the engine */
+/* whether the VF may be put into the engine */
 static inline bool vgpu_vf_is_runnable(const struct vgpu_vf *vf)
 {
 	return vf->inbox.events == 0 && vgpu_vf_is_in_service(vf);
 }
 
+/* the most severe event of a mask (bit per enum vgpu_vf_event); NONE if the mask is empty */
 static inline enum vgpu_vf_event vgpu_vf_weightiest(uint32_t events)
 {
 	return events ? (enum vgpu_vf_event)(31 - __builtin_clz(events)) : VGPU_VF_EVENT_NONE;
 }
 
-/* something happened to a VF; the first reason counts, but for an operator's */
+/* puts an event into the VF's inbox; the first reason is kept, but an operator's replaces it */
 static inline void vgpu_vf_post(struct vgpu_vf *vf, enum vgpu_vf_event event,
 				enum vgpu_pf_reason reason)
 {
