@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Bulk operations of the device (scrub, verify, state, DMA). The device does one at a time; others
- * wait in a queue. Nothing here waits: the end is seen by looking again with a growing delay.
+ * Bulk operations of the device (scrub, verify, state, DMA). The device does one at a time; the
+ * others wait in a queue. Nothing here blocks: a timer with a growing delay polls for the end of an
+ * operation.
  *
- * An operation that is given up (out of time, or the device is reset) may go on all the same. Its
- * memory is kept from its owner until the device says that it is done, or does not reach our memory
- * any more; nothing else is started before.
+ * An abandoned operation (out of time, or the device was reset) may still be in progress on the
+ * device. The core keeps its memory from the owner, and starts no other operation, until the device
+ * reports that it has ended or can no longer reach the host's memory.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -52,8 +53,8 @@ static void free_kept(struct vgpu_pf *pf)
 }
 
 /*
- * VGPU_OP_DONE, _BUSY or _REFUSED; all ones says nothing about an operation. One of the core before
- * may still be under way after a start.
+ * Reads VGPU_OP_DONE, _BUSY or _REFUSED; all ones says nothing about the operation. After a start
+ * of the core, an operation of the previous core may still be in progress.
  */
 static uint32_t read_status(struct vgpu_pf *pf)
 {
@@ -79,7 +80,7 @@ static void keep_memory(struct vgpu_pf *pf, struct vgpu_os_dma *memory)
 	memory->cpu = NULL;
 }
 
-/* takes the operation off the queue before its owner is told: it may submit the next one */
+/* takes the operation off the queue before it calls the owner, which may submit the next one */
 static void finish(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_bulk_op op = *front(pf);
@@ -97,7 +98,7 @@ static void start(struct vgpu_pf *pf)
 	int error;
 
 	pf->bulk.is_started = true;
-	/* also if it fails: a command that could not be written may have come through */
+	/* also if the write fails: the device may have received the command */
 	pf->bulk.is_under_way = true;
 	pf->bulk.started_ns = vgpu_pf_timer_now(pf);
 	pf->bulk.poll_delay_ns = BULK_POLL_FIRST_NS;
@@ -106,7 +107,7 @@ static void start(struct vgpu_pf *pf)
 		finish(pf, error);
 }
 
-/* 0 done, -EINPROGRESS, or how it failed */
+/* state of the operation in progress: 0 if it is done, -EINPROGRESS, or another error */
 static int look(struct vgpu_pf *pf)
 {
 	uint32_t status = read_status(pf);
@@ -114,7 +115,7 @@ static int look(struct vgpu_pf *pf)
 
 	if (status == VGPU_OP_DONE)
 		return 0;
-	/* who does not answer is lost, which is told elsewhere, or answers the next time */
+	/* all ones: the device is gone, which the home reports, or did not answer: keep polling */
 	if (status != VGPU_OP_BUSY && status != UINT32_MAX)
 		return -EIO;
 	return elapsed > vgpu_pf_timer_scaled_ms(pf, BULK_TIMEOUT_MS) ? -ETIMEDOUT : -EINPROGRESS;
@@ -127,12 +128,12 @@ static void wait_more(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_bulk_poll() - start the next operation, look at the one under way
+ * vgpu_pf_bulk_poll() - look whether the operation in progress has ended, and start the next one
  * @pf: the PF
  */
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
-	/* each turn ends one operation; owners may add more, a bounded batch at a time */
+	/* two turns for each operation; bounded, because owners may add operations */
 	for (uint32_t turn = 0; turn < 2 * VGPU_BULK_QUEUE && pf->bulk.used; turn++) {
 		int error;
 
@@ -154,11 +155,11 @@ void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_bulk_submit() - have the device do an operation
+ * vgpu_pf_bulk_submit() - queue an operation for the device
  * @pf: the PF
- * @op: copied; op->done is called once, never from within this call
+ * @op: copied; op->done is called once, later than this call
  *
- * Return: 0, -EBUSY if too many are waiting, -ENODEV without a device.
+ * Return: 0, -EBUSY if the queue is full, or -ENODEV if no device is attached.
  */
 int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 {
@@ -176,9 +177,11 @@ int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 }
 
 /**
- * vgpu_pf_bulk_abort() - tell all owners that their operation failed
- * @pf: the PF; the device is reset, or does not reach our memory any more and is not attached
- * @error: negative errno
+ * vgpu_pf_bulk_abort() - end all operations with an error
+ * @pf: the PF
+ * @error: negative errno, for the owners
+ *
+ * The device is being reset, or it is not attached and cannot reach the host's memory.
  */
 void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
 {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Compute units a VF may use while it is in the engine: a mask, shared in time with other VFs. */
+/*
+ * Compute units (CUs) that a VF may use while it is in the engine. They are a mask of the device's
+ * CUs; masks of VFs may overlap, because VFs share the engine in time.
+ */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/regs.h"
 
 /**
  * vgpu_pf_compute_unit_all() - mask of all CUs of the device
  * @pf: the PF
+ *
+ * Return: bit per CU.
  */
 uint64_t vgpu_pf_compute_unit_all(const struct vgpu_pf *pf)
 {
@@ -15,8 +20,10 @@ uint64_t vgpu_pf_compute_unit_all(const struct vgpu_pf *pf)
 /**
  * vgpu_pf_compute_unit_check() - may a VF have these CUs?
  * @pf: the PF
- * @vf: for the message
- * @mask: wanted
+ * @vf: the VF, for the message
+ * @mask: bit per CU
+ *
+ * Return: 0 or -EINVAL with a message.
  */
 int vgpu_pf_compute_unit_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t mask)
 {
@@ -30,10 +37,12 @@ int vgpu_pf_compute_unit_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uin
 }
 
 /**
- * vgpu_pf_compute_unit_set() - let a VF use CUs
+ * vgpu_pf_compute_unit_set() - set the CUs that a VF may use
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
  * @mask: bit per CU
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_compute_unit_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t mask)
 {
@@ -45,9 +54,11 @@ int vgpu_pf_compute_unit_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint6
 }
 
 /**
- * vgpu_pf_compute_unit_get() - the CUs a VF may use
+ * vgpu_pf_compute_unit_get() - read from the device which CUs a VF may use
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
+ *
+ * Return: bit per CU.
  */
 uint64_t vgpu_pf_compute_unit_get(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Doorbell pages of a VF: how many of the pages of its own BAR2, from page 0, are live. */
+/* Doorbell pages of a VF: the number of live pages of the VF's BAR2, counted from page 0. */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
@@ -7,8 +7,10 @@
 /**
  * vgpu_pf_doorbell_check() - may a VF have this many pages?
  * @pf: the PF
- * @vf: for the message
- * @pages: wanted
+ * @vf: the VF, for the message
+ * @pages: number of pages
+ *
+ * Return: 0 or -EINVAL with a message.
  */
 int vgpu_pf_doorbell_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
 {
@@ -19,10 +21,12 @@ int vgpu_pf_doorbell_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_
 }
 
 /**
- * vgpu_pf_doorbell_set() - make pages live
+ * vgpu_pf_doorbell_set() - set how many doorbell pages of a VF are live
  * @pf: the PF
- * @vf: whose
- * @pages: 0 takes all away
+ * @vf: the VF
+ * @pages: number of pages; 0: none
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
 {
@@ -31,9 +35,11 @@ int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t 
 }
 
 /**
- * vgpu_pf_doorbell_get() - how many pages are live
+ * vgpu_pf_doorbell_get() - read from the device how many doorbell pages of a VF are live
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
+ *
+ * Return: number of pages.
  */
 uint32_t vgpu_pf_doorbell_get(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {

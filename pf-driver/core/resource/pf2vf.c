@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The two messages PF and guest driver leave each other in the VF's VRAM. PF2VF is written in one
- * piece and never changed while the guest may look at it. VF2PF is the guest's: it is used only if
- * size, version and checksum fit, and its text is cleaned.
+ * PF2VF and VF2PF, the messages that the PF and the guest's driver leave for each other in the VF's
+ * VRAM. The core writes PF2VF as a whole, when it provisions the VF, before it grants full access
+ * to a driver that loads, and after a reset, and does not change it in between. The guest writes
+ * VF2PF. The core uses it only if size, version and checksum are valid, and replaces characters of
+ * its text that are not printable.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
@@ -30,16 +32,18 @@ static void fill(struct pf2vf_message *message, const struct vgpu_vf *vf)
 	message->fcn_idx = vf->number;
 	message->pcie_atomic_ops_support_flags = PF2VF_PCIE_ATOMICS_32_64;
 	message->gpu_capacity = PF2VF_GPU_CAPACITY_FULL;
-	/* checksum is still 0, so the sum is that of all other bytes */
+	/* checksum is still 0 here, so the sum is the sum of all other bytes */
 	message->checksum = sum_bytes((const uint8_t *)message, sizeof(*message));
 }
 
 HW_STATIC_ASSERT(sizeof(struct pf2vf_message) % VGPU_VRAM_WORD_BYTES == 0);
 
 /**
- * vgpu_pf_pf2vf_write() - tell the guest's driver what it must know
+ * vgpu_pf_pf2vf_write() - write PF2VF, the message that the guest's driver reads when it loads
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -76,9 +80,9 @@ static char printable(uint8_t c)
 }
 
 /**
- * vgpu_pf_pf2vf_read_guest() - what the guest's driver says about itself
+ * vgpu_pf_pf2vf_read_guest() - read VF2PF, in which the guest's driver describes itself
  * @pf: the PF
- * @vf: whose; its driver is loaded
+ * @vf: the VF; its driver is loaded
  * @out: driver_version and guest_fb_usage_bytes are set if the guest's message is valid
  */
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)

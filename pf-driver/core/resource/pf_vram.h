@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the PF keeps in its own VRAM, the first 16 MiB of the device. This layout outlives the core:
- * a new core finds journal and VF page tables of the one before here. A change of it needs a new
- * JOURNAL_VERSION (journal.c).
+ * Layout of the PF's own VRAM, the first 16 MiB of the device. The layout outlives the core: a new
+ * core finds the journal and the VF page tables of the previous core there. A change of the layout
+ * requires a new JOURNAL_VERSION (journal.c).
  *
  *   0        journal of the VFs, two copies
  *   16 KiB   journal of the run table, two copies

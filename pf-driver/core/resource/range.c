@@ -7,7 +7,7 @@ static bool is_inside(const struct vgpu_range_map *map, struct vgpu_range range)
 	       range.count <= map->count - range.first;
 }
 
-/* length of the run of units owned by @owner that starts at @first */
+/* length of the run of units of one owner that starts at first */
 static uint32_t run_length(const struct vgpu_range_map *map, uint32_t first, uint8_t owner)
 {
 	uint32_t end = first;
@@ -17,7 +17,7 @@ static uint32_t run_length(const struct vgpu_range_map *map, uint32_t first, uin
 	return end - first;
 }
 
-/* smallest free run of at least @count units, so that long runs stay whole */
+/* finds the smallest free run of at least count units, so that long runs stay whole */
 static bool find_best_fit(const struct vgpu_range_map *map, uint32_t count, uint32_t *found)
 {
 	uint32_t best = UINT32_MAX;
@@ -46,9 +46,9 @@ static void take_scattered(struct vgpu_range_map *map, uint32_t count, uint8_t o
 }
 
 /**
- * vgpu_pf_range_init() - start with all units free and dirty
+ * vgpu_pf_range_init() - make all units free and dirty
  * @map: the map
- * @count: units that exist; at most VGPU_RANGE_UNITS are used
+ * @count: number of units; at most VGPU_RANGE_UNITS are used
  */
 void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 {
@@ -58,7 +58,7 @@ void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 }
 
 /**
- * vgpu_pf_range_doubt() - nobody knows what the units hold
+ * vgpu_pf_range_doubt() - invalidate: all units may hold anything, so mark them dirty
  * @map: the map
  */
 void vgpu_pf_range_doubt(struct vgpu_range_map *map)
@@ -70,9 +70,10 @@ void vgpu_pf_range_doubt(struct vgpu_range_map *map)
  * vgpu_pf_range_reserve() - give particular units to an owner
  * @map: the map
  * @range: the units
- * @owner: not VGPU_RANGE_FREE
+ * @owner: the new owner; not VGPU_RANGE_FREE
  *
- * Return: 0, -ERANGE if the units do not exist, -EBUSY if one of them is owned; then none is taken.
+ * Return: 0, -ERANGE if the units do not exist, or -EBUSY if one of them has an owner. If this
+ * fails, no owner changes.
  */
 int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, uint8_t owner)
 {
@@ -85,12 +86,13 @@ int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, u
 }
 
 /**
- * vgpu_pf_range_claim() - give any @count free units to an owner
+ * vgpu_pf_range_claim() - give a number of free units to an owner
  * @map: the map
- * @count: units wanted, at least 1
- * @owner: not VGPU_RANGE_FREE
+ * @count: number of units, at least 1
+ * @owner: the new owner; not VGPU_RANGE_FREE
  *
- * Return: 0, -EINVAL for nothing, -ENOSPC if fewer units are free; then none is taken.
+ * Return: 0, -EINVAL if @count is 0, or -ENOSPC if fewer units are free. If this fails, no owner
+ * changes.
  */
 int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
 {
@@ -111,9 +113,11 @@ int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owne
 /**
  * vgpu_pf_range_release() - free all units of an owner
  * @map: the map
- * @owner: whose
+ * @owner: the owner
  *
- * Return: units freed. Their clean marks stay as they are.
+ * Units stay clean or dirty as they were.
+ *
+ * Return: number of units freed.
  */
 uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner)
 {
@@ -129,9 +133,9 @@ uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner)
 }
 
 /**
- * vgpu_pf_range_set_clean() - note that units hold zeroes
+ * vgpu_pf_range_set_clean() - mark units that hold zeroes
  * @map: the map
- * @range: the units; those that do not exist are ignored
+ * @range: the units; ignored if one of them does not exist
  */
 void vgpu_pf_range_set_clean(struct vgpu_range_map *map, struct vgpu_range range)
 {
@@ -140,9 +144,9 @@ void vgpu_pf_range_set_clean(struct vgpu_range_map *map, struct vgpu_range range
 }
 
 /**
- * vgpu_pf_range_set_dirty() - note that an owner may have written to its units
+ * vgpu_pf_range_set_dirty() - mark the units of an owner that may have written to them
  * @map: the map
- * @owner: whose
+ * @owner: the owner
  */
 void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner)
 {
@@ -152,8 +156,10 @@ void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner)
 }
 
 /**
- * vgpu_pf_range_free_units() - count the units nobody owns
+ * vgpu_pf_range_free_units() - count the units without an owner
  * @map: the map
+ *
+ * Return: their number.
  */
 uint32_t vgpu_pf_range_free_units(const struct vgpu_range_map *map)
 {
@@ -163,7 +169,9 @@ uint32_t vgpu_pf_range_free_units(const struct vgpu_range_map *map)
 /**
  * vgpu_pf_range_owned_units() - count the units of an owner
  * @map: the map
- * @owner: whose
+ * @owner: the owner
+ *
+ * Return: their number.
  */
 uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t owner)
 {
@@ -175,10 +183,10 @@ uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t own
 }
 
 /**
- * vgpu_pf_range_next() - walk the runs of an owner
+ * vgpu_pf_range_next() - walk the runs of units of an owner
  * @map: the map
- * @owner: whose
- * @range: in: the run before ({0, 0} to start); out: the next run
+ * @owner: the owner
+ * @range: in: the previous run ({0, 0} to start); out: the next run
  *
  * Return: false at the end.
  */
@@ -195,10 +203,10 @@ bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct 
 }
 
 /**
- * vgpu_pf_range_next_dirty() - walk the runs of an owner that are not known to hold zeroes
+ * vgpu_pf_range_next_dirty() - walk the runs of dirty units of an owner
  * @map: the map
- * @owner: whose
- * @range: in: the run before ({0, 0} to start); out: the next run
+ * @owner: the owner
+ * @range: in: the previous run ({0, 0} to start); out: the next run
  *
  * Return: false at the end.
  */

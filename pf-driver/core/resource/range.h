@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Range manager: who owns which unit of a resource. A map of at most VGPU_RANGE_UNITS equal units;
- * each unit is free or has one owner (a VF number, or VGPU_RANGE_OWNER_PF), and is clean or dirty.
- * A claim takes the units it can get in one piece if there is one, else scattered; a claim that
- * cannot be met takes nothing. Dirty is what is not known to hold zeroes. No locks, no allocation.
- * Used by vram.c; knows nothing about VRAM.
+ * Range manager: a map that says which owner has which unit of a resource. The map has at most
+ * VGPU_RANGE_UNITS equal units. A unit is free or has one owner (a VF number, or
+ * VGPU_RANGE_OWNER_PF). A unit is clean if it is known to hold zeroes, else dirty. A claim takes
+ * one run of free units if a run is long enough, and otherwise scattered units; a claim that cannot
+ * be met takes none. The map is data of its caller: no locks, no allocation. vram.c uses it for
+ * VRAM.
  */
 #ifndef VGPU_CORE_RANGE_H
 #define VGPU_CORE_RANGE_H
@@ -25,7 +26,7 @@ struct vgpu_range_map {
 	uint8_t dirty[VGPU_RANGE_UNITS];
 };
 
-/* a run of neighbouring units */
+/* a run of consecutive units */
 struct vgpu_range {
 	uint32_t first;
 	uint32_t count;

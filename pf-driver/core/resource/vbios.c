@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Synthetic VBIOS of a VF: the tables a stock amdgpu VF driver reads, and no code (a VF runs no
- * VBIOS command). Table numbers and layouts: Linux atomfirmware.h.
+ * Synthetic VBIOS of a VF. It has the tables that a stock amdgpu VF driver reads, and no code,
+ * because a VF runs no VBIOS command. Table numbers and layouts: Linux atomfirmware.h.
  *
- * The image is a list of placed values, so that it can be read against the documents; all other
- * bytes are 0.
+ * The image is a list of values and their offsets, so that it can be compared with the documents;
+ * all other bytes are 0.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
 
-/* where the tables stand in the image */
+/* offsets of the tables in the image */
 enum vbios_place {
 	VBIOS_SIGNATURE = 0x000,
 	VBIOS_LENGTH = 0x002,
@@ -28,7 +28,7 @@ enum vbios_place {
 	VBIOS_VRAM_INFO = 0x900,
 };
 
-/* entries of the master data table */
+/* indices into the master data table */
 enum vbios_data {
 	VBIOS_DATA_FIRMWARE_INFO = 4,
 	VBIOS_DATA_SMU_INFO = 8,
@@ -110,8 +110,8 @@ static void place(uint8_t *image, uint32_t offset, uint32_t bytes, uint32_t valu
 
 /**
  * vgpu_pf_vbios_build() - compose the image
- * @image: 64 KiB
- * @vram_mb: VRAM of the VF
+ * @image: receives the image, 64 KiB
+ * @vram_mb: VRAM of the VF, in MiB
  */
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 {
@@ -125,11 +125,11 @@ void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 }
 
 /**
- * vgpu_pf_vbios_write() - put the image at the start of a VF's VRAM
+ * vgpu_pf_vbios_write() - write the image to its place in a VF's VRAM, over what the guest left
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
  *
- * Whatever its guest has left there.
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Second translation stage of a VF: writes the table for the units the VF owns, hands it to the
- * device, and reads it back after a restart of the core to learn which units a VF owns.
+ * The VF page table: the second translation stage of a VF. This file writes the table for the units
+ * that the VF owns and hands it to the device. After a restart of the core, it reads the table back
+ * to learn which units the VF owns.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
@@ -12,8 +13,10 @@
 #define TABLES_PER_VF	(PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
 
 /**
- * vgpu_pf_vf_page_table_limit() - most VRAM a VF page table of this layout can map
- * @pf: the PF
+ * vgpu_pf_vf_page_table_limit() - largest VRAM that a VF page table of this layout can map
+ * @pf: the PF; not used
+ *
+ * Return: bytes.
  */
 uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf)
 {
@@ -34,7 +37,7 @@ static uint64_t get_entry(const uint8_t *table, uint32_t index)
 	return entry;
 }
 
-/* next unit of a VF in the order of its own address space */
+/* finds the next unit of a VF, in the order of the VF's VRAM, and sets *unit to the one after it */
 static bool next_unit(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t *unit)
 {
 	while (*unit < pf->vram.count) {
@@ -44,7 +47,7 @@ static bool next_unit(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 	return false;
 }
 
-/* fill one leaf table with units from *unit on; returns how many it took */
+/* fills one leaf table with the VF's units from *unit on; returns the number of units */
 static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t *unit)
 {
 	uint32_t units = 0;
@@ -64,7 +67,10 @@ static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, ui
 	return units;
 }
 
-/* the table in scratch, as far as it holds anything, or what is there now may */
+/*
+ * Writes the table in scratch: its first `entries` entries, and zeroes as far as the previous table
+ * had entries (`former`).
+ */
 static int write_table(struct vgpu_pf *pf, uint64_t place, uint32_t entries, uint32_t former)
 {
 	uint32_t count = entries > former ? entries : former;
@@ -86,9 +92,11 @@ static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 /**
  * vgpu_pf_vf_page_table_write() - write the table of a VF's units into PF VRAM
  * @pf: the PF
- * @vf: owns its units in the VRAM map; its former table is not in use
+ * @vf: the VF, which owns its units in the VRAM map and whose previous table is not in use
  *
- * Each word may be a trapped access, so zeroes are not written where there are zeroes.
+ * Each word may be a trapped access, so entries that are zero already are not written again.
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -131,9 +139,9 @@ static int write_root(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root, uin
 /**
  * vgpu_pf_vf_page_table_commit() - hand a written table to the device
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
  *
- * Return: 0, -EIO with a message if the device refused it.
+ * Return: 0, -EIO with a message if the device refused the table, or another negative errno.
  */
 int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -149,9 +157,11 @@ int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_vf_page_table_clear() - take a VF's VRAM away from it
+ * vgpu_pf_vf_page_table_clear() - end a VF's access to VRAM
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -159,9 +169,11 @@ int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_vf_page_table_is_live() - does the device translate for this VF with our table?
+ * vgpu_pf_vf_page_table_is_live() - does the device use the core's table for this VF?
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
+ *
+ * Return: true if the root register names the table in PF VRAM.
  */
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -170,7 +182,7 @@ bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return root == (pf_vram_root(vf->number) | VF_PAGE_TABLE_VALID);
 }
 
-/* units of one leaf table that the core before gave to this VF */
+/* gives the VF the units that one leaf table of the previous core maps */
 static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t leaf, uint32_t units)
 {
 	int error = pf->os->ops->vram_read(pf->os, pf_vram_leaf(vf->number, leaf), pf->scratch,
@@ -190,12 +202,13 @@ static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t lea
 }
 
 /**
- * vgpu_pf_vf_page_table_adopt() - learn a VF's units from the table in service
+ * vgpu_pf_vf_page_table_adopt() - learn a VF's units from the table that the device uses
  * @pf: the PF
- * @vf: whose; config.vram_bytes is set
+ * @vf: the VF; this sets config.vram_bytes
  *
- * Return: 0; -ENOENT if the device uses no table of ours; -EBADMSG, -EBUSY or -ERANGE if the table
- * contradicts itself or another VF's. Then the VF owns nothing.
+ * Return: 0; -ENOENT if the device does not use a table of the core; -EBADMSG, -EBUSY or -ERANGE if
+ * the table contradicts itself or the table of another VF; or an error of the read. If this fails,
+ * the VF owns no units.
  */
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

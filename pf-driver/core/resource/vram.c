@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* VRAM of the device in units of 16 MiB: unit 0 is the PF's, the others are handed to VFs. */
+/* VRAM of the device, in units of 16 MiB: the PF owns unit 0, and VFs get the others. */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
 
 /**
- * vgpu_pf_vram_init() - forget all owners; the PF keeps its unit
+ * vgpu_pf_vram_init() - make all units free, except the PF's unit
  * @pf: the PF, probed
  */
 void vgpu_pf_vram_init(struct vgpu_pf *pf)
@@ -16,12 +16,12 @@ void vgpu_pf_vram_init(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_vram_claim() - give VRAM to a VF, in one piece if there is one
+ * vgpu_pf_vram_claim() - give VRAM to a VF, in one piece if possible
  * @pf: the PF
- * @vf: who gets it
+ * @vf: the VF
  * @bytes: a multiple of the unit, at most the aperture
  *
- * Return: 0, -EINVAL or -ENOSPC with a message.
+ * Return: 0, or -EINVAL or -ENOSPC with a message.
  */
 int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
 {
@@ -51,9 +51,9 @@ int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
 }
 
 /**
- * vgpu_pf_vram_release() - take a VF's VRAM back
+ * vgpu_pf_vram_release() - free a VF's VRAM
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
  */
 void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -61,12 +61,12 @@ void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_vram_first() - where the first byte of a VF's VRAM lies
+ * vgpu_pf_vram_first() - find the first byte of a VF's VRAM
  * @pf: the PF
- * @vf: whose
- * @offset: receives the device VRAM offset
+ * @vf: the VF
+ * @offset: receives the offset in device VRAM
  *
- * Return: false if it has none.
+ * Return: false if the VF has no VRAM.
  */
 bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset)
 {
@@ -78,7 +78,7 @@ bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 	return true;
 }
 
-/* the area shared with the guest's driver lies in the first unit, so no table walk is needed */
+/* the area shared with the guest's driver lies in the VF's first unit: no page table walk needed */
 static bool find_shared(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset,
 			uint32_t bytes)
 {
@@ -95,10 +95,12 @@ static bool find_shared(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 /**
  * vgpu_pf_vram_read_vf() - read from the first unit of a VF's VRAM
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
  * @offset: in the VF's VRAM
  * @data: receives the bytes
- * @bytes: how many
+ * @bytes: number of bytes
+ *
+ * Return: 0, -ERANGE outside the first unit or without VRAM, or an error of the read.
  */
 int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset, void *data,
 			 uint32_t bytes)
@@ -116,15 +118,17 @@ static bool is_same_word(const uint8_t *word, const uint8_t *there)
 }
 
 /**
- * vgpu_pf_vram_write_words() - write what differs from what is there
+ * vgpu_pf_vram_write_words() - write the words that differ from the present contents
  * @pf: the PF
- * @place: in device VRAM
- * @data: words
- * @bytes: a multiple of VGPU_VRAM_WORD_BYTES
- * @there: what the VRAM holds from @place on; NULL: zeroes
- * @known: bytes of @there
+ * @place: offset in device VRAM
+ * @data: the new contents
+ * @bytes: size of @data, a multiple of VGPU_VRAM_WORD_BYTES
+ * @there: the present contents from @place on; NULL: zeroes
+ * @known: number of bytes of the present contents that are known
  *
  * Each word that is written may be a trapped access.
+ *
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
 			     uint32_t bytes, const uint8_t *there, uint32_t known)
@@ -147,9 +151,11 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *
 }
 
 /**
- * vgpu_pf_vram_is_clean() - do all units of a VF hold zeroes?
+ * vgpu_pf_vram_is_clean() - are all units of a VF known to hold zeroes?
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
+ *
+ * Return: true if none of them is dirty.
  */
 bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -161,12 +167,15 @@ bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 /**
  * vgpu_pf_vram_write_vf() - write to the first unit of a VF's VRAM
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
  * @offset: in the VF's VRAM
  * @data: the bytes
- * @bytes: a multiple of VGPU_VRAM_WORD_BYTES
+ * @bytes: size of @data, a multiple of VGPU_VRAM_WORD_BYTES
  *
- * Into VRAM that is clean go no zeroes. It stays marked as clean: that is the caller's to end.
+ * Skips zero words if all units of the VF are clean. Does not mark the units dirty; the caller
+ * does.
+ *
+ * Return: 0, -ERANGE outside the first unit or without VRAM, or an error of the write.
  */
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes)
