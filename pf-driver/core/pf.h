@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The PF core of one GPU: the calls a home makes into it. Its state is in state.h.
+ * The functions that a home (the platform: the kernel module, the process vgpu-pf, or a test) calls
+ * in the PF core of one GPU. state.h has the core's state.
  *
- *   init -> attach (device is there) -> interrupt, timer, request, stream_ready ... -> detach, park
+ *   init -> attach (the device is there) -> interrupt, timer, request, stream_ready ...
+ *        -> detach (the device is lost), park (it is about to be reset), leave (the home ends)
  *
- * A device that does not come back from its reset is given up by the core itself, within any of
- * these calls: device.is_attached is false then, and the home attaches again as after a loss.
+ * If a device does not come back from its reset, vgpu_pf_timer() gives it up: device.is_attached is
+ * false then, and the home attaches again, as it does after a loss.
  *
- * The home serialises these calls; none of them sleeps. Each ends by settling: the run table
- * executor takes its decisions, the journal is written, finished requests are reported and the one
- * timer is armed. After a crash of the home a new core finds the VFs in service on the device
- * (VGPU bank registers, VF page tables, journal in PF VRAM) and adopts them without resetting them.
+ * The home serialises these calls; none of them sleeps. A call that can change the state of a VF or
+ * of the engine ends by settling: events of VFs are carried out, the run-table scheduler decides,
+ * the journal is written, finished requests are reported and the one timer is armed. After a crash
+ * of the home, a new core finds the VFs in service on the device (VGPU bank registers, VF page
+ * tables, journal in PF VRAM) and adopts them without a reset.
  */
 #ifndef VGPU_CORE_PF_H
 #define VGPU_CORE_PF_H
@@ -23,26 +26,27 @@
 extern "C" {
 #endif
 
+/* the platforms on which the core runs */
 enum vgpu_pf_home {
 	VGPU_PF_HOME_PROCESS = 0,
 	VGPU_PF_HOME_KERNEL = 1,
 };
 
 struct vgpu_pf_params {
-	uint64_t boot_id; /* a value no core before had */
+	uint64_t boot_id; /* differs from those of all earlier cores */
 	enum vgpu_pf_home home;
-	uint32_t time_scale;	   /* factor on waits for guests and the device; 1: silicon */
-	uint32_t max_gap_ms;	   /* a VF with work is off the engine no longer than about this */
-	bool is_stepwise;	   /* IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH */
+	uint32_t time_scale;	   /* factor on waits for guests and the device; 1 on silicon */
+	uint32_t max_gap_ms;	   /* longest time of a VF with work off the engine; 0: no limit */
+	bool is_stepwise;	   /* switch by IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH */
 	void *event_ring;	   /* zeroed memory shared with readers */
 	uint32_t event_ring_bytes; /* one page and room for at least one event */
 	char name[VGPU_PF_NAME_BYTES];
 };
 
-/* private to the core (state.h); a home gives it vgpu_pf_bytes() of memory */
+/* private to the core (state.h); the home allocates vgpu_pf_bytes() of memory for it */
 struct vgpu_pf;
 
-/* facts read at attach, checked */
+/* what the device offers; read and checked when it is attached */
 struct vgpu_pf_device {
 	bool is_attached;
 	uint32_t total_vfs;
@@ -54,39 +58,39 @@ struct vgpu_pf_device {
 	uint32_t scheduler; /* config offset of the GFX scheduler block */
 };
 
-/* what an operation is: homes ask instead of listing operations themselves */
+/* properties of an operation, so that no home keeps a list of operations */
 struct vgpu_pf_op_traits {
 	uint32_t op;	   /* enum vgpu_pf_op */
-	uint32_t bytes;	   /* of its struct */
-	bool is_reading;   /* anybody may ask it who may open the PF */
+	uint32_t bytes;	   /* size of the operation's struct */
+	bool is_reading;   /* allowed to a client that may only read */
 	bool has_stream;   /* moves data through a file of the client */
 	bool is_leased;	   /* refused while another client holds the policy lease */
 	bool needs_device; /* refused while the device is lost */
-	bool is_homes;	   /* answered by the home, not by the core */
+	bool is_homes;	   /* the home answers it, not the core */
 };
 
 const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
 
-/* what homes may know of one VF */
+/* the state of one VF that homes can read */
 struct vgpu_pf_vf_view {
 	enum vgpu_pf_vf_state state;
 	uint32_t generation;
 	uint64_t vram_bytes;
 	uint32_t preempt_timeout_us;
-	bool is_provisioned; /* it owns resources */
-	bool is_attached;    /* its function has a client */
-	bool has_driver;     /* a guest's driver has loaded */
-	bool wants_durable;  /* scrubbed, and waits for SCRUB_DURABLE */
-	bool is_capped;	     /* passed over for want of tokens */
-	uint32_t weight;     /* in force; 0: the table in force gives it none */
+	bool is_provisioned; /* the VF owns resources */
+	bool is_attached;    /* a client has the function open */
+	bool has_driver;     /* the guest's driver is loaded */
+	bool wants_durable;  /* the VF is scrubbed and waits for SCRUB_DURABLE */
+	bool is_capped;	     /* throttled: skipped because its cap has no tokens left */
+	uint32_t weight;     /* in force; 0: the table in force has none for the VF */
 	uint8_t uuid[16];
 };
 
-/* what a simulation may know of the engine */
+/* the state of the engine that the simulator reads */
 struct vgpu_pf_engine_view {
 	bool is_switching;
-	bool is_broken;	   /* a command failed; a reset frees the engine */
-	uint32_t reserved; /* bit per VF number: in the engine or next, on its reservation */
+	bool is_broken;	   /* a command failed, and the engine has not recovered */
+	uint32_t reserved; /* bit n: VF n is in the engine or next, served by its reservation */
 };
 
 uint32_t vgpu_pf_bytes(void);
@@ -119,19 +123,19 @@ uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf);
 uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf);
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us);
 
-/* share.c: parts of a whole, for homes that plan run tables */
+/* top/share.c: parts of a whole by weights, floors and caps, for homes that plan run tables */
 #define VGPU_SHARE_WHOLE_PPM  1000000u
 #define VGPU_SHARE_WEIGHT_MAX 1000000000000ull
 
 struct vgpu_share {
 	uint64_t weight;
-	uint32_t least_ppm, most_ppm;
-	uint32_t ppm;
+	uint32_t least_ppm, most_ppm; /* floor and cap */
+	uint32_t ppm;		      /* result */
 };
 
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count);
 
-/* for those who look at the PF */
+/* text and names for bug reports */
 uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes);
 uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes);
 const char *vgpu_pf_control_state_name(uint32_t state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * All state of the PF core: struct vgpu_pf, one sub-struct per file that owns it. Parts of a VF are
- * set by their own files, and by those that begin, restore, reset or end a VF as a whole.
+ * struct vgpu_pf: all state of the PF core, with one sub-struct for each file that owns it. Files
+ * that begin, restore, reset or end a VF as a whole also set the parts of that VF.
  */
 #ifndef VGPU_CORE_STATE_H
 #define VGPU_CORE_STATE_H
@@ -15,34 +15,34 @@
 extern "C" {
 #endif
 
-/* timers of the whole PF; those of a VF are in vf.h */
+/* timers of the whole PF, and what they do; vf.h has those of a VF */
 enum vgpu_pf_timer_id {
-	VGPU_PF_TIMER_SWITCH = 0, /* look at a command that may have finished */
-	VGPU_PF_TIMER_SLICE,	  /* the running slice must end */
-	VGPU_PF_TIMER_BULK,	  /* look at a bulk operation */
-	VGPU_PF_TIMER_WATCHDOG,	  /* an interrupt may have been lost */
-	VGPU_PF_TIMER_RECOVER,	  /* the engine after a failed command */
-	VGPU_PF_TIMER_DEVICE_RESET,
-	VGPU_PF_TIMER_CONTRACT, /* a VF gets its next budget, or has tokens again */
+	VGPU_PF_TIMER_SWITCH = 0,   /* poll the command of a world switch */
+	VGPU_PF_TIMER_SLICE,	    /* end the running slice */
+	VGPU_PF_TIMER_BULK,	    /* poll the bulk operation */
+	VGPU_PF_TIMER_WATCHDOG,	    /* look for interrupts that were lost */
+	VGPU_PF_TIMER_RECOVER,	    /* poll the engine after a failed command */
+	VGPU_PF_TIMER_DEVICE_RESET, /* poll the reset of the device */
+	VGPU_PF_TIMER_CONTRACT,	    /* a budget, a slot or tokens of a VF are due */
 	VGPU_PF_TIMERS,
 };
 
 #define VGPU_PF_RECORD_BYTES 0x4000u
 
-/* journal.c: what a copy of a record in PF VRAM holds, as far as it is known */
+/* journal.c: the contents of one copy of a record in PF VRAM, as far as the core knows them */
 struct vgpu_pf_record {
-	uint32_t known; /* bytes */
+	uint32_t known; /* number of leading bytes that are known */
 	uint8_t bytes[VGPU_PF_RECORD_BYTES] __attribute__((aligned(8)));
 };
 
-/* bulk.c: operations of the device, one at a time */
+/* bulk.c: an operation of the device, which does one at a time */
 struct vgpu_pf;
 struct vgpu_bulk_op {
 	uint32_t opcode; /* enum vgpu_hw_op */
-	uint32_t vf;	 /* whose VRAM src or dst counts; 0: device VRAM */
-	uint32_t owner;	 /* handed to done */
+	uint32_t vf;	 /* src or dst is an offset in the VRAM of this VF; 0: in device VRAM */
+	uint32_t owner;	 /* passed to done */
 	uint64_t src, dst, bytes;
-	struct vgpu_os_dma *memory; /* of ours that it is done with; NULL: none */
+	struct vgpu_os_dma *memory; /* DMA memory that the operation uses; NULL: none */
 	void (*done)(struct vgpu_pf *pf, uint32_t owner, int error);
 };
 
@@ -52,17 +52,17 @@ struct vgpu_pf_bulk {
 	struct vgpu_bulk_op queue[VGPU_BULK_QUEUE];
 	uint32_t head, used;
 	bool is_started;
-	bool is_under_way; /* on the device, for all we know; perhaps given up by us */
+	bool is_under_way; /* the device may be executing an operation, perhaps an abandoned one */
 	uint64_t started_ns;
 	uint64_t poll_delay_ns;
-	struct vgpu_os_dma kept; /* memory of the one that was given up */
+	struct vgpu_os_dma kept; /* memory of the abandoned operation */
 };
 
-/* the one SAVE, RESTORE or DUMP under way, vf_state.c and dump.c */
-#define VGPU_STREAM_BUFFER_DUMP	 0x10000u   /* what a dump can hold */
-#define VGPU_STREAM_BUFFER	 0x2000000u /* at most: room for the state of 64 CUs, and more */
-#define VGPU_STREAM_BUFFER_BASE	 0x100000u  /* what does not grow with the CUs */
-#define VGPU_STREAM_BUFFER_OF_CU 0x60000u   /* VGPRs, SGPRs, LDS and waves: about 340 KiB */
+/* sizes of the buffer of a stream in bytes, vf_state.c */
+#define VGPU_STREAM_BUFFER_DUMP	 0x10000u   /* longest text of a dump */
+#define VGPU_STREAM_BUFFER	 0x2000000u /* the maximum; the state of 64 CUs needs less */
+#define VGPU_STREAM_BUFFER_BASE	 0x100000u  /* the part that does not depend on the CUs */
+#define VGPU_STREAM_BUFFER_OF_CU 0x60000u   /* one CU: VGPRs, SGPRs, LDS, waves; about 340 KiB */
 
 enum vgpu_stream_kind {
 	VGPU_STREAM_NONE = 0,
@@ -71,36 +71,39 @@ enum vgpu_stream_kind {
 	VGPU_STREAM_DUMP,
 };
 
+/* vf_state.c, restore.c, dump.c: the one SAVE, RESTORE or DUMP in progress */
 struct vgpu_pf_stream_job {
 	enum vgpu_stream_kind kind;
 	uint32_t vf;
 	uint64_t token;
-	struct vgpu_pf_stream *payload; /* of the request; bytes is filled in */
-	uint32_t step;			/* of the kind's own steps */
-	uint64_t vram_offset;		/* next byte of VRAM */
-	uint32_t first, filled;		/* part of the buffer that is to be moved */
-	uint64_t bytes;			/* through the stream so far */
+	struct vgpu_pf_stream *payload; /* of the request; NULL: the client has gone */
+	uint32_t step;			/* enum stream_step */
+	uint64_t vram_offset;		/* next byte of VRAM to be saved or restored */
+	uint32_t first, filled;		/* bytes [first, filled) of the buffer are to be moved */
+	uint64_t bytes;			/* moved through the stream so far */
 	bool is_waiting_device;
 	bool is_changed;     /* RESTORE has written to the VF */
-	bool has_left_pause; /* the VF, since the stream began: what was moved is of another time */
-	bool driver_loaded;  /* RESTORE: as the stream's head says */
+	bool has_left_pause; /* the VF has left its pause since the stream began */
+	bool driver_loaded;  /* RESTORE: from the head of the stream */
 	struct vgpu_os_dma buffer;
 };
 
-/* a PROVISION that waits until its VRAM is clean */
+/* provision.c: a PROVISION that waits until its VRAM and page tables are clean */
 struct vgpu_pf_pending_provision {
 	uint32_t vf; /* 0: none */
 	uint64_t token;
 	struct vgpu_pf_provision *payload;
 };
 
+/* scrub.c: a VERIFY_ZERO in progress */
 struct vgpu_pf_pending_verify {
 	uint32_t vf;	 /* 0: none */
-	uint32_t serial; /* of this one */
+	uint32_t serial; /* tells answers to it from answers to earlier ones */
 	uint64_t token;
-	struct vgpu_range range;
+	struct vgpu_range range; /* units being checked */
 };
 
+/* reply.c: a reply that the home gets at the end of the call */
 struct vgpu_finished_request {
 	uint64_t token;
 	int error;
@@ -111,10 +114,10 @@ struct vgpu_finished_request {
 #define VGPU_PF_FINISHED      64u
 #define VGPU_PF_TRACE	      64u
 
-/* request.c, reply.c: what clients have asked for */
+/* request.c, reply.c: the lease, and the answers to requests */
 struct vgpu_pf_requests {
 	uint64_t lease_holder; /* client number; 0: nobody holds the lease */
-	char message[160];     /* why the last request failed */
+	char message[160];     /* error text of the last request that failed */
 	struct vgpu_finished_request finished[VGPU_PF_FINISHED];
 	uint32_t finished_count;
 };
@@ -122,29 +125,29 @@ struct vgpu_pf_requests {
 /* event.c */
 struct vgpu_pf_events {
 	uint64_t seq; /* of the next event */
-	bool has_new;
+	bool has_new; /* clients have not been notified of the last events */
 };
 
-/* journal.c: the records in PF VRAM, of the VFs and of the run table */
+/* journal.c: the records in PF VRAM (checkpoints), one of all VFs and one of the run table */
 struct vgpu_pf_journal {
 	bool is_dirty, is_table_dirty;
 	uint64_t seq, table_seq;
 	struct vgpu_pf_record vf_records[2], table_records[2];
 };
 
-/* pf.c: a reset of the device as a whole */
+/* device_reset.c: the reset of the whole device */
 struct vgpu_pf_whole_reset {
 	uint64_t count;
-	bool is_wanted; /* nothing less has helped */
+	bool is_wanted; /* begins when the core settles: no smaller reset has helped */
 	bool is_under_way;
 	uint64_t deadline_ns;
-	bool is_lost; /* what comes back has forgotten everything */
+	bool is_lost; /* the device was lost in its reset: its journal is not valid any more */
 };
 
-/* timer.c: those of the whole PF */
+/* timer.c: deadlines of the whole PF; 0: not set */
 struct vgpu_pf_timers {
 	uint64_t at_ns[VGPU_PF_TIMERS];
-	uint64_t armed_ns; /* what the home's timer is set to */
+	uint64_t armed_ns; /* deadline to which the home's timer is set; 0: disarmed */
 };
 
 struct vgpu_trace_line {
@@ -155,14 +158,14 @@ struct vgpu_trace_line {
 /* control.c: the last transitions of VFs, for the dump */
 struct vgpu_pf_trace {
 	struct vgpu_trace_line lines[VGPU_PF_TRACE];
-	uint32_t used;
+	uint32_t used; /* transitions so far */
 };
 
 struct vgpu_pf {
 	struct vgpu_os *os;
 	struct vgpu_pf_params params;
 	struct vgpu_pf_device device;
-	bool was_attached; /* an earlier attach succeeded: VFs in memory are the truth */
+	bool was_attached; /* an attach has succeeded: the VFs below are those of the device */
 	struct vgpu_range_map vram;
 	struct vgpu_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number; 0 is the PF */
 	struct vgpu_pf_switch sw;
