@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Service accounting, from the device's run log only: the table says what a VF was to get, the log
- * what it got. Every run but that of a reservation is charged to the VF's share (share.c), a
- * run of the reserve section to the budget of its cycle as well, and the run of a reservation to
- * the reservation's budget. Each is taken off the tokens of a cap. A run that was longer than its
- * grant is counted as an overrun:
+ * Accounts for the service of VFs, from the device's run log only: the table says what a VF was to
+ * get, and the log says what it got. A run from a reservation is charged to the budget of the
+ * reservation, and every other run to the VF's share (share.c). A run of the reserve section is
+ * also charged to the reserve budget of the cycle. Every run uses tokens of a cap. An overrun,
+ * counted if it is longer than 200 us, is:
  *
- *   SLICE RESERVE CONTRACT  what is beyond the grant
- *   SOLE REST               what is beyond the quantum, from when another VF began to wait
- *   RESCUE                  never: its turn was not in the table
+ *   SLICE RESERVE CONTRACT  the time beyond the grant
+ *   SOLE REST               the time beyond the quantum and beyond the start of another VF's wait,
+ *                           whichever is later; none if no VF waits
+ *   RESCUE                  none: its turn was not in the table
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -16,10 +17,10 @@
 #define OVERRUN_NOTABLE_NS   (200 * VGPU_NS_PER_US)
 #define SWITCH_BUCKET_BASE   8u /* bucket 0 ends at 256 ns */
 #define SWITCH_LATELY_MAX_NS (2 * VGPU_NS_PER_MS)
-#define SWITCH_LATELY_PART   32u /* switches in the mean */
+#define SWITCH_LATELY_PART   32u /* number of switches in the moving mean */
 
 /**
- * vgpu_pf_run_account_start() - give the device a ring to write its log to
+ * vgpu_pf_run_account_start() - allocate the ring of the run log, and give it to the device
  * @pf: the PF
  */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf)
@@ -41,8 +42,8 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_account_stop() - take the ring back
- * @pf: the PF; the device has been told, or is gone
+ * vgpu_pf_run_account_stop() - take the ring from the device, if one is attached, and free it
+ * @pf: the PF
  */
 void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 {
@@ -54,7 +55,7 @@ void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 	pf->executor.log.memory.cpu = NULL;
 }
 
-/* the run this entry is about; entries come in the order of the runs */
+/* finds the run of an entry of this VF; entries come in the order of the runs; NULL: not known */
 static struct vgpu_run *find_run(struct vgpu_pf_executor *executor, uint32_t vf)
 {
 	if (executor->last.vf == vf && !executor->last.is_accounted)
@@ -76,7 +77,10 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 	vgpu_pf_event_push(pf, &event);
 }
 
-/* without work it only rested in the engine, because nobody else wanted it: no service */
+/*
+ * Idle time of a run without an end. The VF stayed in the engine without work, because no other VF
+ * had work: that is no service.
+ */
 static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_log_entry *entry)
 {
 	if (!run || vgpu_pf_run_kind(run)->has_end)
@@ -84,7 +88,7 @@ static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_l
 	return vgpu_min_u64(entry->idle_ns, entry->run_end_ns - entry->run_start_ns);
 }
 
-/* once out of work it only waited for its slice to be taken away */
+/* without the time in which the VF, out of work, waited for the end of its slice */
 static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 {
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
@@ -129,14 +133,14 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	vgpu_pf_event_push(pf, &event);
 	if (end->has_no_work)
 		vgpu_pf_run_contract_idle(vf);
-	/* a cap bounds the time in the engine, at rest or not */
+	/* a cap limits the time in the engine, with or without work */
 	vgpu_pf_run_contract_charge(pf, vf, run, in_engine, event.reserved_ns);
 	vgpu_pf_run_share_log(pf, vf, run, run ? used_ns(run, ran) : ran, !end->has_no_work);
 	if (run)
 		charge(pf, vf, run, ran, end);
 }
 
-/* a run may end before the switch to it was seen to be complete: its entry waits */
+/* whether the entry is of a run whose switch the core has not seen complete yet: it must wait */
 static bool is_early(struct vgpu_pf_executor *executor, uint32_t vf)
 {
 	return vgpu_pf_run_is_switching(executor) && executor->next.vf == vf &&
@@ -161,7 +165,7 @@ static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 /**
  * vgpu_pf_run_account_next() - account for the next run of the log
  * @pf: the PF
- * @end: what it was; machine.c knows what follows from it
+ * @end: filled in; engine.c acts on it
  *
  * Return: false if there is none.
  */
@@ -172,7 +176,7 @@ bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 	memset(end, 0, sizeof(*end));
 	if (!pf->executor.log.memory.cpu || !read_entry(pf, &entry))
 		return false;
-	/* the device is not trusted to name a VF that exists */
+	/* the device is not trusted: ignore impossible VF numbers and times */
 	if (entry.vf != 0 && entry.vf <= pf->device.total_vfs &&
 	    entry.run_end_ns >= entry.run_start_ns)
 		account(pf, &entry, end);
@@ -192,7 +196,7 @@ static uint32_t bucket_of(uint64_t ns)
 	return bucket < VGPU_SWITCH_BUCKETS ? bucket : VGPU_SWITCH_BUCKETS - 1;
 }
 
-/* upper end of a bucket */
+/* upper end of a bucket, in ns */
 static uint64_t bucket_ns(uint32_t bucket)
 {
 	uint32_t octave;
@@ -203,7 +207,7 @@ static uint64_t bucket_ns(uint32_t bucket)
 	return (5ull + (bucket - 1) % 4) << (octave - 2);
 }
 
-/* the mean of the last ones; one that somebody held up for long says little of the next */
+/* updates the moving mean; a switch that was held up for long says little about the next one */
 static void note_switch(struct vgpu_pf_executor *executor, uint64_t duration_ns)
 {
 	uint64_t part = vgpu_min_u64(executor->switches.count, SWITCH_LATELY_PART);
@@ -214,9 +218,9 @@ static void note_switch(struct vgpu_pf_executor *executor, uint64_t duration_ns)
 }
 
 /**
- * vgpu_pf_run_account_count_switch() - note how long a world switch took, end to end
+ * vgpu_pf_run_account_count_switch() - count a world switch and its duration
  * @pf: the PF
- * @duration_ns: from decision to the end of RUN
+ * @duration_ns: from the decision until the core saw the switch complete
  */
 void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 {
@@ -226,7 +230,7 @@ void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 	note_switch(&pf->executor, duration_ns);
 }
 
-/* time of world switches, to a quarter of an octave */
+/* percentile of the durations of world switches in ns, rounded up to a quarter of an octave */
 static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 {
 	uint64_t wanted = pf->executor.switches.count * per_mille / 1000;
@@ -243,9 +247,9 @@ static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 }
 
 /**
- * vgpu_pf_run_account_info() - what is known of world switches
+ * vgpu_pf_run_account_info() - fill in the number and durations of world switches
  * @pf: the PF
- * @info: those members are filled in
+ * @info: the members switches and switch_* are filled in
  */
 void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *info)
 {

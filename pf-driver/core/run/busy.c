@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Who has work, who may use the engine, and who waits for it. The bits are read from the device
- * when a run has begun, when somebody wakes and before a decision that cannot rely on them.
+ * Which VFs have work, which may use the engine, and which wait for it. The core reads the busy
+ * bits from the device when a run has begun, when a VF wakes, and before a decision that cannot
+ * rely on the bits read before.
  */
 #include "pf-driver/core/run/internal.h"
 
 /**
- * vgpu_pf_run_busy_runnable() - who may be in the engine, with work or without
+ * vgpu_pf_run_busy_runnable() - which VFs may be in the engine, with or without work
  * @pf: the PF
  *
  * Return: bit per VF.
@@ -23,7 +24,7 @@ uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_busy_competing() - who competes: those with work and strict ones, unless held back
+ * vgpu_pf_run_busy_competing() - which VFs compete: with work or strict, and not throttled
  * @pf: the PF
  *
  * Return: bit per VF, of all bands.
@@ -35,7 +36,7 @@ uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 	return vgpu_pf_run_busy_runnable(pf) & wanting & ~vgpu_pf_run_contract_held(pf);
 }
 
-/* its run is not over, or not in the log yet: only the engine knows whether it has work */
+/* whether a run of the VF is not over or not in the log: only the engine knows of its work */
 static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
 {
 	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf)
@@ -45,7 +46,7 @@ static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
 }
 
 /**
- * vgpu_pf_run_busy_announce() - tell who has work now that had none or no tokens, and the reverse
+ * vgpu_pf_run_busy_announce() - push WAKE and IDLE events of VFs that gained or lost work or tokens
  * @pf: the PF
  */
 void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
@@ -77,7 +78,7 @@ void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_busy_read() - ask the device who has work
+ * vgpu_pf_run_busy_read() - read from the device which VFs have work
  * @pf: the PF
  */
 void vgpu_pf_run_busy_read(struct vgpu_pf *pf)

@@ -2,25 +2,27 @@
 /*
  * DOC: Contracts
  *
- * What a run table says of single VFs beside their entries, and what no table that is repeated can
- * say. All of it is bookkeeping here; decide.c asks who may run, account.c tells what was used.
+ * The terms that a run table has for single VFs in addition to their entries, and that no repeated
+ * order of entries can express. This file does only the bookkeeping: decide.c asks which VFs may
+ * run, and account.c reports the service that they used.
  *
- *   reservation  a hard constant-bandwidth server: budget_ns until a deadline, then nothing until
- *                the next budget is due. A VF that wakes keeps budget and deadline only if using
- *                them up would not exceed its bandwidth (Abeni and Buttazzo 1998). An overrun makes
- *                the budget negative and is taken off the next.
- *   cap          a token bucket in millionths of a ns, exact. Tokens are not filled while a run is
- *                not accounted: what was used is taken off first, so that nothing is lost to the
- *                brim. What the VF's own reservation may need is kept back from its entries.
- *   band         only a comparison
- *   gang slot    gang.c; here a reservation that is held between its slots
+ *   reservation  a hard constant-bandwidth server: the VF has budget_ns until a deadline, then no
+ *                more until the next budget is due. A VF that wakes keeps budget and deadline only
+ *                if using them up would not exceed its bandwidth (Abeni and Buttazzo 1998). An
+ *                overrun makes the budget negative and is deducted from the next budget.
+ *   cap          a token bucket, exact, in millionths of a ns. No tokens are added while a run is
+ *                not accounted for: its tokens are deducted first, so that none are lost because
+ *                the bucket is full. Tokens that the VF's own reservation may need are retained:
+ *                the VF's entries cannot use them.
+ *   band         priority class, only compared
+ *   gang slot    gang.c; here a reservation, which is throttled (held) between its slots
  *
- * All terms zero: nothing here has an effect.
+ * If all terms are zero, nothing here has an effect.
  */
 #include "pf-driver/core/run/internal.h"
 
 #define PARTS ((int64_t)VGPU_PF_RATE_MAX_PPM)
-/* of a budget: not worth a world switch */
+/* a smaller rest of a budget is not worth a world switch */
 #define REMNANT_NS ((int64_t)(10 * VGPU_NS_PER_US))
 
 static bool has_cap(const struct vgpu_vf *vf)
@@ -33,7 +35,7 @@ static bool has_reservation(const struct vgpu_vf *vf)
 	return vf->contract.terms.budget_ns != 0;
 }
 
-/* its run is not in the log yet: what it uses is not known */
+/* whether a run of the VF is not in the log yet: the core does not know what the VF has used */
 static bool is_open(const struct vgpu_pf_executor *executor, uint32_t vf)
 {
 	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf)
@@ -45,6 +47,7 @@ static bool is_open(const struct vgpu_pf_executor *executor, uint32_t vf)
 
 /* ---- caps ---- */
 
+/* of the token bucket, in tokens */
 static int64_t capacity(const struct vgpu_vf_contract *contract)
 {
 	return (int64_t)contract->terms.burst_ns * PARTS;
@@ -60,21 +63,22 @@ static void fill_tokens(struct vgpu_vf_contract *contract, uint64_t at)
 	contract->filled_ns = at;
 	if (room <= 0)
 		return;
-	/* full long before the product could overflow */
+	/* the bucket is full long before the product could overflow */
 	contract->tokens += elapsed > room / contract->terms.rate_ppm
 				    ? room
 				    : elapsed * (int64_t)contract->terms.rate_ppm;
 }
 
-/* tokens that only its reservation may use */
+/* the amount of tokens, in ns, that is retained for the VF's reservation */
 static int64_t kept_ns(const struct vgpu_vf *vf)
 {
 	return (int64_t)vf->contract.terms.budget_ns;
 }
 
 /*
- * With how many tokens it competes again. Short slices would cost the others world switches; a full
- * bucket would lose the tokens that come while the VF waits for its turn.
+ * The amount of tokens, in ns, with which a throttled VF competes again. It is enough for a slice,
+ * because short slices would cost the other VFs world switches. It is less than a full bucket,
+ * which would lose the tokens that come while the VF waits for its turn.
  */
 static int64_t worth_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -84,6 +88,7 @@ static int64_t worth_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return kept_ns(vf) + (int64_t)vgpu_max_u64(slice, SLICE_MIN_NS);
 }
 
+/* adds tokens and decides whether the cap throttles the VF; returns true if that changed */
 static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -102,6 +107,7 @@ static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 	return contract->is_held != was_held;
 }
 
+/* counts the time in which the VF is throttled and has work (is_waiting) */
 static void note_held(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -116,12 +122,12 @@ static void note_held(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
 
 /* ---- reservations ---- */
 
-/* takes the next budgets as far as their time has come; else waits for it */
+/* adds the next budgets that are due; if none is, the reservation stays exhausted */
 static void fill_budget(struct vgpu_vf_contract *contract, uint64_t now)
 {
 	const struct vgpu_pf_contract *terms = &contract->terms;
 
-	/* periods that were slept through are not made up for */
+	/* no budgets for periods in which the VF slept */
 	if (contract->deadline_ns + terms->period_ns < now)
 		contract->deadline_ns = now;
 	while (contract->budget_ns < REMNANT_NS &&
@@ -132,7 +138,7 @@ static void fill_budget(struct vgpu_vf_contract *contract, uint64_t now)
 	contract->is_exhausted = contract->budget_ns < REMNANT_NS;
 }
 
-/* using up what is left until the deadline would not exceed the bandwidth */
+/* whether budget left <= (deadline - now) * budget / period: using it keeps within the bandwidth */
 static bool is_usable(const struct vgpu_vf_contract *contract, uint64_t now)
 {
 	uint64_t left_us = ((uint64_t)contract->budget_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US;
@@ -157,13 +163,13 @@ static void update_server(struct vgpu_vf *vf, bool is_awake, uint64_t now)
 	contract->deadline_ns = now + contract->terms.period_ns;
 }
 
-/* ---- as the executor uses it ---- */
+/* ---- for the rest of the scheduler ---- */
 
 /**
- * vgpu_pf_run_contract_update() - fill budgets and buckets whose time has come
- * @pf: the PF; busy bits are as last read
+ * vgpu_pf_run_contract_update() - add budgets and tokens that are due
+ * @pf: the PF; its busy bits are as last read
  *
- * Return: true if a VF is passed over from now on, or no longer.
+ * Return: true if a VF became throttled, or is no longer throttled.
  */
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 {
@@ -188,8 +194,8 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_contract_idle() - a VF in the engine has run out of work
- * @vf: whose
+ * vgpu_pf_run_contract_idle() - note that a VF in the engine has run out of work
+ * @vf: the VF
  */
 void vgpu_pf_run_contract_idle(struct vgpu_vf *vf)
 {
@@ -197,10 +203,12 @@ void vgpu_pf_run_contract_idle(struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_run_contract_held() - VFs that are passed over for want of tokens or of a slot
+ * vgpu_pf_run_contract_held() - which VFs are throttled: skipped without tokens or an open slot
  * @pf: the PF
  *
- * Return: bit per VF. Who stops the table is never held: all others wait for it.
+ * The VF that stops the table is never throttled, because all others wait for it.
+ *
+ * Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 {
@@ -217,7 +225,7 @@ uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_contract_strict() - VFs whose entries or slots are kept while they have no work
+ * vgpu_pf_run_contract_strict() - which VFs keep their entries or slots without work
  * @pf: the PF
  *
  * Return: bit per VF.
@@ -239,9 +247,11 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_contract_has_cap() - is the service of this VF bounded?
+ * vgpu_pf_run_contract_has_cap() - does a cap or a gang slot limit the service of a VF?
  * @pf: the PF
  * @vf: VF number
+ *
+ * Return: false for the VF that stops the table.
  */
 bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 {
@@ -250,10 +260,12 @@ bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 }
 
 /**
- * vgpu_pf_run_contract_before_band() - those of a mask that are served before a band
+ * vgpu_pf_run_contract_before_band() - which VFs of a mask are served before a band
  * @pf: the PF
  * @mask: bit per VF
- * @band: of the contract
+ * @band: number of the band
+ *
+ * Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uint32_t band)
 {
@@ -266,11 +278,13 @@ uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uin
 }
 
 /**
- * vgpu_pf_run_contract_first_band() - those of a mask that are served first
+ * vgpu_pf_run_contract_first_band() - which VFs of a mask are in the band that is served first
  * @pf: the PF
  * @mask: bit per VF
  *
- * A VF that only keeps its slots without work holds up no other band.
+ * A VF that keeps its slots without work does not hold up other bands.
+ *
+ * Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask)
 {
@@ -309,11 +323,13 @@ static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t comp
 }
 
 /**
- * vgpu_pf_run_contract_pick() - the gang whose slot is open; else the reservation with work, budget
- * and the earliest deadline
+ * vgpu_pf_run_contract_pick() - pick an open gang slot, or the earliest reservation
  * @pf: the PF
- * @competing: bit per VF, held ones too
+ * @competing: the VFs that may be picked, bit per VF, also throttled ones
  * @run: filled in
+ *
+ * This is the gang whose slot is open; if none is, the reservation with the earliest deadline of
+ * those with work and budget.
  *
  * Return: false if there is none.
  */
@@ -336,9 +352,9 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 }
 
 /**
- * vgpu_pf_run_contract_limit() - no run is longer than the tokens there are
+ * vgpu_pf_run_contract_limit() - shorten a run to the tokens of its VF
  * @pf: the PF
- * @run: about to begin
+ * @run: the run, about to begin
  */
 void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -353,7 +369,7 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 	tokens = vf->contract.tokens / PARTS;
 	if (run->kind != VGPU_RUN_CONTRACT)
 		tokens -= kept_ns(vf);
-	/* the device counts microseconds, rounded up */
+	/* the device counts quanta in us, and the core rounds them up */
 	tokens -= tokens % (int64_t)VGPU_NS_PER_US;
 	if (tokens < REMNANT_NS)
 		tokens = REMNANT_NS;
@@ -361,12 +377,12 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 }
 
 /**
- * vgpu_pf_run_contract_charge() - a VF has received service
+ * vgpu_pf_run_contract_charge() - charge service to budget and tokens of a VF
  * @pf: the PF
- * @vf: whose
- * @run: the run this was; NULL: not one of ours
- * @ran: ns
- * @reserved: part of it that was promised by the reservation
+ * @vf: the VF
+ * @run: the run; NULL: not known
+ * @ran: time in the engine, in ns
+ * @reserved: part of @ran that the reservation served, in ns
  */
 void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 				 uint64_t ran, uint64_t reserved)
@@ -383,7 +399,7 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 		return;
 	if (run)
 		fill_tokens(contract, run->started_ns);
-	/* what was received before there was a cap is not its business */
+	/* service before the cap began uses no tokens */
 	if (run && run->started_ns < contract->capped_since_ns)
 		ran = vgpu_min_u64(ran, now - contract->capped_since_ns);
 	contract->tokens -= (int64_t)vgpu_min_u64(ran, VGPU_PF_CONTRACT_MAX_NS) * PARTS;
@@ -391,9 +407,11 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 }
 
 /**
- * vgpu_pf_run_contract_capped_ns() - how long a VF had work and was passed over for want of tokens
+ * vgpu_pf_run_contract_capped_ns() - how long a VF had work and was throttled without tokens
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
+ *
+ * Return: ns.
  */
 uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -403,7 +421,7 @@ uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf
 	return contract->capped_ns + (contract->held_ns ? now - contract->held_ns : 0);
 }
 
-/* when something changes by itself for this VF; 0: never */
+/* when a budget, a slot or enough tokens of this VF are due; 0: never */
 static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_vf_contract *contract = &vf->contract;
@@ -427,10 +445,10 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_run_contract_arm() - be called when the next budget or bucket is due
+ * vgpu_pf_run_contract_arm() - set the timer for the next budget, slot or tokens that are due
  * @pf: the PF
  *
- * Only for VFs with work: an idle engine is not polled.
+ * Only VFs with work and strict VFs count, so that no timer runs while the engine is idle.
  */
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
@@ -489,23 +507,23 @@ static void take_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *
 	contract->terms.budget_ns = terms->budget_ns;
 	contract->terms.period_ns = terms->period_ns;
 	contract->terms.ahead = terms->ahead;
-	/* the period under way is waited for, so that none holds two budgets */
+	/* begins with the next period, so that no period has two budgets */
 	contract->is_exhausted = true;
 	if (contract->budget_ns > 0 || terms->budget_ns == 0)
 		contract->budget_ns = 0;
 }
 
 /**
- * vgpu_pf_run_contract_take() - the contracts of the table in force apply from now on
+ * vgpu_pf_run_contract_take() - activate the contracts of the table in force
  * @pf: the PF
- * @bucket: of a cap that was not there before; what is in the others stays
+ * @bucket: fill of the bucket of a new cap; tokens of other caps stay
  */
 void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
-	/* a contract that ends is taken off before nobody looks any more */
+	/* when the last contract ends, clear its terms before they are read no more */
 	if (!table->has_contracts && !pf->executor.tables.has_contracts)
 		return;
 	pf->executor.tables.has_contracts = true;
@@ -526,8 +544,8 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 }
 
 /**
- * vgpu_pf_run_contract_reset_vf() - a VF is provisioned: it has used nothing yet
- * @vf: whose
+ * vgpu_pf_run_contract_reset_vf() - start the account of a VF that is being provisioned
+ * @vf: the VF, which has used nothing yet
  */
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 {

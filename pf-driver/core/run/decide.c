@@ -2,10 +2,10 @@
 /*
  * DOC: The decision
  *
- * Who goes into the engine next: the first row of the table below that finds somebody. Quanta end
- * in the device (VGPU_VF0_QUANTUM_US). Alone with work, a VF runs on until another one wakes. If no
- * row finds anybody, the VF in the engine stays there, unbounded (one with a cap stays parked).
- * Nothing is polled while the engine is idle.
+ * Chooses the VF that goes into the engine next: the first row of the table below that finds a VF.
+ * The device ends quanta by itself (VGPU_VF0_QUANTUM_US). A VF that is alone with work runs until
+ * another VF wakes. If no row finds a VF, the VF in the engine stays there without a limit; a VF
+ * with a cap stays parked. While the engine is idle, only the watchdog looks at it, once a second.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -16,7 +16,7 @@ static void take_pending_table(struct vgpu_pf *pf)
 
 	if (!executor->tables.is_pending)
 		return;
-	/* the new table starts at its first entry; what was cut is still owed (share.c) */
+	/* the new table starts at its first entry; a cut slice stays in the VF's lag (share.c) */
 	executor->cut.vf = 0;
 	executor->tables.active = !executor->tables.active;
 	executor->tables.is_pending = false;
@@ -31,7 +31,7 @@ static void take_pending_table(struct vgpu_pf *pf)
 
 /* ---- the order ---- */
 
-/* who may be chosen, of those with work: nobody else while one stops the table */
+/* mask of the VFs that a decision may choose; only the VF that stops the table, if there is one */
 static uint32_t admitted(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -39,7 +39,7 @@ static uint32_t admitted(struct vgpu_pf *pf)
 
 	if (executor->exclusive_vf)
 		mask = 1u << (executor->exclusive_vf - 1);
-	/* a VF in the middle of its quantum only makes room for others */
+	/* a VF in the middle of its quantum can only be replaced by another VF */
 	if (executor->state == VGPU_EXECUTOR_RUNNING)
 		mask &= ~(1u << (executor->run.vf - 1));
 	return mask;
@@ -55,11 +55,11 @@ enum decision {
 	DECISION_SHARE,
 };
 
-/* who may be chosen by a row */
+/* the VFs that a row may choose */
 enum decision_who {
-	WHO_ADMITTED = 0, /* with work, or strict; nobody else while one VF stops the table */
-	WHO_RUNNABLE,	  /* the same, with work or without, with tokens or without */
-	WHO_FIRST_BAND,	  /* of the admitted ones, those of the first band with work */
+	WHO_ADMITTED = 0, /* with work or strict, not throttled; only the VF that stops the table */
+	WHO_RUNNABLE,	  /* the same, but also without work and also without tokens */
+	WHO_FIRST_BAND,	  /* WHO_ADMITTED, of the first band (priority class) with work */
 };
 
 struct decision_row {
@@ -71,24 +71,26 @@ struct decision_row {
 static const struct decision_row decisions[] = {
 	/* exclusive full access */
 	[DECISION_EXCLUSIVE] = {"stops the table", WHO_ADMITTED, vgpu_pf_run_pick_exclusive},
-	/* a gang whose slot is open; else work and budget, the earliest deadline */
+	/* a gang whose slot is open; else, with work and budget, the earliest deadline */
 	[DECISION_RESERVATION] = {"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
-	/* with work and budget; what it uses is taken off its own turns */
+	/* with work and budget; the run is deducted from the VF's own turns */
 	[DECISION_RESERVE] = {"reserve section", WHO_FIRST_BAND, vgpu_pf_run_pick_reserve},
-	/* with work, off the engine for longer than max_gap: short, charged */
+	/* with work, off the engine for longer than max_gap_ms: a short run, charged */
 	[DECISION_RESCUE] = {"waited too long", WHO_FIRST_BAND, vgpu_pf_run_pick_rescue},
 	[DECISION_RESUMED] = {"rest of a cut slice", WHO_FIRST_BAND, vgpu_pf_run_pick_resumed},
 	[DECISION_SOLE] = {"alone", WHO_FIRST_BAND, vgpu_pf_run_pick_sole},
 	/*
-	 * the next entry whose VF has work, unless that brings a VF too far from its share: then
-	 * the VF that is due first. VFs without an entry come after the last entry
+	 * the next entry whose VF has work, unless its run brings a VF too far from its share: then
+	 * the VF with the earliest deadline. VFs without an entry come after the last entry
 	 */
 	[DECISION_SHARE] = {"turn or share", WHO_FIRST_BAND, vgpu_pf_run_pick_share},
 };
 
 /**
- * vgpu_pf_run_decide_name() - what a decision is called
+ * vgpu_pf_run_decide_name() - get the name of a decision
  * @decision: number in struct vgpu_run; 0: none
+ *
+ * Return: "none" if there is no such decision.
  */
 const char *vgpu_pf_run_decide_name(uint32_t decision)
 {
@@ -97,7 +99,7 @@ const char *vgpu_pf_run_decide_name(uint32_t decision)
 	return decisions[decision - 1].name;
 }
 
-/* who may be chosen by each kind of row */
+/* computes the mask of each enum decision_who */
 static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_BAND + 1])
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -112,12 +114,16 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_BAND + 1])
 }
 
 /**
- * vgpu_pf_run_decide_urgent() - who may cut the run in the engine, if anybody
- * @pf: the PF; a VF is in the engine
- * @run: filled in
+ * vgpu_pf_run_decide_urgent() - choose a VF that may pre-empt the VF in the engine
+ * @pf: the PF, with a VF in the engine
+ * @run: filled in with the run of that VF
  *
- * A gang whose slot is open; a reservation with an earlier deadline than the one in the engine;
- * else, if the run is neither reserved nor an advance, an advance of the reserve section.
+ * This is a gang whose slot is open; or a reservation, with an earlier deadline if the present run
+ * is served by a reservation too; or, if the present run is neither from a reservation nor from the
+ * reserve section, a VF of the reserve section and of the same or an earlier band. No VF pre-empts
+ * the slot of a gang.
+ *
+ * Return: false if there is none.
  */
 bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -169,7 +175,10 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 	return true;
 }
 
-/* who is next; a reserve that went with its table leaves its VF waiting like any other */
+/*
+ * Chooses the next run. If the VF for which the engine is pre-empted may no longer pre-empt (a new
+ * table has no reserve for it, say), the decision starts again without that pre-emption.
+ */
 static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -188,14 +197,14 @@ static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 
 /* ---- the engine stays as it is ---- */
 
-/* with a cap a VF is in the engine for as long as it has tokens, and only with work */
+/* a VF with a cap may be in the engine only with work, and only as long as it has tokens */
 static bool exceeds_cap(const struct vgpu_pf_executor *executor, const struct vgpu_pf *pf)
 {
 	return vgpu_pf_run_contract_has_cap(pf, executor->run.vf) &&
 	       (executor->is_idle || !executor->run.is_capped);
 }
 
-/* from now on it runs like any other that is alone: in quanta, which are accounted for */
+/* the idle-resident VF has work again: from now on it runs as an uncontended VF, in quanta */
 static void go_on_alone(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -209,7 +218,7 @@ static void go_on_alone(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_begin(pf, &run);
 }
 
-/* nobody has work, or nobody may take the engine */
+/* no row has found a VF: leave the VF in the engine, or take it out if it may not be there */
 static void rest(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -233,17 +242,17 @@ static void rest(struct vgpu_pf *pf)
 			go_on_alone(pf);
 			return;
 		}
-		/* whoever it was to be left for has gone; its quantum goes on */
+		/* the VF that waited does not wait any more: the present quantum continues */
 		executor->run.contended_ns = 0;
 		if (executor->run.granted_ns)
 			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
 					  executor->run.granted_ns + SLICE_NET_NS);
 		return;
 	}
-	/* it would rest there without an end */
+	/* idle-resident, the VF would use tokens without a limit */
 	if (vgpu_pf_run_contract_has_cap(pf, executor->run.vf))
 		return;
-	/* so that its next doorbell is served at once */
+	/* stay in the engine, so that the VF's next doorbell is served at once */
 	vgpu_pf_run_pick_set(&run, executor->run.vf, VGPU_RUN_REST, 0,
 			     vgpu_pf_run_tables_quantum(pf, executor->run.vf));
 	vgpu_pf_run_engine_begin(pf, &run);
@@ -252,10 +261,11 @@ static void rest(struct vgpu_pf *pf)
 /* ---- when ---- */
 
 /*
- * A quantum has ended, and nothing else has happened: the bits were read when it began, wakes since
- * then have been told, and the run log says whether the VF that ran still has work. The next VF
- * need not wait for another look; that comes when it runs. If nobody else seems to have work,
- * nobody is in a hurry, and the look is worth its time.
+ * Whether the busy bits need not be read before this decision: a quantum has ended, and nothing
+ * else has happened. The bits were read when the quantum began, interrupts have reported all wakes
+ * since, and the run log says whether the VF that ran still has work. So the next VF is switched to
+ * at once, and the bits are read when it runs. If no other VF seems to have work, none waits, and
+ * the bits are read first.
  */
 static bool knows_busy(const struct vgpu_pf_executor *executor)
 {
@@ -265,8 +275,8 @@ static bool knows_busy(const struct vgpu_pf_executor *executor)
 }
 
 /**
- * vgpu_pf_run_decide_now() - who is in the engine from now on
- * @pf: the PF, attached; no world switch is under way
+ * vgpu_pf_run_decide_now() - choose the next run and begin it
+ * @pf: the PF, attached; no world switch is in progress
  */
 void vgpu_pf_run_decide_now(struct vgpu_pf *pf)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What others see of the scheduler: its lines of a dump, the view of a simulation. */
+/* The scheduler's state for others: its lines of a dump, and the view of the simulator. */
 #include "pf-driver/core/run/internal.h"
 
 /**
- * vgpu_pf_run_describe() - text for a bug report
+ * vgpu_pf_run_describe() - describe the scheduler for a bug report
  * @pf: the PF
- * @text: receives it
- * @bytes: of @text
+ * @text: receives the text
+ * @bytes: size of @text, at least 1
  *
  * Return: characters written.
  */
@@ -37,8 +37,10 @@ uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes)
 }
 
 /**
- * vgpu_pf_view_engine() - what a simulation may know of the engine
+ * vgpu_pf_view_engine() - get the state of the engine, for the simulator
  * @pf: the PF
+ *
+ * Return: the state.
  */
 struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf)
 {

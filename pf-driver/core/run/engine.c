@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What happens to the engine: decisions carried out, world switches that end or fail, runs that
- * end, VFs that wake. Quanta end in the device; the timer here is only a net.
+ * The scheduler's reactions to what happens on the engine: decisions to carry out, world switches
+ * that end or fail, runs that end, and VFs that wake. The device ends quanta by itself; the slice
+ * timer here ends those that the device does not, and the quantum of a VF that was uncontended.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -10,7 +11,7 @@
 
 static uint32_t quantum_us(const struct vgpu_run *run)
 {
-	/* rounded up: 0 would mean unbounded */
+	/* rounded up, because 0 means no limit */
 	return (uint32_t)((run->granted_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US);
 }
 
@@ -26,9 +27,9 @@ static void set_quantum(struct vgpu_pf *pf, const struct vgpu_run *run)
 }
 
 /**
- * vgpu_pf_run_engine_begin() - a decision is carried out
- * @pf: the PF; no world switch is under way
- * @run: what is to be in the engine; VF 0: nobody
+ * vgpu_pf_run_engine_begin() - carry out a decision: begin the world switch
+ * @pf: the PF; no world switch is in progress
+ * @run: the next run; VF 0: leave the engine empty
  */
 void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 {
@@ -45,7 +46,7 @@ void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 	vgpu_pf_run_switch_start(pf, executor->run.vf, run->vf);
 }
 
-/* what the log says has ended */
+/* handles the runs that have ended according to the log */
 static void drain(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -64,7 +65,7 @@ static void drain(struct vgpu_pf *pf)
 	}
 }
 
-/* a VF has come into the engine from outside: count the switch */
+/* counts the switch, unless the VF in the engine has only got its next quantum */
 static void note_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t now)
 {
 	if (from == to)
@@ -76,12 +77,12 @@ static void note_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t
 	pf->vfs[to].service.waiting_since_ns = 0;
 }
 
-/* the VF that has just left may have got work on its way out, and nobody says so */
+/* reads which VFs have work: no interrupt reports work that a VF got on its way out */
 static void look_round(struct vgpu_pf *pf, uint32_t from)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
 
-	/* if it has work; vgpu_pf_run_busy_read() knows */
+	/* vgpu_pf_run_busy_read() clears this if the VF has no work */
 	if (from && from != executor->run.vf)
 		pf->vfs[from].service.waiting_since_ns = executor->decided_ns;
 	vgpu_pf_run_busy_read(pf);
@@ -90,7 +91,7 @@ static void look_round(struct vgpu_pf *pf, uint32_t from)
 }
 
 /**
- * vgpu_pf_run_engine_switched() - the world switch is complete
+ * vgpu_pf_run_engine_switched() - handle the end of a world switch
  * @pf: the PF
  */
 void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
@@ -100,14 +101,14 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 	uint32_t to = executor->next.vf;
 	uint64_t now = vgpu_pf_timer_now(pf);
 
-	/* the entry of the run that has ended is there by now */
+	/* the log has the entry of the run that the switch ended */
 	drain(pf);
 	executor->last = executor->run;
 	executor->run = executor->next;
 	executor->run.started_ns = now;
 	executor->aborts = 0;
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
-	/* running proves work, unless it only rests there or keeps a slot */
+	/* a VF that runs has work, unless it is idle-resident or keeps a slot */
 	if (to && executor->run.kind != VGPU_RUN_REST && !vgpu_pf_run_gang_has(&pf->vfs[to]))
 		executor->work.announced |= 1u << (to - 1);
 	note_switch(pf, from, to, now);
@@ -122,7 +123,7 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 /* ---- what happens to the run in the engine ---- */
 
 /**
- * vgpu_pf_run_engine_wake() - VFs outside the engine have work
+ * vgpu_pf_run_engine_wake() - handle that VFs outside the engine have work
  * @pf: the PF
  */
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
@@ -135,10 +136,10 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_watch() - a wake may have been lost
+ * vgpu_pf_run_engine_watch() - look for a wake whose interrupt was lost
  * @pf: the PF
  *
- * Who waits for a VF without an end of its own would wait for ever.
+ * Otherwise a VF that waits for an endless run would wait for ever.
  */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
@@ -148,7 +149,7 @@ void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_idle() - the VF in the engine has run out of work
+ * vgpu_pf_run_engine_idle() - handle that the VF in the engine has run out of work
  * @pf: the PF
  */
 void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
@@ -168,7 +169,7 @@ void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
 	executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/* ACTIVE_FUNCTION_STATUS in the dword of ACTIVE_FUNCTION_ID */
+/* extracts ACTIVE_FUNCTION_STATUS from the dword of ACTIVE_FUNCTION_ID */
 static uint32_t function_state(uint32_t active)
 {
 	uint32_t shift = 8 * (GPUIOV_SCH_ACTIVE_FUNCTION_STATUS - GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -177,10 +178,10 @@ static uint32_t function_state(uint32_t active)
 }
 
 /**
- * vgpu_pf_run_engine_expired() - the device says that a quantum is over
+ * vgpu_pf_run_engine_expired() - handle the device's report that a quantum is over
  * @pf: the PF
  *
- * The run log tells which one. Without its entry the status of the engine does.
+ * The run log says which one. If the log has no entry, the status of the engine says so.
  */
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 {
@@ -197,11 +198,11 @@ void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_slice_timer() - the running slice must be over
+ * vgpu_pf_run_engine_slice_timer() - end the running slice
  * @pf: the PF
  *
- * Either a VF that ran alone has used its quantum, or the device did not park itself in time or its
- * interrupt was lost.
+ * Either an uncontended VF has used up its quantum, or the device did not end the slice in time, or
+ * its interrupt was lost.
  */
 void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 {
@@ -211,9 +212,9 @@ void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_set_exclusive() - let one VF stop the table
+ * vgpu_pf_run_engine_set_exclusive() - let one VF stop the table: no other VF runs
  * @pf: the PF
- * @vf: the one, NULL for none
+ * @vf: the VF; NULL: the table continues
  */
 void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -224,9 +225,11 @@ void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *
 }
 
 /**
- * vgpu_pf_run_engine_holds() - is this VF in the engine, or on its way into or out of it?
+ * vgpu_pf_run_engine_holds() - is a VF in the engine, or being switched into or out of it?
  * @pf: the PF
  * @vf: the VF
+ *
+ * Return: false if the engine is off or broken.
  */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -240,9 +243,11 @@ bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf
 }
 
 /**
- * vgpu_pf_run_engine_is_loaded() - is this VF in the engine, and on no way into it?
+ * vgpu_pf_run_engine_is_loaded() - is a VF in the engine, while no world switch is in progress?
  * @pf: the PF
  * @vf: the VF
+ *
+ * Return: true if it is.
  */
 bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -253,7 +258,7 @@ bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf
 }
 
 /**
- * vgpu_pf_run_engine_exclusive() - the VF that stops the table
+ * vgpu_pf_run_engine_exclusive() - which VF stops the table?
  * @pf: the PF
  *
  * Return: VF number; 0: none.
@@ -264,9 +269,9 @@ uint32_t vgpu_pf_run_engine_exclusive(const struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_reset_vf() - a VF starts with a clean account
+ * vgpu_pf_run_engine_reset_vf() - clear the account of a VF that is being provisioned
  * @pf: the PF
- * @vf: whose
+ * @vf: the VF
  */
 void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -278,7 +283,7 @@ void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 /* ---- failure ---- */
 
-/* what the device says is in the engine */
+/* the VF that the device reports to be in the engine; 0: none */
 static uint32_t loaded_vf(struct vgpu_pf *pf)
 {
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -287,7 +292,7 @@ static uint32_t loaded_vf(struct vgpu_pf *pf)
 	return (active >> 31) && vf <= pf->device.total_vfs ? vf : 0;
 }
 
-/* one there that refuses every command */
+/* the VF in the engine if it is stalled, so that it refuses every command; 0: none */
 static uint32_t stalled_vf(struct vgpu_pf *pf)
 {
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -295,7 +300,10 @@ static uint32_t stalled_vf(struct vgpu_pf *pf)
 	return function_state(active) == GPUIOV_FUNCTION_STALLED ? loaded_vf(pf) : 0;
 }
 
-/* a refused command: a stalled function is to blame; else our own picture may be stale, at first */
+/*
+ * The guilty VF after a refused command; 0: none. A stalled function is guilty. Otherwise the first
+ * refusals may come from a stale picture of the engine, and only later ones are the culprit's.
+ */
 static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
 {
 	if (stalled_vf(pf))
@@ -304,10 +312,10 @@ static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
 }
 
 /**
- * vgpu_pf_run_engine_failed() - a world switch failed
+ * vgpu_pf_run_engine_failed() - handle the failure of a world switch
  * @pf: the PF
- * @culprit: VF number to blame; 0: nobody
- * @reason: how
+ * @culprit: number of the guilty VF; 0: none
+ * @reason: how the switch failed
  */
 void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason)
 {
@@ -318,7 +326,7 @@ void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_p
 		vgpu_vf_post(&pf->vfs[culprit], VGPU_VF_EVENT_HANG, reason);
 }
 
-/* what is in the engine decides how we go on; a VF that may not be there is taken out */
+/* continues with the VF that the device reports; a VF that may not be in the engine is taken out */
 static void resume(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -326,7 +334,7 @@ static void resume(struct vgpu_pf *pf)
 	bool is_running = function_state(active) == GPUIOV_FUNCTION_ACTIVE;
 	uint32_t vf = loaded_vf(pf);
 
-	/* nobody knows how long it has run: as if it had been alone until now */
+	/* the core does not know how long the VF has run, and assumes that it was uncontended */
 	vgpu_pf_run_pick_set(&executor->run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
 			     vf ? vgpu_pf_run_tables_quantum(pf, vf) : 0);
 	executor->run.is_accounted = !is_running;
@@ -339,7 +347,10 @@ static void resume(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_wake(pf);
 }
 
-/* a stalled VF can be tried again if that leads to its reset; else its reset is waited for */
+/*
+ * Whether the engine takes commands. A stalled VF in service may be tried again, because the
+ * failure leads to its reset; otherwise a reset that is in progress is awaited.
+ */
 static bool is_engine_usable(struct vgpu_pf *pf)
 {
 	uint32_t stalled = stalled_vf(pf);
@@ -350,7 +361,7 @@ static bool is_engine_usable(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_recover() - is the engine usable again?
+ * vgpu_pf_run_engine_recover() - poll whether a broken engine is usable again
  * @pf: the PF
  */
 void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
@@ -391,7 +402,7 @@ static void decide_if_due(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_look() - has the run in the engine ended, or has its VF to leave?
+ * vgpu_pf_run_engine_look() - handle runs that have ended, and VFs that may not compete any more
  * @pf: the PF, attached
  */
 void vgpu_pf_run_engine_look(struct vgpu_pf *pf)
@@ -403,7 +414,7 @@ void vgpu_pf_run_engine_look(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_decide() - decide if there is something to decide
+ * vgpu_pf_run_engine_decide() - choose the next run, if one is due, and set the contract timer
  * @pf: the PF, attached
  */
 void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
@@ -417,9 +428,9 @@ void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 
 /**
  * vgpu_pf_run_engine_start() - begin to schedule
- * @pf: the PF, attached; VFs are in their states
+ * @pf: the PF, attached; the states of its VFs are set
  *
- * A VF that an earlier core left in the engine is taken over there.
+ * A VF that the previous core left in the engine stays there if it may run.
  */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 {
@@ -436,7 +447,7 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	vgpu_pf_run_share_take(pf);
 	vgpu_pf_run_pick_start_cycle(pf);
 	if (!vgpu_pf_run_switch_is_engine_free(pf)) {
-		/* a command of the core before: let it end */
+		/* a command of the previous core is in execution: let it end */
 		vgpu_pf_run_machine_step(pf, RUN_INPUT_ENGINE_BUSY);
 		return;
 	}
@@ -444,7 +455,8 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_engine_stop() - the device is gone, or will be reset
+ * vgpu_pf_run_engine_stop() - stop scheduling: the device is gone or will be reset, or the home
+ * ends
  * @pf: the PF
  */
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf)

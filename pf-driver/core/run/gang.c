@@ -2,21 +2,23 @@
 /*
  * DOC: Gang slots
  *
- * A VF of a gang is in the engine in its slots and at no other time: from phase_us after each
- * multiple of period_ns of CLOCK_MONOTONIC, for budget_ns, with work or without. The clock is the
- * host's, so VFs of one period and phase on several GPUs come and go together though no GPU knows
- * of another (a time-triggered schedule: Kopetz 1991). Nobody cuts a slot, and only the VF that
- * stops the table goes before it. What a slot loses to a late switch is not made up for.
+ * A VF of a gang is in the engine only in its slots: from phase_us after each multiple of period_ns
+ * of CLOCK_MONOTONIC, for budget_ns, with or without work. All GPUs use the clock of the host, so
+ * VFs with the same period and phase on several GPUs run at the same time, although no GPU knows of
+ * another (a time-triggered schedule: Kopetz 1991). No VF cuts a slot, and only the VF that stops
+ * the table goes before it. Time that a slot loses to a late switch is not made up for.
  *
- * To the rest of the executor a slot is a run of a contract, and the VF is held between slots, so
- * that its entries are passed over. Not in full access: a driver that loads waits for its rings
- * with limits of its own, and has them served as any other VF's.
+ * For the rest of the scheduler, a slot is a run of a reservation. Between slots the VF is
+ * throttled (held), so that its entries are skipped. In full access it is not: a driver that loads
+ * waits for its rings with limits of its own, so the VF is served like any other.
  */
 #include "pf-driver/core/run/internal.h"
 
 /**
- * vgpu_pf_run_gang_has() - does this VF have gang slots?
+ * vgpu_pf_run_gang_has() - does a VF have gang slots?
  * @vf: the VF
+ *
+ * Return: true if its contract says so.
  */
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf)
 {
@@ -24,15 +26,17 @@ bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_run_gang_keeps() - is this VF kept to its slots now?
+ * vgpu_pf_run_gang_keeps() - may a VF run only in its slots now?
  * @vf: the VF
+ *
+ * Return: false if the VF has no slots, or has full access.
  */
 bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf)
 {
 	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
 }
 
-/* of the slot that is open, or else was open last */
+/* start of the slot that is open, or of the last slot */
 static uint64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
 {
 	uint64_t into_period =
@@ -43,8 +47,10 @@ static uint64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
 
 /**
  * vgpu_pf_run_gang_next() - when does the next slot begin?
- * @vf: of a gang
- * @now: our clock
+ * @vf: a VF of a gang
+ * @now: the present time, in ns of the home's clock
+ *
+ * Return: ns of the home's clock.
  */
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now)
 {
@@ -52,9 +58,9 @@ uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now)
 }
 
 /**
- * vgpu_pf_run_gang_update() - the budget is what is left of the slot
- * @vf: of a gang
- * @now: our clock
+ * vgpu_pf_run_gang_update() - set the budget to the time that is left of the slot
+ * @vf: a VF of a gang
+ * @now: the present time, in ns of the home's clock
  */
 void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 {
@@ -67,8 +73,8 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 }
 
 /**
- * vgpu_pf_run_gang_open() - the VF of a mask whose slot is open
- * @pf: the PF; budgets are up to date
+ * vgpu_pf_run_gang_open() - find the VF of a mask whose slot is open
+ * @pf: the PF, whose budgets are up to date
  * @mask: bit per VF
  *
  * Return: NULL if there is none.

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of the scheduler offer to each other, grouped by file; each function is documented
- * where it is defined. run/parts.h is what the rest of the core may call; nobody outside this
- * folder includes this header.
+ * Functions of the run-table scheduler for its own files, grouped by file; each function is
+ * documented where it is defined. The rest of the core calls the functions of run/parts.h, and no
+ * file outside this folder includes this header.
  */
 #ifndef VGPU_CORE_RUN_INTERNAL_H
 #define VGPU_CORE_RUN_INTERNAL_H
 
 #include "pf-driver/core/run/parts.h"
 
+/* quantum of a VF that is alone (uncontended) */
 #define QUANTUM_SOLE_US 500000u
 #define SLICE_MIN_NS	(VGPU_PF_QUANTUM_MIN_US * VGPU_NS_PER_US)
 
@@ -17,34 +18,35 @@ static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 	return (mask >> (vf - 1)) & 1;
 }
 
+/* how long after the end of a slice the core's own timer ends it, if the device does not */
 #define SLICE_NET_NS	(20 * VGPU_NS_PER_MS)
 #define RECOVER_POLL_NS VGPU_NS_PER_MS
 #define RUN_LOG_ENTRIES 256u
 
-/* machine.c: what moves the state */
+/* machine.c: inputs of the state machine */
 enum vgpu_run_input {
-	RUN_INPUT_FOUND_EMPTY = 0,
-	RUN_INPUT_FOUND_RUNNING,
-	RUN_INPUT_FOUND_PARKED,
-	RUN_INPUT_ENGINE_BUSY,
-	RUN_INPUT_DECIDED,  /* a world switch begins */
-	RUN_INPUT_LOADED,   /* it is complete: a VF runs */
-	RUN_INPUT_UNLOADED, /* it is complete: nobody is in the engine */
-	RUN_INPUT_FAILED,
+	RUN_INPUT_FOUND_EMPTY = 0, /* the device reports that no VF is in the engine */
+	RUN_INPUT_FOUND_RUNNING,   /* the device reports a VF that runs */
+	RUN_INPUT_FOUND_PARKED,	   /* the device reports a VF whose quantum is over */
+	RUN_INPUT_ENGINE_BUSY,	   /* a command of the previous core is in execution */
+	RUN_INPUT_DECIDED,	   /* a world switch begins */
+	RUN_INPUT_LOADED,	   /* the switch is complete: a VF runs */
+	RUN_INPUT_UNLOADED,	   /* the switch is complete: no VF is in the engine */
+	RUN_INPUT_FAILED,	   /* a command of the switch failed */
 	RUN_INPUT_QUANTUM_OVER,
-	RUN_INPUT_RESET_INSIDE, /* the VF in the engine was reset there by its client */
+	RUN_INPUT_RESET_INSIDE, /* the client of the VF in the engine has reset the VF */
 	RUN_INPUT_STOP,
 	RUN_INPUTS,
 };
 
-/* kind.c: what a kind of run means */
+/* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	bool may_be_cut;   /* for a reservation, the reserve or a band: its rest is resumed */
-	bool has_end;	   /* a quantum whose end is waited for; without, idle time is no service */
-	bool is_by_weight; /* served for the VF's weight: counts for its share */
-	bool is_urgent;	   /* cuts others, and nothing of the table cuts it */
-	bool has_grant;	   /* what is beyond granted_ns is an overrun */
+	bool may_be_cut;   /* if pre-empted by an urgent run or a band, the rest is resumed */
+	bool has_end;	   /* ends with its quantum; if not, idle time in the run is no service */
+	bool is_by_weight; /* counts for the VF's share by weight */
+	bool is_urgent;	   /* pre-empts; only a reservation or an earlier band pre-empts it */
+	bool has_grant;	   /* the time beyond granted_ns is an overrun */
 };
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run);
@@ -92,12 +94,12 @@ void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to);
 bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf);
 void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf);
 
-/* account.c: what a run of the log was */
+/* account.c: how a run of the log ended */
 struct vgpu_run_end {
-	bool is_current;  /* the run in the engine, not one before it */
-	bool has_no_work; /* the VF ran out of it */
-	bool is_reset;	  /* the VF's client reset it there */
-	uint64_t cut_ns;  /* of a slice that was cut, the rest that is owed */
+	bool is_current;  /* the run is executor.run, not an earlier one */
+	bool has_no_work; /* the VF ran out of work */
+	bool is_reset;	  /* the VF's client reset the VF in the engine */
+	uint64_t cut_ns;  /* the rest of a slice that was cut; 0: not cut */
 	uint32_t vf;
 };
 bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end);
@@ -107,7 +109,7 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 
 /* contract.c */
 
-/* what is in the bucket of a cap that begins: a new core does not know what was used */
+/* fill of a new cap's bucket; EMPTY after a start, as a new core does not know the past use */
 enum vgpu_bucket {
 	VGPU_BUCKET_EMPTY = 0,
 	VGPU_BUCKET_FULL,
@@ -126,6 +128,7 @@ void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
 void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 
+/* share.c, outlook.c */
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work);
 void vgpu_pf_run_share_update(struct vgpu_pf *pf);
@@ -141,6 +144,7 @@ int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_run_share_take(struct vgpu_pf *pf);
 
+/* gang.c */
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf);
 bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf);
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What each kind of run means, as a table: everything that depends on the kind asks here. */
+/*
+ * Properties of each kind of run, as a table, so that no other file branches over the kinds for
+ * them.
+ */
 #include "pf-driver/core/run/internal.h"
 
 static const struct vgpu_run_kind_row kinds[VGPU_RUN_KINDS] = {
@@ -13,8 +16,10 @@ static const struct vgpu_run_kind_row kinds[VGPU_RUN_KINDS] = {
 };
 
 /**
- * vgpu_pf_run_kind() - the row of a run's kind
+ * vgpu_pf_run_kind() - get the properties of a run's kind
  * @run: the run
+ *
+ * Return: the row of the table.
  */
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 {
@@ -22,8 +27,11 @@ const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 }
 
 /**
- * vgpu_pf_run_kind_is_endless() - is there a VF, and no quantum whose end could be waited for?
+ * vgpu_pf_run_kind_is_endless() - is a VF in the engine that does not leave at the end of a
+ * quantum?
  * @run: the run in the engine
+ *
+ * Return: false if no VF is in the engine.
  */
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 {
@@ -34,8 +42,10 @@ bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
  * vgpu_pf_run_kind_allowed_ns() - how long a run may be before it counts as an overrun
  * @run: the run
  *
- * A VF that ran alone may finish a quantum that began when it did; the turn of one that waited too
- * long is not in the table, and never too long.
+ * An uncontended VF may finish a quantum that began with its run. A starvation boost is not in the
+ * table, so it is never an overrun.
+ *
+ * Return: ns; UINT64_MAX if the run is no overrun however long it is.
  */
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run)
 {

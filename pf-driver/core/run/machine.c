@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * DOC: Run table executor
+ * DOC: Run-table scheduler (executor)
  *
- * Cycles through the table's entries and puts each VF into the engine for its quantum. The table is
- * somebody else's decision (vgpud); this folder only carries it out, also when nobody is there.
+ * The scheduler cycles through the entries of the run table and puts each VF into the engine for
+ * its quantum. A client (vgpud) plans the table; the scheduler carries it out, with or without the
+ * client. This file has the state machine:
  *
  *   OFF       --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_PARKED--> PARKED,
  *             --ENGINE_BUSY--> BROKEN
@@ -14,11 +15,11 @@
  *   BROKEN    --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_PARKED--> PARKED
  *   every state --STOP--> OFF
  *
- * PARKED: a VF is in the engine and its quantum is over. BROKEN: a command failed, or one of the
- * core before is in execution; the engine is looked at until it takes commands again, and if it
- * does not, the device is reset. FOUND_...: what the device says is in the engine. Only step()
- * changes the state. engine.c feeds it; decide.c says who is next, preempt.c whether the VF in the
- * engine has to leave.
+ * PARKED: a VF is in the engine, and its quantum has expired. BROKEN: a command failed, or a
+ * command of the previous core is in execution; a timer polls the engine until it is usable again,
+ * and after RECOVER_MS (scaled) resets the device. FOUND_...: what the device reports to be in the
+ * engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls it, decide.c chooses
+ * the next VF, and preempt.c says whether the VF in the engine must leave.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -57,7 +58,7 @@ static void enter_running(struct vgpu_pf *pf)
 	pf->executor.wants_decision = false;
 }
 
-/* nobody knows how long it has run */
+/* the core does not know how long the VF in the engine has run */
 static void enter_found(struct vgpu_pf *pf)
 {
 	pf->executor.is_idle = false;
@@ -114,9 +115,9 @@ static const char *const input_names[RUN_INPUTS] = {
 };
 
 /**
- * vgpu_pf_run_machine_cell() - a cell of the transition table
+ * vgpu_pf_run_machine_cell() - get a cell of the transition table
  * @state: enum vgpu_executor_state
- * @input: of this folder
+ * @input: enum vgpu_run_input
  *
  * Return: NULL if the input is impossible in this state.
  */
@@ -128,8 +129,10 @@ const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t in
 }
 
 /**
- * vgpu_pf_run_machine_state_name() - name of a state as the diagram has it
+ * vgpu_pf_run_machine_state_name() - get the name of a state, as in the diagram
  * @state: enum vgpu_executor_state
+ *
+ * Return: "?" if there is no such state.
  */
 const char *vgpu_pf_run_machine_state_name(uint32_t state)
 {
@@ -137,8 +140,10 @@ const char *vgpu_pf_run_machine_state_name(uint32_t state)
 }
 
 /**
- * vgpu_pf_run_machine_input_name() - name of an input as the diagram has it
- * @input: of a row
+ * vgpu_pf_run_machine_input_name() - get the name of an input, as in the diagram
+ * @input: enum vgpu_run_input
+ *
+ * Return: "?" if there is no such input.
  */
 const char *vgpu_pf_run_machine_input_name(uint32_t input)
 {
@@ -146,9 +151,9 @@ const char *vgpu_pf_run_machine_input_name(uint32_t input)
 }
 
 /**
- * vgpu_pf_run_machine_step() - the one place where the state changes
+ * vgpu_pf_run_machine_step() - change the state; no other function does
  * @pf: the PF
- * @input: what has happened; a cell that is missing is a bug of the core
+ * @input: what has happened; a missing cell is a bug of the core, and is counted and logged
  */
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input)
 {

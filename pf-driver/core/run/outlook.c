@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Shares as they would be if somebody had been served by so much: may it be, and who is due first?
- * share.c has the rule.
+ * Lags as they would be after a possible slice: may a VF have the slice, and which VF has the
+ * earliest deadline? share.c has the rule.
  */
 #include "pf-driver/core/run/internal.h"
 
-/* less comes from rounding */
+/* smaller lags come from rounding */
 #define EVEN_NS 1
-/* overruns do not add up to that */
+/* overruns do not add up to this many slices; a hang or a stall of the host may */
 #define FAR_SLICES 4
 
-/* as it would be if somebody had been served by so much */
+/* the lags of a band after a possible slice */
 struct outlook {
 	int64_t lag[VGPU_PF_MAX_VFS + 1];
-	int64_t served_ns;
-	uint64_t weights;	   /* of all that count */
-	uint64_t sleeping_weights; /* of those that may wake meanwhile, and count then */
+	int64_t served_ns;	   /* length of the slice */
+	uint64_t weights;	   /* sum of the weights that count */
+	uint64_t sleeping_weights; /* sum of the weights that count if their VFs wake */
 };
 
 static int64_t slice_of(const struct vgpu_vf *vf)
@@ -28,7 +28,11 @@ static int64_t longest_slice(struct vgpu_pf *pf, uint32_t band)
 	return (int64_t)vgpu_pf_run_tables_active(pf)->longest_us[band] * (int64_t)VGPU_NS_PER_US;
 }
 
-/* those who pay do so first: what they do not need the others are given */
+/*
+ * Computes the lags after `served` has had a slice of ns. Debtors (VFs that pay for a negative lag)
+ * get their part of the service first, at most until their lag is 0; competing VFs divide the rest
+ * by weight.
+ */
 static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t ns,
 		       struct outlook *outlook)
 {
@@ -65,7 +69,7 @@ static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t
 				(vf == served ? ns : 0);
 }
 
-/* of b's weight, what passes until a's deadline */
+/* the service that b's weight is due until a's deadline */
 static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_vf *a,
 			      int64_t slice_ns, const struct vgpu_vf *b)
 {
@@ -73,7 +77,10 @@ static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_v
 	       (int64_t)a->share.weight;
 }
 
-/* of what others of these weights would be given, what sleepers would have if they woke at once */
+/*
+ * The service that VFs of these weights would not get because the sleeping VFs would, if all of
+ * them woke at once.
+ */
 static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -82,7 +89,7 @@ static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 	return theirs * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* the slice would put its VF too far ahead, if the sleepers woke now, also those who still pay */
+/* whether the slice puts its VF too far ahead, if all sleeping VFs and debtors wake now */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -94,9 +101,10 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
 }
 
 /*
- * What is to be served until a VF's deadline and is more than there will be: the lags of those with
- * earlier deadlines, less what those who pay will have left of the service until then. The others
- * will leave some, too, but not if they run out of work.
+ * The service that will be missing at the deadline D of `due`: the lags of the VFs with deadlines
+ * <= D, minus the service that VFs with a negative lag leave until D. Other VFs with later
+ * deadlines leave service, too, but not if they run out of work, so they are not counted. Service
+ * that sleeping VFs would take if they woke is added.
  */
 static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
 			  const struct vgpu_vf *due)
@@ -122,7 +130,7 @@ static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
 	return missing + of_sleepers(outlook, outlook->weights - weights);
 }
 
-/* would everybody stay within the bound if only those with earlier deadlines were served? */
+/* whether the sum at every deadline of the band is within the bound */
 static bool is_safe(struct vgpu_pf *pf, uint32_t band, const struct outlook *outlook)
 {
 	struct vgpu_vf *vf;
@@ -135,9 +143,11 @@ static bool is_safe(struct vgpu_pf *pf, uint32_t band, const struct outlook *out
 }
 
 /**
- * vgpu_pf_run_outlook_is_safe() - would everybody stay within the bound as things are?
+ * vgpu_pf_run_outlook_is_safe() - are the sums of a band within the bound now?
  * @pf: the PF
- * @vf: one of the band
+ * @vf: a VF of the band
+ *
+ * Return: true if they are, or if the weight of the VF does not count.
  */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -154,8 +164,10 @@ bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
  * @pf: the PF
  * @vf: the VF
  *
- * It hung, or the host stood still. It keeps its turns: vgpud's tables make it pay in parts, so
- * that nobody waits too long.
+ * Such a VF hung, or the host stood still. The VF keeps its turns: vgpud's tables make it pay in
+ * parts, so that no VF waits too long.
+ *
+ * Return: true if the VF is more than FAR_SLICES slices ahead.
  */
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -165,8 +177,10 @@ bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 /**
  * vgpu_pf_run_outlook_is_ahead() - would a slice put its VF too far ahead?
  * @pf: the PF
- * @vf: the VF, competing
- * @ns: the slice
+ * @vf: the VF
+ * @ns: length of the slice
+ *
+ * Return: true if it would; false if the VF does not compete.
  */
 bool vgpu_pf_run_outlook_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
@@ -179,10 +193,12 @@ bool vgpu_pf_run_outlook_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_
 }
 
 /**
- * vgpu_pf_run_outlook_allows() - may a VF have a slice that is not its by deadline?
+ * vgpu_pf_run_outlook_allows() - may a VF have a slice although its deadline is not the earliest?
  * @pf: the PF
  * @vf: the VF
- * @ns: the slice
+ * @ns: length of the slice
+ *
+ * Return: true if it may, or if the VF does not compete.
  */
 bool vgpu_pf_run_outlook_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
@@ -195,11 +211,13 @@ bool vgpu_pf_run_outlook_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t 
 }
 
 /**
- * vgpu_pf_run_outlook_first() - who is next by deadline
+ * vgpu_pf_run_outlook_first() - find the VF with the earliest deadline
  * @pf: the PF
- * @competing: bit per VF, of one band
+ * @competing: the VFs to choose from, bit per VF, of one band
  *
- * Return: VF number; 0: none of them has a weight.
+ * Only VFs with a lag >= 0 are eligible. If there are none, the VF that is least ahead is chosen.
+ *
+ * Return: VF number; 0: none of them competes by weight.
  */
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The run-table scheduler as the rest of the core sees it; run/state.h is its inside.
+ * Functions of the run-table scheduler for the rest of the core; run/state.h has its private state.
  * Grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_RUN_PARTS_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* engine.c */
+/* engine.c: what happens on the engine, and which VF is in it */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_look(struct vgpu_pf *pf);
@@ -29,7 +29,7 @@ bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-/* machine.c: the transition table, for the test that walks it */
+/* machine.c: a cell of the transition table, for the test that walks the table */
 struct vgpu_run_cell {
 	uint8_t to; /* enum vgpu_executor_state */
 	void (*enter)(struct vgpu_pf *pf);
@@ -46,11 +46,11 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *t
 void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table);
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table);
 
-/* contract.c, share.c: what became of a VF's cap, and what it is owed for its weight */
+/* contract.c, share.c: how long the cap of a VF throttled it; the lag of a VF */
 uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 
-/* account.c: service received, from the device's own time stamps */
+/* account.c: service of VFs, from the device's log of runs */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf);
 void vgpu_pf_run_account_stop(struct vgpu_pf *pf);
 void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *info);

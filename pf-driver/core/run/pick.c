@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What decide.c can choose from: one pick for each row of its table. */
+/*
+ * One function for each row of decide.c's table: it looks for a VF by the rule of that row, and
+ * describes the run.
+ */
 #include "pf-driver/core/run/internal.h"
 
-#define RESCUE_NS	  VGPU_NS_PER_MS
-#define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US)
-#define GAP_SWITCH_PART	  8 /* of a gap, the most that switches may take of it */
-#define ACCESS_RESERVE_US 2000u
+#define RESCUE_NS	  VGPU_NS_PER_MS	 /* length of a starvation boost */
+#define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US) /* least time reckoned for a world switch */
+#define GAP_SWITCH_PART	  8 /* two switches count for at most 1/8 of a gap, or for the least time */
+#define ACCESS_RESERVE_US 2000u /* reserve budget of a VF in full access */
 
 /**
- * vgpu_pf_run_pick_start_cycle() - reserve budgets are filled up
+ * vgpu_pf_run_pick_start_cycle() - start a cycle of the table: refill the reserve budgets
  * @pf: the PF
  */
 void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
@@ -21,11 +24,11 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 		uint32_t us = table->reserve_us[vf->number];
 		int64_t full;
 
-		/* full access is a bounded reservation of its own */
+		/* full access comes with a small reserve budget */
 		if (us == 0 && vf->access.granted)
 			us = ACCESS_RESERVE_US;
 		full = (int64_t)(us * VGPU_NS_PER_US);
-		/* a budget that was exceeded is paid back first, one that is left over is lost */
+		/* a negative budget is paid back first; the rest of a positive budget is lost */
 		vf->service.budget_ns =
 			vf->service.budget_ns < 0 ? vf->service.budget_ns + full : full;
 	}
@@ -42,8 +45,9 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
 }
 
 /*
- * Position of a band's cursor: an entry of the table, or a VF that has none; vf 0: nothing here.
- * Each band has its own cursor: one that comes and goes must not make another lose its place.
+ * The entry at a band's cursor: an entry of the table, or a VF without an entry; vf is 0 if the
+ * position is not of this band. Each band has its own cursor, so that one band's runs do not move
+ * the place of another band.
  */
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t band)
 {
@@ -64,9 +68,9 @@ static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t ban
  * vgpu_pf_run_pick_set() - describe a run
  * @run: filled in
  * @vf: VF number
- * @kind: why it runs
- * @granted_ns: 0: not bounded
- * @quantum_ns: of its entry
+ * @kind: why the VF runs
+ * @granted_ns: longest duration; 0: no limit
+ * @quantum_ns: quantum of the VF's entry
  */
 void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
 			  uint64_t granted_ns, uint64_t quantum_ns)
@@ -79,10 +83,12 @@ void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind 
 }
 
 /**
- * vgpu_pf_run_pick_exclusive() - the VF that stops the table
+ * vgpu_pf_run_pick_exclusive() - pick the VF whose full access stops the table
  * @pf: the PF
- * @competing: bit per VF
+ * @competing: the VFs that may be picked, bit per VF
  * @run: filled in
+ *
+ * Return: false if there is none.
  */
 bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -95,7 +101,10 @@ bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct v
 	return true;
 }
 
-/* its reserve is an advance on its entries; without entries, or in full access, it is an extra */
+/*
+ * Whether the VF's reserve budget is an advance on its own entries (prepaid). Without entries, or
+ * if only full access gives the budget, it is extra time.
+ */
 static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
@@ -103,7 +112,7 @@ static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
 }
 
-/* an advance never puts it more than its quantum ahead */
+/* the VF's reserve budget; an advance never puts the VF more than its quantum ahead */
 static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	int64_t budget = vf->service.budget_ns;
@@ -115,7 +124,7 @@ static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return budget < room ? budget : room;
 }
 
-/* of a world switch, amply */
+/* generous estimate of the duration of a world switch */
 static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 {
 	uint64_t lately = pf->executor.switches.lately_ns;
@@ -123,7 +132,11 @@ static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 	return vgpu_max_u64(GAP_SWITCH_MIN_NS, lately + lately / 8);
 }
 
-/* of the time that a VF may wait, what is left behind a slice; INT64_MAX: it may for ever */
+/*
+ * How much of the time that a VF may wait is left after a slice:
+ *   waiting_since + max_gap - (now + slice + switches)
+ * INT64_MAX if the VF does not wait, or may wait for any time.
+ */
 static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
 {
 	uint64_t limit = vgpu_pf_run_tables_active(pf)->max_gap_us[vf->number - 1] * VGPU_NS_PER_US;
@@ -132,13 +145,13 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 
 	if (!limit || !since)
 		return INT64_MAX;
-	/* that slice's, and its own; slow ones must not eat a short gap */
+	/* two switches, to the slice and to the VF; bounded, to leave something of a short gap */
 	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
 				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
 	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
 }
 
-/* reservations may all come at once, and do not wait for anybody's gap */
+/* sum of all reserved budgets: they may all be due at once, and go before a VF that waits */
 static uint64_t budgets_ns(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
@@ -150,8 +163,10 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 }
 
 /*
- * Would somebody wait too long behind a slice, and behind those who must go before it does? Each
- * of them gets a short run, the one whose time is up first now. 0: nobody would.
+ * The VF that must run now because some VF would wait longer than its gap allows after the slice
+ * `next` and all reserved budgets; 0 if none would. VFs with less time left go before a VF, each
+ * for RESCUE_NS and a switch. If a VF would be late after them, the result is the VF with the least
+ * time left.
  */
 static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
 {
@@ -177,9 +192,9 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 }
 
 /**
- * vgpu_pf_run_pick_reserve() - a VF of the reserve section that has work and budget
+ * vgpu_pf_run_pick_reserve() - pick a VF of the reserve section that has work and budget
  * @pf: the PF
- * @competing: bit per VF
+ * @competing: the VFs that may be picked, bit per VF
  * @run: filled in
  *
  * Return: false if there is none.
@@ -209,10 +224,12 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 }
 
 /**
- * vgpu_pf_run_pick_rescue() - the VF that has waited longest, if it has waited too long
+ * vgpu_pf_run_pick_rescue() - pick the VF that has waited longest, for a starvation boost
  * @pf: the PF
- * @competing: bit per VF
+ * @competing: the VFs that may be picked, bit per VF
  * @run: filled in
+ *
+ * Return: false if no VF has waited for max_gap_ms of the PF, or if that is 0.
  */
 bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -235,10 +252,12 @@ bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu
 }
 
 /**
- * vgpu_pf_run_pick_resumed() - the rest of a slice that was cut
+ * vgpu_pf_run_pick_resumed() - pick the rest of a slice that was cut
  * @pf: the PF
- * @competing: bit per VF
+ * @competing: the VFs that may be picked, bit per VF
  * @run: filled in
+ *
+ * Return: false if there is none, or if the rest would bring a VF too far from its share or gap.
  */
 bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -254,14 +273,16 @@ bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgp
 }
 
 /**
- * vgpu_pf_run_pick_sole() - the only VF with work
+ * vgpu_pf_run_pick_sole() - pick the only VF with work
  * @pf: the PF
- * @competing: bit per VF
+ * @competing: the VFs that may be picked, bit per VF
  * @run: filled in
+ *
+ * Return: false if more than one VF competes.
  */
 bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	/* the VF in the engine competes too, also where it is being pre-empted */
+	/* counts the VF in the engine, too, which is not in competing while it is pre-empted */
 	uint32_t all = vgpu_pf_run_contract_first_band(pf, vgpu_pf_run_busy_competing(pf));
 	struct vgpu_vf *vf;
 
@@ -280,7 +301,7 @@ bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_r
 	return false;
 }
 
-/* the band of those who compete: they are of one */
+/* the band of the competing VFs, which are all of one band */
 static uint32_t band_of(struct vgpu_pf *pf, uint32_t competing)
 {
 	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.band;
@@ -291,13 +312,13 @@ static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
 }
 
-/* the VF in the engine makes room for anyone, but may be the one whose turn it is */
+/* adds the VF in the engine: when it is pre-empted for any VF, its own turn may be next */
 static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t band)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
 	const struct vgpu_vf *current = &pf->vfs[executor->run.vf];
 
-	/* with a cap, its tokens are not known before its run is logged */
+	/* not a VF with a cap: the core does not know its tokens before its run is logged */
 	if (executor->state != VGPU_EXECUTOR_RUNNING || executor->exclusive_vf ||
 	    executor->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
 	    current->share.band != band || vgpu_pf_run_contract_has_cap(pf, current->number))
@@ -306,8 +327,9 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
 }
 
 /*
- * The next entry whose VF has work, unless that would bring somebody too far from its share; then
- * the one that is due first. The entry keeps its place; one whose VF is ahead loses it.
+ * Picks the next entry whose VF has work, unless its run would bring a VF too far from its share;
+ * then the VF with the earliest deadline. In that case the entry stays the next one. The cursor
+ * passes entries of VFs that are too far ahead.
  */
 static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, uint32_t band,
 		       struct vgpu_run *run)
@@ -339,9 +361,9 @@ static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, u
 }
 
 /*
- * Its turn comes early if that harms nobody: a short run would cost a switch more, which makes the
- * others wait longer, so that they would need one, too. Whose turn it is may have less time left
- * than who would be late behind it.
+ * Lets the VF that would be late run now, or the VF whose turn it is if that one has less time
+ * left. The VF gets its whole slice if shares and gaps of the others allow it: a short boost costs
+ * one more switch, which could make the next VF late as well.
  */
 static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
 {
@@ -358,10 +380,12 @@ static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, st
 }
 
 /**
- * vgpu_pf_run_pick_share() - the table's turn, or the VF that is due first
+ * vgpu_pf_run_pick_share() - pick the table's turn, or the VF with the earliest deadline
  * @pf: the PF
- * @competing: bit per VF
+ * @competing: the VFs that may be picked, bit per VF, at least one, of one band
  * @run: filled in
+ *
+ * Return: false if there is none.
  */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -370,7 +394,7 @@ bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_
 	uint32_t late;
 
 	competing = with_current(pf, competing, band);
-	/* alone, the VF in the engine has had its turn: it is next only if it is due */
+	/* a VF that ran uncontended has had its turn: it is next only by its deadline */
 	if (pf->executor.run.kind != VGPU_RUN_SOLE)
 		turns = competing;
 	if (!next_share(pf, turns, competing, band, run))

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Does the VF in the engine have to leave it before its quantum ends? Asked when somebody wakes and
- * when a run has begun; the answer is executor->preemption, which decide.c follows.
+ * Decides whether the VF in the engine must leave it before its quantum ends. This is considered
+ * when a VF wakes and when a run has begun. The result is executor->preemption, which decide.c
+ * follows.
  */
 #include "pf-driver/core/run/internal.h"
 
 /**
- * vgpu_pf_run_preempt_waiting() - VFs with work that wait for the one in the engine, as last read
- * @pf: the PF
+ * vgpu_pf_run_preempt_waiting() - which VFs with work wait for the VF in the engine
+ * @pf: the PF; its busy bits are as last read
  *
- * Return: bit per VF; none of later bands.
+ * Return: bit per VF, without VFs of lower priority classes (later bands).
  */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
@@ -22,10 +23,12 @@ uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_preempt_has_woken() - the VF in the engine rested, and has got work since
- * @executor: of the PF
+ * vgpu_pf_run_preempt_has_woken() - has the idle-resident VF got work?
+ * @executor: scheduler of the PF
  *
- * No interrupt says so.
+ * No interrupt reports this.
+ *
+ * Return: false if the VF in the engine is not idle-resident.
  */
 bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor)
 {
@@ -37,7 +40,10 @@ bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor)
  * vgpu_pf_run_preempt_is_strict() - does the VF in the engine keep its slot without work?
  * @pf: the PF
  *
- * A reservation is only for work, a gang's slot is not.
+ * A strict VF (non-work-conserving) keeps its slots without work. Reserved time is only for work,
+ * except in the slot of a gang.
+ *
+ * Return: true if it does.
  */
 bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {
@@ -47,7 +53,7 @@ bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 	       vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);
 }
 
-/* somebody of an earlier band waits for the VF in the engine, which is not on its reservation */
+/* whether a VF of a higher priority class waits, and the one in the engine must yield to it */
 static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -57,7 +63,7 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 						pf->vfs[executor->run.vf].contract.terms.band);
 }
 
-/* with work, outside the engine, whatever its band or its tokens; or a gang whose slot is open */
+/* whether a VF outside the engine has work, of any band and also without tokens, or an open slot */
 static bool anybody_waits(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -67,7 +73,7 @@ static bool anybody_waits(struct vgpu_pf *pf)
 	return (others & executor->work.busy) || vgpu_pf_run_gang_open(pf, others);
 }
 
-/* it was alone until now; it may finish a quantum that began when it did */
+/* the VF in the engine was uncontended; it may finish a quantum that began with its run */
 static void begin_contention(struct vgpu_pf *pf)
 {
 	struct vgpu_run *run = &pf->executor.run;
@@ -82,8 +88,8 @@ static void begin_contention(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_preempt_consider() - VFs outside the engine may have work: does the one in it leave?
- * @pf: the PF
+ * vgpu_pf_run_preempt_consider() - decide whether the VF in the engine must leave
+ * @pf: the PF, where VFs outside the engine may have got work
  */
 void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 {

@@ -2,33 +2,36 @@
 /*
  * DOC: Shares
  *
- * Who has had how much of what its weight entitles it to, at every instant, for tables that say
- * weights. A table is an order that was planned before it was known who would have work; what is
- * kept here is the law. Each band has a virtual time that passes with the service that its VFs
- * receive, and each VF one up to which it has been served; their distance, times the weight, is the
- * VF's lag: what it is owed, or < 0, what it has had too much.
+ * Keeps the share of each VF by its weight, at every instant. The run table is an order that was
+ * planned before it was known which VFs have work; the shares kept here decide where to deviate
+ * from it. Each band (priority class) has a virtual time V that passes with the service of its VFs,
+ * and each VF has the virtual time R up to which it has been served:
  *
- * A turn of the table is taken if nobody can come to be owed more than the longest slice for it:
- * for every deadline D (the virtual time at which a VF is owed a slice), of those whose deadlines
- * are not after D the lags in sum, less (D - now) times the weights of the others, stay within the
- * longest slice; nor may the turn put its VF further ahead than that. Else the one with the
- * earliest deadline, of those that are owed something, is next (EEVDF; Stoica and Abdel-Wahab,
- * TR-95-22), which keeps the sums within one slice. docs/scheduling.md has the proof. As there,
- * nothing ever changes a rate while somebody is owed something for it:
+ *   lag(VF) = (V - R) * weight        > 0: the VF is owed service; < 0: it has had too much
  *
- *   runs out of work  in its turn: the others get what it was owed, as if served; at another time
- *                     it is kept (the estate) until nobody is owed anything, at a decision or
- *                     before somebody comes
- *   had too much      its weight counts on until its share has paid (a ghost)
- *   larger weight     counts once the VF is owed nothing
- *   smaller weight    counts once it is even
+ * The deadline of a VF is the V at which the VF is owed a slice. Let r be the longest slice. A turn
+ * of the table is taken if afterwards its VF has a lag >= -r, and if for every deadline D:
  *
- * Times are unsigned, 2^-24 ns for a unit of weight, and wrap; only differences have a meaning.
+ *   sum of lag(VFs with deadline <= D) - (D - V) * sum of weight(other VFs) <= r
+ *
+ * Otherwise the VF with the earliest deadline among the VFs with lag >= 0 is next (EEVDF; Stoica
+ * and Abdel-Wahab, TR-95-22), which keeps the sums within r. docs/scheduling.md has the proof. No
+ * weight changes in a way that would bring a sum beyond r:
+ *
+ *   runs out of work  if in its turn, its positive lag goes to the others, as if it had been
+ *                     served. Otherwise the lag goes to a pool (the estate), which is shared out
+ *                     when no VF is owed anything, at a decision or before a VF joins
+ *   had too much      the weight of a VF that sleeps with a negative lag counts until its share
+ *                     has paid for the lag (is_paying; such a VF is called debtor below)
+ *   other weight      a new weight counts as soon as the sums with it are within r
+ *
+ * Virtual times are unsigned, in 2^-24 ns per unit of weight, and wrap; only differences have a
+ * meaning.
  */
 #include "pf-driver/core/run/internal.h"
 
 #define FRACTION_BITS 24
-/* a run longer than that is an accident, and nobody makes up for all of it */
+/* a longer run is an accident, and its VF does not pay for all of it */
 #define SERVED_MAX_NS (30000ull * VGPU_NS_PER_MS)
 
 static struct vgpu_run_band *band_of(struct vgpu_pf *pf, const struct vgpu_vf *vf)
@@ -37,8 +40,10 @@ static struct vgpu_run_band *band_of(struct vgpu_pf *pf, const struct vgpu_vf *v
 }
 
 /**
- * vgpu_pf_run_share_counts() - does its weight count? It competes, or still owes
+ * vgpu_pf_run_share_counts() - does the weight of a VF count?
  * @vf: the VF
+ *
+ * Return: true if the VF competes, or still pays for a negative lag.
  */
 bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf)
 {
@@ -46,9 +51,11 @@ bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_run_share_weights() - the weights of a band that count
+ * vgpu_pf_run_share_weights() - sum of the weights of a band that count
  * @pf: the PF
- * @band: number
+ * @band: number of the band
+ *
+ * Return: the sum.
  */
 uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band)
 {
@@ -62,9 +69,11 @@ uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band)
 }
 
 /**
- * vgpu_pf_run_share_ahead() - how far a VF is ahead, in virtual time
+ * vgpu_pf_run_share_ahead() - how far a VF is ahead of its share
  * @pf: the PF
  * @vf: the VF
+ *
+ * Return: R - V, in virtual time; negative if the VF is behind.
  */
 int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -72,9 +81,11 @@ int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_run_share_lag() - what a VF is owed; < 0: what it has had too much
+ * vgpu_pf_run_share_lag() - ideal service of a VF minus the service that it received
  * @pf: the PF
  * @vf: the VF
+ *
+ * Return: ns; 0 if the weight of the VF does not count.
  */
 int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -90,6 +101,7 @@ int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return ahead < 0 ? ns : -ns;
 }
 
+/* changes the weight and keeps the lag */
 static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share *share = &vf->share;
@@ -102,6 +114,7 @@ static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			band_of(pf, vf)->now + (lag < 0 ? distance : (uint64_t)0 - distance);
 }
 
+/* sets the lag of a VF that has paid to 0 */
 static void become_even(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->share.received = band_of(pf, vf)->now;
@@ -109,7 +122,7 @@ static void become_even(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->share.weight = vf->share.wanted;
 }
 
-/* of those who pay, who will be even first; NULL: nobody pays */
+/* the VF that pays for a negative lag and will reach lag 0 first; NULL: none pays */
 static struct vgpu_vf *first_debtor(struct vgpu_pf *pf, uint32_t band)
 {
 	struct vgpu_vf *first = NULL, *vf;
@@ -122,7 +135,10 @@ static struct vgpu_vf *first_debtor(struct vgpu_pf *pf, uint32_t band)
 	return first;
 }
 
-/* spreads an amount, in ns << FRACTION_BITS, over all that count; who has paid drops out */
+/*
+ * Advances the virtual time of a band by an amount of service, in ns << FRACTION_BITS. A debtor
+ * that reaches lag 0 on the way does not count any more.
+ */
 static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 {
 	struct vgpu_run_band *band = &pf->executor.bands[number];
@@ -144,7 +160,7 @@ static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 	}
 }
 
-/* the least that somebody with work is ahead; < 0: it is owed something; INT64_MAX: nobody is */
+/* the smallest R - V of the competing VFs; < 0: one is owed something; INT64_MAX: none competes */
 static int64_t least_ahead(struct vgpu_pf *pf, uint32_t band)
 {
 	int64_t least = INT64_MAX;
@@ -157,7 +173,7 @@ static int64_t least_ahead(struct vgpu_pf *pf, uint32_t band)
 	return least;
 }
 
-/* at any other time it would come on top of what somebody is owed */
+/* shares out the pool while no VF is owed anything; else the parts would add to those lags */
 static void share_estate(struct vgpu_pf *pf, uint32_t number)
 {
 	struct vgpu_run_band *band = &pf->executor.bands[number];
@@ -191,7 +207,7 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	if (share->is_competing || !share->wanted)
 		return;
-	/* who comes now has no part in it */
+	/* the pool is shared out first, so that a VF that joins now gets no part of it */
 	share_estate(pf, share->band);
 	if (!share->is_paying) {
 		share->weight = share->wanted;
@@ -203,7 +219,7 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	share->is_paying = false;
 }
 
-/* what it has had too much its weight pays; what it was owed is forfeited */
+/* the VF stops competing: its weight pays for a negative lag, and it forfeits a positive lag */
 static void sleep(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_its_turn)
 {
 	struct vgpu_vf_share *share = &vf->share;
@@ -229,20 +245,23 @@ static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 
 	if (!share->wanted || !amount)
 		return;
-	/* running proves work */
+	/* a VF that runs has work */
 	wake(pf, vf);
 	share->received += (amount + share->rest) / share->weight;
 	share->rest = (amount + share->rest) % share->weight;
 	advance(pf, share->band, amount);
 }
 
-/* at rest, or on its reservation, a VF is not served by its weight */
+/* an idle-resident VF, or one that its reservation serves, is not served by its weight */
 static bool is_by_weight(const struct vgpu_run *run)
 {
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
-/* the run in the engine is not in the log yet, but somebody begins or ceases to compete now */
+/*
+ * Counts the service of the present run so far, before a VF begins or stops to compete. The run is
+ * not in the log yet.
+ */
 static void catch_up(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -267,12 +286,12 @@ static void catch_up(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_share_log() - a run is over
+ * vgpu_pf_run_share_log() - charge a run that has ended to the share of its VF
  * @pf: the PF
- * @vf: whose
- * @run: what it was granted; NULL: not known
- * @ns: how long it worked
- * @has_work: more of it
+ * @vf: the VF
+ * @run: the run; NULL: not known
+ * @ns: how long the VF worked
+ * @has_work: the VF has more work
  */
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work)
@@ -288,7 +307,7 @@ void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct 
 		sleep(pf, vf, vf->share.was_by_weight);
 }
 
-/* a gang has its slots, and competes for nothing */
+/* the VFs that compete by weight; VFs of gangs have their slots instead */
 static uint32_t competing_mask(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -304,7 +323,7 @@ static uint32_t competing_mask(struct vgpu_pf *pf)
 	return mask;
 }
 
-/* off the engine nobody runs out of work: it did so at the end of its last run */
+/* a VF off the engine ran out of work at the end of its last run: was that run its turn? */
 static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_run *run = &pf->executor.run;
@@ -316,8 +335,8 @@ static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_run_share_update() - who has work, and may use the engine, may have changed
- * @pf: the PF
+ * vgpu_pf_run_share_update() - let VFs begin or stop to compete
+ * @pf: the PF, where VFs may have gained or lost work or the right to use the engine
  */
 void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 {
@@ -335,7 +354,7 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_share_evict() - VFs that were stopped, or are leaving, compete no longer
+ * vgpu_pf_run_share_evict() - end the competing of VFs that were stopped or will leave
  * @pf: the PF
  */
 void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
@@ -352,7 +371,7 @@ void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
 
 /* ---- between two runs ---- */
 
-/* what the table wants of a VF is in force as soon as that brings nobody beyond the bound */
+/* puts slice length and weight of the table in force, if all sums stay within the bound */
 static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share before = vf->share;
@@ -369,8 +388,8 @@ static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /**
- * vgpu_pf_run_share_settle() - the engine is between two runs
- * @pf: the PF
+ * vgpu_pf_run_share_settle() - share out the pools, and put new weights in force
+ * @pf: the PF, before a decision
  */
 void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
 {
@@ -399,10 +418,10 @@ static void change_band(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t band)
 }
 
 /**
- * vgpu_pf_run_share_take() - a table takes over
+ * vgpu_pf_run_share_take() - activate the weights and bands of the table in force
  * @pf: the PF
  *
- * Lags stay as they are: they are the VFs', not the table's.
+ * Lags stay as they are, because they do not belong to the table.
  */
 void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 {

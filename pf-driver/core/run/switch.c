@@ -8,13 +8,14 @@
  *   to only               CONTEXT_SWITCH from the PF   or: LOAD RUN
  *
  *   command written --> EXECUTE clear and status DONE --> next command --> switched
- *                |--> status ABORTED or UNSUPPORTED, or it could not be
- *                |    written -------------------------------------------> failed, BAD_STATUS
+ *                |--> status ABORTED or UNSUPPORTED, or the command could
+ *                |    not be written ------------------------------------> failed, BAD_STATUS
  *                |--> IDLING for longer than the VF's preemption time-out -> failed, IDLE_TIMEOUT
- *                +--> any status for longer than the command time-out ----> failed, by status
+ *                +--> other status for longer than the command time-out --> failed, by status
  *
- * The completion interrupt brings the look; looks with a growing delay make sure that a lost
- * interrupt costs little. Decides nothing: machine.c is told the end.
+ * The completion interrupt causes a poll of the command; a timer with a growing delay polls, too,
+ * so that a lost interrupt costs little. This file decides nothing: it reports the end of a switch
+ * to engine.c.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -56,7 +57,7 @@ static void plan(struct vgpu_pf *pf)
 	}
 }
 
-/* the function a command is about, and the one CONTEXT_SWITCH goes to */
+/* the present command, its function, and the function to which CONTEXT_SWITCH switches */
 static uint32_t command_dword(const struct vgpu_pf_switch *sw)
 {
 	uint32_t command = sw->steps[sw->step];
@@ -71,7 +72,7 @@ static void issue(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* else the status of the command before would be taken for this one's */
+	/* noted, so that the status of the previous command is not taken for that of this one */
 	sw->is_unwritten =
 		vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw)) != 0;
 	sw->status_ns = vgpu_pf_timer_now(pf);
@@ -82,9 +83,9 @@ static void issue(struct vgpu_pf *pf)
 
 /**
  * vgpu_pf_run_switch_start() - begin a world switch
- * @pf: the PF; no switch is under way
- * @from: VF in the engine, 0 if none
- * @to: VF that shall run, 0 if none
+ * @pf: the PF; no world switch is in progress
+ * @from: number of the VF in the engine; 0: none
+ * @to: number of the VF that shall run; 0: none
  */
 void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 {
@@ -95,9 +96,10 @@ void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 	issue(pf);
 }
 
+/* which VF is guilty of a failure */
 struct culprit_row {
-	uint32_t key; /* status while waiting, or command that failed */
-	bool is_outgoing;
+	uint32_t key;	  /* last status, or the command that failed */
+	bool is_outgoing; /* the VF that leaves the engine; else the VF that comes */
 	enum vgpu_pf_reason reason;
 };
 
@@ -114,7 +116,7 @@ static const struct culprit_row command_culprits[] = {
 	{GPUIOV_CMD_SAVE, true, VGPU_PF_REASON_SAVE_TIMEOUT},
 	{GPUIOV_CMD_LOAD, false, VGPU_PF_REASON_LOAD_TIMEOUT},
 	{GPUIOV_CMD_RUN, false, VGPU_PF_REASON_RUN_TIMEOUT},
-	/* its status says nothing: the outgoing VF had the engine */
+	/* if the status does not say who is guilty: the VF that leaves had the engine */
 	{GPUIOV_CMD_CONTEXT_SWITCH, true, VGPU_PF_REASON_IDLE_TIMEOUT},
 };
 
@@ -132,14 +134,14 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 	struct vgpu_pf_switch *sw = &pf->sw;
 	const struct culprit_row *row =
 		find_culprit(status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
-	/* a reset of the function by its client aborts it: nobody is to blame at first */
+	/* a reset of the function by its client aborts the command: at first, no VF is guilty */
 	bool is_nobodys = sw->status == GPUIOV_STATUS_ABORTED && pf->executor.aborts == 0;
 	uint32_t culprit;
 
 	if (!row)
 		row = find_culprit(command_culprits, VGPU_COUNT_OF(command_culprits),
 				   sw->steps[sw->step]);
-	/* nobody was in the engine, or nobody was to go there: it can only be the other */
+	/* if only one VF takes part in the switch, that VF is guilty */
 	culprit = (row->is_outgoing && sw->from) || !sw->to ? sw->from : sw->to;
 	if (vgpu_pf_tell_allows(pf, &pf->vfs[culprit]))
 		vgpu_pf_text_log(pf, is_nobodys ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
@@ -166,7 +168,7 @@ static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)
 {
 	const struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* how long a guest may take is its own limit, which may be the longer one */
+	/* leaving the engine has the VF's own time-out, which may be the longer one */
 	if (sw->status == GPUIOV_STATUS_IDLING)
 		return now - sw->status_ns >= preempt_timeout_ns(pf);
 	return now - sw->status_ns >= vgpu_pf_timer_scaled_ms(pf, COMMAND_TIMEOUT_MS);
@@ -203,7 +205,7 @@ static void next_step(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_switch_poll() - look whether the command under way has ended
+ * vgpu_pf_run_switch_poll() - look whether the present command has ended
  * @pf: the PF
  */
 void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
@@ -236,8 +238,10 @@ void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_switch_is_engine_free() - would the scheduler take a command?
+ * vgpu_pf_run_switch_is_engine_free() - would the device's scheduler block take a command?
  * @pf: the PF
+ *
+ * Return: true if no command is in execution.
  */
 bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 {
@@ -247,7 +251,7 @@ bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_switch_abandon() - forget the switch under way: device or executor is gone
+ * vgpu_pf_run_switch_abandon() - forget the world switch in progress, when the scheduler stops
  * @pf: the PF
  */
 void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Run tables as somebody sets and reads them: checked as a whole, double-buffered, generation after
- * generation. When a new one takes over is machine.c's business.
+ * Run tables as clients set and read them. A table is checked as a whole and stored next to the
+ * table in force, with the next generation; decide.c lets it take over.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -12,7 +12,7 @@ static bool has_contracts(const struct vgpu_pf_run_table *table)
 	return memcmp(table->contracts, none, sizeof(none)) != 0;
 }
 
-/* by band: with contracts each VF says its own */
+/* notes the longest quantum of each band (priority class) */
 static void note_longest(struct vgpu_run_slots *slots)
 {
 	for (uint32_t i = 0; i < slots->count; i++) {
@@ -30,15 +30,15 @@ static bool has_weights(const struct vgpu_run_slots *slots)
 	return memcmp(slots->weights, none, sizeof(none)) != 0;
 }
 
-/* what a VF has of a round of the table */
+/* time of a VF's entries in a round of the table; the default quantum if it has none */
 static uint64_t round_us(const struct vgpu_run_slots *slots, uint32_t vf)
 {
 	return slots->total_us[vf] ? slots->total_us[vf] : VGPU_PF_QUANTUM_DEFAULT_US;
 }
 
 /*
- * A table that names no weight means what its entries say: each VF has a weight in proportion to
- * its part of a round. A gang has its slots and competes for nothing.
+ * If the table has no weights, gives each VF a weight in proportion to its part of a round. A VF of
+ * a gang gets none, because it runs in its slots.
  */
 static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
 {
@@ -54,7 +54,7 @@ static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
 				1, round_us(slots, vf) * VGPU_PF_WEIGHT_MAX / most_us);
 }
 
-/* what is derived from the entries, the reserve section, the contracts and the weights */
+/* computes the members that are derived from entries, reserve section, contracts and weights */
 static void index_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
 {
 	for (uint32_t i = 0; i < slots->count; i++) {
@@ -90,7 +90,7 @@ static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
 }
 
 /**
- * vgpu_pf_run_tables_fallback() - the table until a client sets one: every VF has an equal turn
+ * vgpu_pf_run_tables_fallback() - make the table until a client sets one: an equal turn for each VF
  * @pf: the PF
  * @slots: filled in
  */
@@ -162,8 +162,10 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 }
 
 /**
- * vgpu_pf_run_tables_active() - the table in force
+ * vgpu_pf_run_tables_active() - get the table in force
  * @pf: the PF
+ *
+ * Return: the table.
  */
 struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
 {
@@ -171,9 +173,11 @@ struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_tables_quantum() - a VF's quantum: of its first entry, or the default
+ * vgpu_pf_run_tables_quantum() - get the quantum of a VF: of its first entry, or the default
  * @pf: the PF
  * @vf: VF number
+ *
+ * Return: ns.
  */
 uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
 {
@@ -191,11 +195,12 @@ static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_run_tables_set() - hand over a new table
+ * vgpu_pf_run_tables_set() - store a new table, which takes over at the next decision
  * @pf: the PF
- * @table: copied; takes over at the next decision
+ * @table: copied
  *
- * Return: 0, -ESTALE if its generation is not the one in force + 1, -EINVAL; with a message.
+ * Return: 0; or, with a message, -EINVAL if the table is not valid, or -ESTALE if its generation is
+ * not the newest one + 1.
  */
 int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {
@@ -214,17 +219,17 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *t
 					 (unsigned long long)generation + 1);
 	fill_slots(pf, &executor->tables.slots[!executor->tables.active], table);
 	executor->tables.is_pending = true;
-	/* a VF that runs alone has no quantum whose end could be waited for */
+	/* an endless run does not end by itself, so that the new table could take over */
 	if (executor->state == VGPU_EXECUTOR_RUNNING && vgpu_pf_run_kind_is_endless(&executor->run))
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
-	/* one that stays parked for want of tokens may not get any for long */
+	/* a VF that stays parked without tokens may get none for a long time */
 	if (executor->state == VGPU_EXECUTOR_PARKED)
 		executor->wants_decision = true;
-	pf->journal.is_table_dirty = true; /* journal.c writes it */
+	pf->journal.is_table_dirty = true; /* journal.c writes the table */
 	return 0;
 }
 
-/* in force, or about to be */
+/* the table that takes over next, or else the table in force */
 static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -234,11 +239,11 @@ static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
 }
 
 /**
- * vgpu_pf_weight_of() - the weight that the newest run table says for a VF
+ * vgpu_pf_weight_of() - get the weight of a VF in the newest run table
  * @pf: the PF
- * @vf: number
+ * @vf: VF number
  *
- * Return: 1 to 10000; 0: it says none.
+ * Return: 1 to 10000; 0: none.
  */
 uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf)
 {
@@ -246,11 +251,11 @@ uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf)
 }
 
 /**
- * vgpu_pf_quantum_of() - how long a VF's turns in the newest run table are
+ * vgpu_pf_quantum_of() - get the length of a VF's first turn in the newest run table
  * @pf: the PF
- * @vf: number
+ * @vf: VF number
  *
- * Return: us, of its first entry; 0: it has none.
+ * Return: us; 0: the VF has no entry.
  */
 uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf)
 {
@@ -258,7 +263,7 @@ uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf)
 }
 
 /**
- * vgpu_pf_run_tables_get() - the table in force, or about to be
+ * vgpu_pf_run_tables_get() - get the newest table: the one that takes over next, or that in force
  * @pf: the PF
  * @table: filled in
  */
@@ -280,9 +285,9 @@ void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *
 }
 
 /**
- * vgpu_pf_run_tables_load() - put the journal's table into force
- * @pf: the PF; its executor is off
- * @table: from the journal; ignored if it makes no sense
+ * vgpu_pf_run_tables_load() - put the table of the journal in force
+ * @pf: the PF, whose scheduler is off
+ * @table: from the journal; ignored if it is not valid
  */
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {

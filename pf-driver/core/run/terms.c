@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Do the contracts of a table make sense, each by itself and all together? World switches are the
- * client's to allow for.
+ * Checks the contracts of a table, each by itself and all together. The client must leave time for
+ * world switches; these checks do not.
  */
 #include "pf-driver/core/run/internal.h"
 
 /**
- * vgpu_pf_run_terms_phase_ns() - where in its period a gang's slot begins
- * @terms: of the VF
+ * vgpu_pf_run_terms_phase_ns() - when in its period a gang's slot begins
+ * @terms: contract of the VF
+ *
+ * Return: ns.
  */
 uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms)
 {
@@ -44,7 +46,7 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* slots repeat against each other with the greatest common divisor of their periods */
+/* whether slots overlap: their offsets to each other repeat modulo the gcd of their periods */
 static bool do_meet(const struct vgpu_pf_contract *a, const struct vgpu_pf_contract *b)
 {
 	uint64_t common = greatest_divisor(a->period_ns, b->period_ns);
@@ -55,7 +57,7 @@ static bool do_meet(const struct vgpu_pf_contract *a, const struct vgpu_pf_contr
 	       (from_a + common - from_b) % common < b->budget_ns;
 }
 
-/* at most one slot is open at any time */
+/* refuses gang slots that overlap, so that at most one slot is open at any time */
 static int check_slots(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
 {
 	for (uint32_t b = 0; b < VGPU_PF_MAX_VFS; b++) {
@@ -147,11 +149,11 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 }
 
 /**
- * vgpu_pf_run_terms_check() - do the contracts make sense, and fit into the engine?
+ * vgpu_pf_run_terms_check() - are the contracts valid, and do they fit into the engine's time?
  * @pf: the PF
- * @contracts: VGPU_PF_MAX_VFS of them
+ * @contracts: VGPU_PF_MAX_VFS contracts
  *
- * Return: 0 or -EINVAL, with a message. World switches are the client's to allow for.
+ * Return: 0 or -EINVAL with a message.
  */
 int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
 {
