@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The functions that a home (the platform: the kernel module, the process vgpu-pf, or a test) calls
- * in the PF core of one GPU. state.h has the core's state.
+ * The functions of the PF core of one GPU for its home (the platform: kernel module, vgpu-pf,
+ * test).
  *
  *   init -> attach (the device is there) -> interrupt, timer, request, stream_ready ...
  *        -> detach (the device is lost), park (it is about to be reset), leave (the home ends)
  *
- * If a device does not come back from its reset, vgpu_pf_timer() gives it up: device.is_attached is
- * false then, and the home attaches again, as it does after a loss.
+ * vgpu_pf_timer() gives up a device that does not come back from its reset: device.is_attached is
+ * false then, and the home attaches again.
  *
- * The home serialises these calls; none of them sleeps. A call that can change the state of a VF or
- * of the engine ends by settling: events of VFs are carried out, the run-table scheduler decides,
- * the journal is written, finished requests are reported and the one timer is armed. After a crash
- * of the home, a new core finds the VFs in service on the device (VGPU bank registers, VF page
- * tables, journal in PF VRAM) and adopts them without a reset.
+ * The home serialises these calls; none of them sleeps. A call that can change a VF or the engine
+ * ends by settling: events of VFs are carried out, the run-table scheduler decides, the journal is
+ * written, finished requests are reported, the timer is armed. After a crash of the home, a new
+ * core adopts the VFs in service without a reset, from registers, VF page tables and the journal.
  */
 #ifndef VGPU_CORE_PF_H
 #define VGPU_CORE_PF_H
@@ -26,7 +25,6 @@
 extern "C" {
 #endif
 
-/* the platforms on which the core runs */
 enum vgpu_pf_home {
 	VGPU_PF_HOME_PROCESS = 0,
 	VGPU_PF_HOME_KERNEL = 1,

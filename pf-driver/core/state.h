@@ -71,7 +71,6 @@ enum vgpu_stream_kind {
 	VGPU_STREAM_DUMP,
 };
 
-/* vf_state.c, restore.c, dump.c: the one SAVE, RESTORE or DUMP in progress */
 struct vgpu_pf_stream_job {
 	enum vgpu_stream_kind kind;
 	uint32_t vf;
@@ -95,7 +94,6 @@ struct vgpu_pf_pending_provision {
 	struct vgpu_pf_provision *payload;
 };
 
-/* scrub.c: a VERIFY_ZERO in progress */
 struct vgpu_pf_pending_verify {
 	uint32_t vf;	 /* 0: none */
 	uint32_t serial; /* tells answers to it from answers to earlier ones */
@@ -103,7 +101,6 @@ struct vgpu_pf_pending_verify {
 	struct vgpu_range range; /* units being checked */
 };
 
-/* reply.c: a reply that the home gets at the end of the call */
 struct vgpu_finished_request {
 	uint64_t token;
 	int error;
@@ -116,7 +113,7 @@ struct vgpu_finished_request {
 
 /* request.c, reply.c: the lease, and the answers to requests */
 struct vgpu_pf_requests {
-	uint64_t lease_holder; /* client number; 0: nobody holds the lease */
+	uint64_t lease_holder; /* client number; 0: no client holds the lease */
 	char message[160];     /* error text of the last request that failed */
 	struct vgpu_finished_request finished[VGPU_PF_FINISHED];
 	uint32_t finished_count;

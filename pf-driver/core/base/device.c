@@ -12,13 +12,7 @@
 #define PCI_COMMAND	   0x04u
 #define PCI_COMMAND_MASTER 0x0004u
 
-/**
- * vgpu_pf_device_read() - read a register of the PF
- * @pf: the PF
- * @reg: dword number
- *
- * Return: the value; all ones if the device is gone.
- */
+/* Read a register (dword number) of the PF. Return: the value; all ones if the device is gone. */
 uint32_t vgpu_pf_device_read(struct vgpu_pf *pf, uint32_t reg)
 {
 	uint32_t value = UINT32_MAX;
@@ -28,55 +22,26 @@ uint32_t vgpu_pf_device_read(struct vgpu_pf *pf, uint32_t reg)
 	return value;
 }
 
-/**
- * vgpu_pf_device_write() - write a register of the PF
- * @pf: the PF
- * @reg: dword number
- * @value: the value to write
- *
- * Return: 0 or negative errno.
- */
+/* Write a register (dword number) of the PF. Return: 0 or negative errno. */
 int vgpu_pf_device_write(struct vgpu_pf *pf, uint32_t reg, uint32_t value)
 {
 	return pf->os->ops->mmio_write(pf->os, reg, value);
 }
 
-/**
- * vgpu_pf_device_read_bank() - read a register of a VF's bank
- * @pf: the PF
- * @vf: the VF
- * @reg: REG_VGPU_VF0_*
- *
- * Return: the value; all ones if the device is gone.
- */
+/* Read REG_VGPU_VF0_* of a VF's bank. Return: the value; all ones if the device is gone. */
 uint32_t vgpu_pf_device_read_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg)
 {
 	return vgpu_pf_device_read(pf, reg + vf->number * HW_VGPU_BANK_STRIDE);
 }
 
-/**
- * vgpu_pf_device_write_bank() - write a register of a VF's bank
- * @pf: the PF
- * @vf: the VF
- * @reg: REG_VGPU_VF0_*
- * @value: the value to write
- *
- * Return: 0 or negative errno.
- */
+/* Write REG_VGPU_VF0_* of a VF's bank. Return: 0 or negative errno. */
 int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg,
 			      uint32_t value)
 {
 	return vgpu_pf_device_write(pf, reg + vf->number * HW_VGPU_BANK_STRIDE, value);
 }
 
-/**
- * vgpu_pf_device_read_bank64() - read a pair of registers of a VF's bank
- * @pf: the PF
- * @vf: the VF
- * @reg_lo: REG_VGPU_VF0_*_LO; the read of this half latches the other half
- *
- * Return: the value; all ones if the device is gone.
- */
+/* Read a pair REG_VGPU_VF0_*_LO, _HI of a VF's bank; reading the low half latches the high one. */
 uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo)
 {
 	uint64_t low = vgpu_pf_device_read_bank(pf, vf, reg_lo);
@@ -93,62 +58,31 @@ static uint32_t read_config(struct vgpu_pf *pf, uint32_t offset)
 	return value;
 }
 
-/**
- * vgpu_pf_device_vsec_read() - read a dword of the GPU-IOV capability
- * @pf: the PF
- * @offset: enum gpuiov_offset
- *
- * Return: the value; all ones if the device is gone.
- */
+/* Read a dword of the GPU-IOV capability. Return: the value; all ones if the device is gone. */
 uint32_t vgpu_pf_device_vsec_read(struct vgpu_pf *pf, uint32_t offset)
 {
 	return read_config(pf, pf->device.vsec + offset);
 }
 
-/**
- * vgpu_pf_device_vsec_write() - write a dword of the GPU-IOV capability
- * @pf: the PF
- * @offset: enum gpuiov_offset
- * @value: the value to write
- *
- * Return: 0 or negative errno.
- */
+/* Write a dword of the GPU-IOV capability. Return: 0 or negative errno. */
 int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value)
 {
 	return pf->os->ops->config_write(pf->os, pf->device.vsec + offset, 4, value);
 }
 
-/**
- * vgpu_pf_device_scheduler_read() - read a dword of the GFX scheduler block
- * @pf: the PF
- * @offset: enum gpuiov_sch_offset
- *
- * Return: the value; all ones if the device is gone.
- */
+/* Read a dword of the GFX scheduler block. Return: the value; all ones if the device is gone. */
 uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset)
 {
 	return read_config(pf, pf->device.scheduler + offset);
 }
 
-/**
- * vgpu_pf_device_scheduler_write() - write a dword of the GFX scheduler block
- * @pf: the PF
- * @offset: enum gpuiov_sch_offset
- * @value: the value to write
- *
- * Return: 0 or negative errno.
- */
+/* Write a dword of the GFX scheduler block. Return: 0 or negative errno. */
 int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value)
 {
 	return pf->os->ops->config_write(pf->os, pf->device.scheduler + offset, 4, value);
 }
 
-/**
- * vgpu_pf_device_stop_dma() - end the access of an untrusted device to the host's memory
- * @pf: the PF
- *
- * The home makes the device bus master again before the next attach.
- */
+/* End an untrusted device's access to host memory; the home restores it before the next attach. */
 void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 {
 	uint32_t command = 0;
@@ -227,12 +161,8 @@ static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 	return 0;
 }
 
-/**
- * vgpu_pf_device_probe() - read what the device offers
- * @pf: the PF; pf->device is not changed
- * @device: filled in; if this fails, the members that were read so far
- *
- * Return: 0 or -ENODEV with a message.
+/*
+ * Read what the device offers into `device`; pf->device stays. Return: 0 or -ENODEV with a message.
  */
 int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {
@@ -253,12 +183,7 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 	return error ? error : check_shape(pf, device);
 }
 
-/**
- * vgpu_pf_device_time_ns() - read the device's clock, which stamps the run log and RUN events
- * @pf: the PF
- *
- * Return: ns.
- */
+/* Read the device's clock, which stamps the run log and RUN events. Return: ns. */
 uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf)
 {
 	uint64_t low = vgpu_pf_device_read(pf, REG_VGPU_TIME_NS_LO);

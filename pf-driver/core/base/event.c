@@ -28,10 +28,7 @@ static uint32_t entries_that_fit(uint32_t bytes)
 	return entries;
 }
 
-/**
- * vgpu_pf_event_init() - lay out the ring in the home's memory
- * @pf: the PF
- */
+/* Lay out the ring in the home's memory. */
 void vgpu_pf_event_init(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
@@ -43,11 +40,7 @@ void vgpu_pf_event_init(struct vgpu_pf *pf)
 	pf->events.seq = 1;
 }
 
-/**
- * vgpu_pf_event_push() - append an event
- * @pf: the PF
- * @event: copied; the core sets seq and table_generation, and a time_ns of 0 becomes now
- */
+/* Append an event; seq and table_generation are set, and a time_ns of 0 becomes now. */
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
@@ -70,14 +63,7 @@ void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 	pf->events.has_new = true;
 }
 
-/**
- * vgpu_pf_event_simple() - append an event without a duration, with the present time
- * @pf: the PF
- * @type: what happened
- * @vf: VF number, 0 for the GPU
- * @arg: first argument, see enum vgpu_pf_event_type
- * @arg2: second argument, see enum vgpu_pf_event_type
- */
+/* Append an event of a VF, or of the GPU (vf 0), without a duration. */
 void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint32_t vf,
 			  uint64_t arg, uint64_t arg2)
 {

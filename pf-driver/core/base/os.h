@@ -48,18 +48,12 @@ struct vgpu_os_ops {
 	void (*dma_free)(struct vgpu_os *os, struct vgpu_os_dma *dma);
 	/* CLOCK_MONOTONIC */
 	uint64_t (*now_ns)(struct vgpu_os *os);
-	/*
-	 * the home calls vgpu_pf_timer() at or after deadline_ns, which replaces the previous
-	 * deadline; 0 disarms the timer
-	 */
+	/* the home calls vgpu_pf_timer() at or after deadline_ns, the only deadline; 0 disarms */
 	void (*timer_arm)(struct vgpu_os *os, uint64_t deadline_ns);
 	/* the event ring has new entries: wake pollers */
 	void (*events_notify)(struct vgpu_os *os);
 	void (*log)(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text);
-	/*
-	 * return the number of bytes moved, or 0 at the end of the input; after -EAGAIN the home
-	 * calls vgpu_pf_stream_ready() when more can be moved
-	 */
+	/* bytes moved; 0: end of input; -EAGAIN: the home calls vgpu_pf_stream_ready() later */
 	int64_t (*stream_write)(struct vgpu_os *os, const void *data, uint32_t bytes);
 	int64_t (*stream_read)(struct vgpu_os *os, void *data, uint32_t bytes);
 	/* reports that a request that returned -EINPROGRESS has finished; its payload is set */

@@ -5,13 +5,7 @@
  */
 #include "pf-driver/core/base/parts.h"
 
-/**
- * vgpu_pf_reply_add() - note that a request that returned -EINPROGRESS is finished
- * @pf: the PF
- * @token: of the request; 0: no client waits, and nothing is noted
- * @error: 0 or negative errno
- * @message: error text; empty if there is no error
- */
+/* Note that a request that returned -EINPROGRESS has ended; token 0: no client waits for it. */
 void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message)
 {
 	struct vgpu_finished_request *finished;
@@ -24,10 +18,7 @@ void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char
 	vgpu_pf_text_format(finished->message, sizeof(finished->message), "%s", message);
 }
 
-/**
- * vgpu_pf_reply_flush() - report finished requests to the home
- * @pf: the PF, whose journal has been written
- */
+/* Report finished requests to the home; the journal has been written. */
 void vgpu_pf_reply_flush(struct vgpu_pf *pf)
 {
 	uint32_t count = pf->requests.finished_count;

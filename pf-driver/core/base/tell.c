@@ -8,13 +8,9 @@
 #define TELL_NS	 (60 * VGPU_NS_PER_S)
 #define TELL_MAX 24u
 
-/**
- * vgpu_pf_tell_allows() - may an event or a log line that a guest caused be written?
- * @pf: the PF
- * @vf: the VF of the guest
- *
- * Return: false if the VF is in quarantine, or if the limit of this minute is used up; in the
- * latter case the event or line is counted for the event UNTOLD.
+/*
+ * May an event or a log line that a guest caused be written? Return: false in quarantine, or if the
+ * limit of this minute is used up; then the event or line is counted for the event UNTOLD.
  */
 bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -30,11 +26,7 @@ bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return true;
 }
 
-/**
- * vgpu_pf_tell_timer() - end a minute: report how many events and log lines were left out
- * @pf: the PF
- * @vf: the VF
- */
+/* End a minute: report how many events and log lines were left out. */
 void vgpu_pf_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->guard.untold)

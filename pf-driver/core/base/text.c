@@ -76,14 +76,9 @@ static const char *parse_conversion(const char *format, struct conversion *conve
 	 : (longs) == 1 ? va_arg(args, type long)                                                  \
 			: va_arg(args, type int))
 
-/**
- * vgpu_pf_text_vformat() - format into a buffer
- * @out: receives the text and a NUL
- * @bytes: size of @out, at least 1; longer text is cut
- * @format: as for printf(), with the conversions that the head of this file lists
- * @args: arguments of @format
- *
- * Return: characters written, without the NUL.
+/*
+ * Format into a buffer of at least 1 byte, with a NUL; longer text is cut. The head of this file
+ * has the conversions. Return: characters written, without the NUL.
  */
 uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_list args)
 {
@@ -121,14 +116,7 @@ uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_
 	return text.used;
 }
 
-/**
- * vgpu_pf_text_format() - format into a buffer
- * @out: receives the text and a NUL
- * @bytes: size of @out, at least 1; longer text is cut
- * @format: see vgpu_pf_text_vformat()
- *
- * Return: characters written, without the NUL.
- */
+/* Format into a buffer; see vgpu_pf_text_vformat(). */
 uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 {
 	va_list args;
@@ -140,14 +128,7 @@ uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 	return used;
 }
 
-/**
- * vgpu_pf_text_fail() - set the error message of the request: what, where, and how to fix it
- * @pf: the PF, which keeps the message for the reply
- * @error: negative errno
- * @format: see vgpu_pf_text_vformat()
- *
- * Return: @error.
- */
+/* Set the error message of the request: what, where, and how to fix it. Return: error. */
 int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 {
 	va_list args;
@@ -158,12 +139,7 @@ int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 	return error;
 }
 
-/**
- * vgpu_pf_text_log() - write one log line
- * @pf: the PF
- * @level: severity
- * @format: see vgpu_pf_text_vformat()
- */
+/* Write one log line. */
 void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const char *format, ...)
 {
 	char line[256];
@@ -175,14 +151,7 @@ void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const ch
 	pf->os->ops->log(pf->os, level, line);
 }
 
-/**
- * vgpu_pf_text_crc32c() - compute the checksum of the journal and of streams
- * @crc: 0, or the result for the preceding bytes
- * @data: the bytes
- * @bytes: their number
- *
- * Return: the CRC-32C.
- */
+/* The CRC-32C of the journal and of streams; crc: 0, or the result for the preceding bytes. */
 uint32_t vgpu_pf_text_crc32c(uint32_t crc, const void *data, uint64_t bytes)
 {
 	/* CRC-32C (0x82f63b78 reflected), for one nibble */

@@ -6,24 +6,13 @@
  */
 #include "pf-driver/core/base/parts.h"
 
-/**
- * vgpu_pf_timer_now() - read the home's monotonic clock
- * @pf: the PF
- *
- * Return: ns.
- */
+/* Read the home's monotonic clock. Return: ns. */
 uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf)
 {
 	return pf->os->ops->now_ns(pf->os);
 }
 
-/**
- * vgpu_pf_timer_scaled_ms() - how long to wait for a guest or for the device
- * @pf: the PF
- * @ms: the time to wait on silicon
- *
- * Return: @ms times the PF's time_scale, in ns.
- */
+/* How long to wait for a guest or the device: ms on silicon, times time_scale. Return: ns. */
 uint64_t vgpu_pf_timer_scaled_ms(const struct vgpu_pf *pf, uint64_t ms)
 {
 	return ms * VGPU_NS_PER_MS * pf->params.time_scale;
@@ -34,57 +23,32 @@ static uint64_t deadline(struct vgpu_pf *pf, uint64_t delay_ns)
 	return vgpu_pf_timer_now(pf) + (delay_ns ? delay_ns : 1);
 }
 
-/**
- * vgpu_pf_timer_set() - set a deadline of the PF
- * @pf: the PF
- * @id: the timer; the new deadline replaces its previous one
- * @delay_ns: from now
- */
+/* Set a deadline of the PF, in place of its previous one. */
 void vgpu_pf_timer_set(struct vgpu_pf *pf, enum vgpu_pf_timer_id id, uint64_t delay_ns)
 {
 	pf->timers.at_ns[id] = deadline(pf, delay_ns);
 }
 
-/**
- * vgpu_pf_timer_clear() - clear a deadline of the PF
- * @pf: the PF
- * @id: the timer
- */
+/* Clear a deadline of the PF. */
 void vgpu_pf_timer_clear(struct vgpu_pf *pf, enum vgpu_pf_timer_id id)
 {
 	pf->timers.at_ns[id] = 0;
 }
 
-/**
- * vgpu_pf_timer_set_vf() - set a deadline of a VF
- * @pf: the PF
- * @vf: the VF
- * @id: the timer; the new deadline replaces its previous one
- * @delay_ns: from now
- */
+/* Set a deadline of a VF, in place of its previous one. */
 void vgpu_pf_timer_set_vf(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_timer id,
 			  uint64_t delay_ns)
 {
 	vf->timers_ns[id] = deadline(pf, delay_ns);
 }
 
-/**
- * vgpu_pf_timer_clear_vf() - clear a deadline of a VF
- * @vf: the VF
- * @id: the timer
- */
+/* Clear a deadline of a VF. */
 void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id)
 {
 	vf->timers_ns[id] = 0;
 }
 
-/**
- * vgpu_pf_timer_take() - clear a deadline if it has passed
- * @deadline_ns: the deadline, of the PF or of a VF
- * @now: the present time, in ns of the home's clock
- *
- * Return: true if the deadline had passed.
- */
+/* Clear a deadline if it has passed. Return: true if so. */
 bool vgpu_pf_timer_take(uint64_t *deadline_ns, uint64_t now)
 {
 	if (*deadline_ns == 0 || *deadline_ns > now)
@@ -100,10 +64,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return vgpu_min_u64(a, b);
 }
 
-/**
- * vgpu_pf_timer_arm() - set the home's timer to the earliest deadline
- * @pf: the PF
- */
+/* Set the home's timer to the earliest deadline. */
 void vgpu_pf_timer_arm(struct vgpu_pf *pf)
 {
 	uint64_t first = 0;

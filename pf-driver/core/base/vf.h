@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * struct vgpu_vf: everything that the PF core knows about one VF, with one sub-struct for each file
- * that owns it. Other files write to a sub-struct only where they begin, restore, reset or end a
- * VF. Functions take a VF by pointer; vf->number is 1..total_vfs.
+ * that owns it. Other files write to it only where they begin, restore, reset or end a VF.
  */
 #ifndef VGPU_CORE_VF_H
 #define VGPU_CORE_VF_H
@@ -12,9 +11,8 @@
 #include "pf-driver/uapi/vgpu_pf.h"
 
 /*
- * Life cycle events, control.c. PAUSE and the events after it wait until the engine does not hold
- * the VF. The events are in order of severity: if several are pending, the last of them in this
- * list is carried out first.
+ * Life cycle events, control.c, in order of severity: the last pending one is carried out first.
+ * PAUSE and the events after it wait until the engine does not hold the VF.
  */
 enum vgpu_vf_event {
 	VGPU_VF_EVENT_NONE = 0,
@@ -47,7 +45,6 @@ struct vgpu_vf_inbox {
 	uint64_t token;			 /* of that request, which waits for a reply; 0: none */
 };
 
-/* control.c */
 struct vgpu_vf_control {
 	bool driver_loaded;
 	bool lost;	     /* STOPPED because the device was lost */
@@ -66,7 +63,6 @@ struct vgpu_vf_config {
 	uint8_t uuid[16];
 };
 
-/* mailbox.c: messages between the PF and the guest's driver */
 struct vgpu_vf_mailbox {
 	uint32_t out[MAILBOX_DWORDS]; /* the latest message to the guest */
 	bool out_pending;	      /* the guest has not taken the message before out */
@@ -76,7 +72,6 @@ struct vgpu_vf_mailbox {
 	uint64_t messages, unknown;   /* received; of these, with an unknown number */
 };
 
-/* full_access.c */
 struct vgpu_vf_access {
 	bool granted; /* the guest's driver has full access, also while the VF is paused */
 	uint64_t count, timeouts;
@@ -88,13 +83,12 @@ enum vgpu_vf_reset_stage {
 	VGPU_VF_RESET_WAIT_FLR,	  /* the device resets the function */
 };
 
-/* reset.c; told means notified with FLR_NOTIFICATION */
 struct vgpu_vf_reset {
 	enum vgpu_vf_reset_stage stage;
 	enum vgpu_pf_reason reason;
 	bool flr_done;	   /* the FLR of this reset is done or was done by the client */
 	bool is_flr_known; /* the client has done an FLR; RESET is posted and not carried out */
-	bool guest_told, guest_ready; /* in this reset: notified, has sent READY_TO_RESET */
+	bool guest_told, guest_ready; /* in this reset: FLR_NOTIFICATION sent, READY_TO_RESET got */
 	bool told_again;	      /* the guest was notified a second time in this wait */
 	bool told_unanswered; /* notified, not answered: a late READY_TO_RESET asks for no reset */
 	uint32_t answer;      /* mailbox request to answer when the reset is done; 0: none */
@@ -103,7 +97,6 @@ struct vgpu_vf_reset {
 	uint64_t count, guest_count, hang_count;
 };
 
-/* scrub.c: steps of the scrub of a released VF, in order */
 enum vgpu_vf_scrub_stage {
 	VGPU_VF_SCRUB_NONE = 0,
 	VGPU_VF_SCRUB_STATE,  /* zero the device state of the VF */
@@ -119,10 +112,7 @@ struct vgpu_vf_scrub {
 	uint64_t started_ns, verify_started_ns; /* when the stages VRAM and VERIFY began */
 };
 
-/*
- * run/contract.c: the terms in force, and the state of the VF's reservation (a constant-bandwidth
- * server) and of its cap (a token bucket)
- */
+/* run/contract.c: the terms in force; state of the reservation and of the cap (a token bucket) */
 struct vgpu_vf_contract {
 	struct vgpu_pf_contract terms;
 	bool is_awake;		  /* the VF had work when the reservation was last updated */
@@ -181,12 +171,10 @@ struct vgpu_vf_guard {
 	bool paused;	/* PAUSED by the guard: RESUME follows when the windows have emptied */
 	uint32_t used[VGPU_GUARD_KINDS];			 /* events counted so far */
 	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS]; /* of the last events */
-	/* tell.c */
-	uint32_t told;	 /* events and log lines that the guest caused in this minute, reported */
+	uint32_t told;	 /* tell.c: events and log lines of the guest reported in this minute */
 	uint64_t untold; /* those that were left out */
 };
 
-/* what is done when the timer expires */
 enum vgpu_vf_timer {
 	VGPU_VF_TIMER_RESET = 0, /* poll the FLR, or end the wait for the guest */
 	VGPU_VF_TIMER_ACCESS,	 /* take full access away */
@@ -198,11 +186,10 @@ enum vgpu_vf_timer {
 	VGPU_VF_TIMERS,
 };
 
-/* the number of entries written so far is not known */
 #define VGPU_TABLE_ENTRIES_UNKNOWN UINT32_MAX
 
 struct vgpu_vf {
-	uint32_t number;
+	uint32_t number; /* 1..total_vfs */
 	uint32_t generation;
 	enum vgpu_pf_vf_state state;
 	enum vgpu_pf_reason last_error;
@@ -241,7 +228,6 @@ static inline bool vgpu_vf_is_runnable(const struct vgpu_vf *vf)
 	return vf->inbox.events == 0 && vgpu_vf_is_in_service(vf);
 }
 
-/* the most severe event of a mask (bit per enum vgpu_vf_event); NONE if the mask is empty */
 static inline enum vgpu_vf_event vgpu_vf_weightiest(uint32_t events)
 {
 	return events ? (enum vgpu_vf_event)(31 - __builtin_clz(events)) : VGPU_VF_EVENT_NONE;

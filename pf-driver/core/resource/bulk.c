@@ -127,10 +127,7 @@ static void wait_more(struct vgpu_pf *pf)
 	pf->bulk.poll_delay_ns = vgpu_min_u64(pf->bulk.poll_delay_ns * 2, BULK_POLL_LAST_NS);
 }
 
-/**
- * vgpu_pf_bulk_poll() - look whether the operation in progress has ended, and start the next one
- * @pf: the PF
- */
+/* Look whether the operation in progress has ended, and start the next one. */
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
 	/* two turns for each operation; bounded, because owners may add operations */
@@ -154,12 +151,9 @@ void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 		wait_more(pf);
 }
 
-/**
- * vgpu_pf_bulk_submit() - queue an operation for the device
- * @pf: the PF
- * @op: copied; op->done is called once, later than this call
- *
- * Return: 0, -EBUSY if the queue is full, or -ENODEV if no device is attached.
+/*
+ * Queue an operation, which is copied; op->done is called once, later. Return: 0, -EBUSY if the
+ * queue is full, or -ENODEV if no device is attached.
  */
 int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 {
@@ -176,13 +170,7 @@ int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 	return 0;
 }
 
-/**
- * vgpu_pf_bulk_abort() - end all operations with an error
- * @pf: the PF
- * @error: negative errno, for the owners
- *
- * The device is being reset, or it is not attached and cannot reach the host's memory.
- */
+/* End all operations with an error. The device is in reset, or cannot reach the host's memory. */
 void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
 {
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_BULK);

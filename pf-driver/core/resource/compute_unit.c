@@ -6,25 +6,13 @@
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/regs.h"
 
-/**
- * vgpu_pf_compute_unit_all() - mask of all CUs of the device
- * @pf: the PF
- *
- * Return: bit per CU.
- */
+/* Mask of all CUs of the device. Return: bit per CU. */
 uint64_t vgpu_pf_compute_unit_all(const struct vgpu_pf *pf)
 {
 	return pf->device.cu_count >= 64 ? UINT64_MAX : (1ull << pf->device.cu_count) - 1;
 }
 
-/**
- * vgpu_pf_compute_unit_check() - may a VF have these CUs?
- * @pf: the PF
- * @vf: the VF, for the message
- * @mask: bit per CU
- *
- * Return: 0 or -EINVAL with a message.
- */
+/* May a VF have these CUs? Return: 0 or -EINVAL with a message. */
 int vgpu_pf_compute_unit_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t mask)
 {
 	uint64_t all = vgpu_pf_compute_unit_all(pf);
@@ -36,14 +24,7 @@ int vgpu_pf_compute_unit_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uin
 	return 0;
 }
 
-/**
- * vgpu_pf_compute_unit_set() - set the CUs that a VF may use
- * @pf: the PF
- * @vf: the VF
- * @mask: bit per CU
- *
- * Return: 0 or negative errno.
- */
+/* Set the CUs that a VF may use. Return: 0 or negative errno. */
 int vgpu_pf_compute_unit_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t mask)
 {
 	int error = vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_CU_MASK_LO, (uint32_t)mask);
@@ -53,13 +34,7 @@ int vgpu_pf_compute_unit_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint6
 	return vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_CU_MASK_HI, (uint32_t)(mask >> 32));
 }
 
-/**
- * vgpu_pf_compute_unit_get() - read from the device which CUs a VF may use
- * @pf: the PF
- * @vf: the VF
- *
- * Return: bit per CU.
- */
+/* Read from the device which CUs a VF may use. Return: bit per CU. */
 uint64_t vgpu_pf_compute_unit_get(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t low = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_CU_MASK_LO);

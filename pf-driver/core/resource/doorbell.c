@@ -4,14 +4,7 @@
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 
-/**
- * vgpu_pf_doorbell_check() - may a VF have this many pages?
- * @pf: the PF
- * @vf: the VF, for the message
- * @pages: number of pages
- *
- * Return: 0 or -EINVAL with a message.
- */
+/* May a VF have this many pages? Return: 0 or -EINVAL with a message. */
 int vgpu_pf_doorbell_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
 {
 	if (pages == 0 || pages > pf->device.doorbell_pages)
@@ -20,27 +13,14 @@ int vgpu_pf_doorbell_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_
 	return 0;
 }
 
-/**
- * vgpu_pf_doorbell_set() - set how many doorbell pages of a VF are live
- * @pf: the PF
- * @vf: the VF
- * @pages: number of pages; 0: none
- *
- * Return: 0 or negative errno.
- */
+/* Set how many doorbell pages of a VF are live. Return: 0 or negative errno. */
 int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
 {
 	return vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_DOORBELLS,
 					 HW_PREP(VGPU_DOORBELLS, PAGES, pages));
 }
 
-/**
- * vgpu_pf_doorbell_get() - read from the device how many doorbell pages of a VF are live
- * @pf: the PF
- * @vf: the VF
- *
- * Return: number of pages.
- */
+/* Read from the device how many doorbell pages of a VF are live. Return: number of pages. */
 uint32_t vgpu_pf_doorbell_get(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return HW_GET(VGPU_DOORBELLS, PAGES,

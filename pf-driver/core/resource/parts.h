@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions for the resources of a VF (VRAM, page tables, doorbells, compute units), for what the
- * guest finds in its VRAM, and for the bulk operations of the device.
- * Grouped by file; each function is documented where it is defined.
+ * Functions for the resources of a VF, for what its guest finds in VRAM, and for bulk operations of
+ * the device. Grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_RESOURCE_PARTS_H
 #define VGPU_CORE_RESOURCE_PARTS_H

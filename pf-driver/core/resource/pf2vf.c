@@ -38,13 +38,7 @@ static void fill(struct pf2vf_message *message, const struct vgpu_vf *vf)
 
 HW_STATIC_ASSERT(sizeof(struct pf2vf_message) % VGPU_VRAM_WORD_BYTES == 0);
 
-/**
- * vgpu_pf_pf2vf_write() - write PF2VF, the message that the guest's driver reads when it loads
- * @pf: the PF
- * @vf: the VF
- *
- * Return: 0 or negative errno.
- */
+/* Write PF2VF, which the guest's driver reads when it loads. Return: 0 or negative errno. */
 int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct pf2vf_message *message = (void *)pf->scratch;
@@ -79,12 +73,7 @@ static char printable(uint8_t c)
 	return c >= 0x20 && c < 0x7f ? (char)c : '?';
 }
 
-/**
- * vgpu_pf_pf2vf_read_guest() - read VF2PF, in which the guest's driver describes itself
- * @pf: the PF
- * @vf: the VF; its driver is loaded
- * @out: driver_version and guest_fb_usage_bytes are set if the guest's message is valid
- */
+/* Read VF2PF of a loaded driver; sets driver_version and guest_fb_usage_bytes if it is valid. */
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)
 {
 	const uint8_t *message = pf->scratch;

@@ -45,11 +45,7 @@ static void take_scattered(struct vgpu_range_map *map, uint32_t count, uint8_t o
 	}
 }
 
-/**
- * vgpu_pf_range_init() - make all units free and dirty
- * @map: the map
- * @count: number of units; at most VGPU_RANGE_UNITS are used
- */
+/* Make all units free and dirty; at most VGPU_RANGE_UNITS are used. */
 void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 {
 	map->count = count < VGPU_RANGE_UNITS ? count : VGPU_RANGE_UNITS;
@@ -57,23 +53,15 @@ void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 	vgpu_pf_range_doubt(map);
 }
 
-/**
- * vgpu_pf_range_doubt() - invalidate: all units may hold anything, so mark them dirty
- * @map: the map
- */
+/* Invalidate: all units may hold anything, so mark them dirty. */
 void vgpu_pf_range_doubt(struct vgpu_range_map *map)
 {
 	memset(map->dirty, 1, sizeof(map->dirty));
 }
 
-/**
- * vgpu_pf_range_reserve() - give particular units to an owner
- * @map: the map
- * @range: the units
- * @owner: the new owner; not VGPU_RANGE_FREE
- *
- * Return: 0, -ERANGE if the units do not exist, or -EBUSY if one of them has an owner. If this
- * fails, no owner changes.
+/*
+ * Give particular units to an owner. Return: 0, -ERANGE if a unit does not exist, or -EBUSY if one
+ * has an owner; then nothing changes.
  */
 int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, uint8_t owner)
 {
@@ -85,14 +73,9 @@ int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, u
 	return 0;
 }
 
-/**
- * vgpu_pf_range_claim() - give a number of free units to an owner
- * @map: the map
- * @count: number of units, at least 1
- * @owner: the new owner; not VGPU_RANGE_FREE
- *
- * Return: 0, -EINVAL if @count is 0, or -ENOSPC if fewer units are free. If this fails, no owner
- * changes.
+/*
+ * Give a number of free units to an owner. Return: 0, -EINVAL for 0 units, or -ENOSPC if fewer are
+ * free; then nothing changes.
  */
 int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
 {
@@ -110,15 +93,7 @@ int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owne
 	return 0;
 }
 
-/**
- * vgpu_pf_range_release() - free all units of an owner
- * @map: the map
- * @owner: the owner
- *
- * Units stay clean or dirty as they were.
- *
- * Return: number of units freed.
- */
+/* Free all units of an owner; they stay clean or dirty. Return: number of units freed. */
 uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner)
 {
 	uint32_t freed = 0;
@@ -132,22 +107,14 @@ uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner)
 	return freed;
 }
 
-/**
- * vgpu_pf_range_set_clean() - mark units that hold zeroes
- * @map: the map
- * @range: the units; ignored if one of them does not exist
- */
+/* Mark units that hold zeroes; a range that is not inside the map is ignored. */
 void vgpu_pf_range_set_clean(struct vgpu_range_map *map, struct vgpu_range range)
 {
 	if (is_inside(map, range))
 		memset(&map->dirty[range.first], 0, range.count);
 }
 
-/**
- * vgpu_pf_range_set_dirty() - mark the units of an owner that may have written to them
- * @map: the map
- * @owner: the owner
- */
+/* Mark the units of an owner that may have written to them. */
 void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner)
 {
 	for (uint32_t unit = 0; unit < map->count; unit++)
@@ -155,24 +122,13 @@ void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner)
 			map->dirty[unit] = 1;
 }
 
-/**
- * vgpu_pf_range_free_units() - count the units without an owner
- * @map: the map
- *
- * Return: their number.
- */
+/* Count the units without an owner. */
 uint32_t vgpu_pf_range_free_units(const struct vgpu_range_map *map)
 {
 	return vgpu_pf_range_owned_units(map, VGPU_RANGE_FREE);
 }
 
-/**
- * vgpu_pf_range_owned_units() - count the units of an owner
- * @map: the map
- * @owner: the owner
- *
- * Return: their number.
- */
+/* Count the units of an owner. */
 uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t owner)
 {
 	uint32_t units = 0;
@@ -182,13 +138,9 @@ uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t own
 	return units;
 }
 
-/**
- * vgpu_pf_range_next() - walk the runs of units of an owner
- * @map: the map
- * @owner: the owner
- * @range: in: the previous run ({0, 0} to start); out: the next run
- *
- * Return: false at the end.
+/*
+ * Walk the runs of units of an owner: range is the previous run ({0, 0} to start) and becomes the
+ * next. Return: false at the end.
  */
 bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct vgpu_range *range)
 {
@@ -202,14 +154,7 @@ bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct 
 	return false;
 }
 
-/**
- * vgpu_pf_range_next_dirty() - walk the runs of dirty units of an owner
- * @map: the map
- * @owner: the owner
- * @range: in: the previous run ({0, 0} to start); out: the next run
- *
- * Return: false at the end.
- */
+/* The same for the runs of dirty units. */
 bool vgpu_pf_range_next_dirty(const struct vgpu_range_map *map, uint8_t owner,
 			      struct vgpu_range *range)
 {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Range manager: a map that says which owner has which unit of a resource. The map has at most
- * VGPU_RANGE_UNITS equal units. A unit is free or has one owner (a VF number, or
- * VGPU_RANGE_OWNER_PF). A unit is clean if it is known to hold zeroes, else dirty. A claim takes
- * one run of free units if a run is long enough, and otherwise scattered units; a claim that cannot
- * be met takes none. The map is data of its caller: no locks, no allocation. vram.c uses it for
- * VRAM.
+ * Range manager: a map of the owners of at most VGPU_RANGE_UNITS equal units of a resource. A unit
+ * is free or has one owner (a VF number, or VGPU_RANGE_OWNER_PF). A unit is clean if it is known to
+ * hold zeroes, else dirty. A claim takes one run of free units if a run is long enough, otherwise
+ * scattered units; a claim that cannot be met takes none. The map is data of its caller (vram.c).
  */
 #ifndef VGPU_CORE_RANGE_H
 #define VGPU_CORE_RANGE_H

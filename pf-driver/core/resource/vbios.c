@@ -108,11 +108,7 @@ static void place(uint8_t *image, uint32_t offset, uint32_t bytes, uint32_t valu
 		image[offset + i] = (uint8_t)(value >> (8 * i));
 }
 
-/**
- * vgpu_pf_vbios_build() - compose the image
- * @image: receives the image, 64 KiB
- * @vram_mb: VRAM of the VF, in MiB
- */
+/* Compose the image, 64 KiB, for a VF with this VRAM. */
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 {
 	memset(image, 0, VF_VRAM_VBIOS_BYTES);
@@ -124,13 +120,7 @@ void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 			image[image_texts[i].offset + c] = (uint8_t)image_texts[i].text[c];
 }
 
-/**
- * vgpu_pf_vbios_write() - write the image to its place in a VF's VRAM, over what the guest left
- * @pf: the PF
- * @vf: the VF
- *
- * Return: 0 or negative errno.
- */
+/* Write the image into a VF's VRAM, over what the guest left. Return: 0 or negative errno. */
 int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	vgpu_pf_vbios_build(pf->scratch, (uint32_t)(vf->config.vram_bytes >> 20));

@@ -12,12 +12,7 @@
 #define UNITS_PER_TABLE (VF_PAGE_TABLE_ENTRIES / LEAVES_PER_UNIT)
 #define TABLES_PER_VF	(PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
 
-/**
- * vgpu_pf_vf_page_table_limit() - largest VRAM that a VF page table of this layout can map
- * @pf: the PF; not used
- *
- * Return: bytes.
- */
+/* The largest VRAM that a VF page table of this layout can map, in bytes. */
 uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf)
 {
 	(void)pf;
@@ -89,14 +84,9 @@ static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 	return write_table(pf, pf_vram_root(vf->number), tables, former);
 }
 
-/**
- * vgpu_pf_vf_page_table_write() - write the table of a VF's units into PF VRAM
- * @pf: the PF
- * @vf: the VF, which owns its units in the VRAM map and whose previous table is not in use
- *
- * Each word may be a trapped access, so entries that are zero already are not written again.
- *
- * Return: 0 or negative errno.
+/*
+ * Write the table of a VF's units into PF VRAM; its previous table is not in use. Each word may be
+ * a trapped access, so entries that are zero already are not written. Return: 0 or negative errno.
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -136,12 +126,8 @@ static int write_root(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root, uin
 	return error;
 }
 
-/**
- * vgpu_pf_vf_page_table_commit() - hand a written table to the device
- * @pf: the PF
- * @vf: the VF
- *
- * Return: 0, -EIO with a message if the device refused the table, or another negative errno.
+/*
+ * Hand a written table to the device. Return: 0, -EIO with a message if refused, or another errno.
  */
 int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -156,25 +142,13 @@ int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return 0;
 }
 
-/**
- * vgpu_pf_vf_page_table_clear() - end a VF's access to VRAM
- * @pf: the PF
- * @vf: the VF
- *
- * Return: 0 or negative errno.
- */
+/* End a VF's access to VRAM. Return: 0 or negative errno. */
 int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	return write_root(pf, vf, 0, 0);
 }
 
-/**
- * vgpu_pf_vf_page_table_is_live() - does the device use the core's table for this VF?
- * @pf: the PF
- * @vf: the VF
- *
- * Return: true if the root register names the table in PF VRAM.
- */
+/* Whether the root register of this VF names the core's table in PF VRAM. */
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t root = vgpu_pf_device_read_bank64(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
@@ -201,14 +175,10 @@ static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t lea
 	return error;
 }
 
-/**
- * vgpu_pf_vf_page_table_adopt() - learn a VF's units from the table that the device uses
- * @pf: the PF
- * @vf: the VF; this sets config.vram_bytes
- *
- * Return: 0; -ENOENT if the device does not use a table of the core; -EBADMSG, -EBUSY or -ERANGE if
- * the table contradicts itself or the table of another VF; or an error of the read. If this fails,
- * the VF owns no units.
+/*
+ * Learn a VF's units and config.vram_bytes from the table that the device uses. Return: 0; -ENOENT
+ * if the table is not the core's; -EBADMSG, -EBUSY or -ERANGE if it contradicts itself or another
+ * VF's; or an error of the read. After an error the VF owns no units.
  */
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

@@ -3,10 +3,7 @@
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
 
-/**
- * vgpu_pf_vram_init() - make all units free, except the PF's unit
- * @pf: the PF, probed
- */
+/* Make all units free, except the PF's unit. */
 void vgpu_pf_vram_init(struct vgpu_pf *pf)
 {
 	struct vgpu_range pf_unit = {0, 1};
@@ -15,12 +12,8 @@ void vgpu_pf_vram_init(struct vgpu_pf *pf)
 	vgpu_pf_range_reserve(&pf->vram, pf_unit, VGPU_RANGE_OWNER_PF);
 }
 
-/**
- * vgpu_pf_vram_claim() - give VRAM to a VF, in one piece if possible
- * @pf: the PF
- * @vf: the VF
- * @bytes: a multiple of the unit, at most the aperture
- *
+/*
+ * Give VRAM to a VF, in one piece if possible. bytes: a multiple of the unit, at most the aperture.
  * Return: 0, or -EINVAL or -ENOSPC with a message.
  */
 int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
@@ -50,24 +43,13 @@ int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
 				   (uint8_t)vf->number);
 }
 
-/**
- * vgpu_pf_vram_release() - free a VF's VRAM
- * @pf: the PF
- * @vf: the VF
- */
+/* Free a VF's VRAM. */
 void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_range_release(&pf->vram, (uint8_t)vf->number);
 }
 
-/**
- * vgpu_pf_vram_first() - find the first byte of a VF's VRAM
- * @pf: the PF
- * @vf: the VF
- * @offset: receives the offset in device VRAM
- *
- * Return: false if the VF has no VRAM.
- */
+/* The offset of a VF's first byte in device VRAM. Return: false if the VF has no VRAM. */
 bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset)
 {
 	struct vgpu_range range = {0, 0};
@@ -92,15 +74,9 @@ static bool find_shared(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 	return true;
 }
 
-/**
- * vgpu_pf_vram_read_vf() - read from the first unit of a VF's VRAM
- * @pf: the PF
- * @vf: the VF
- * @offset: in the VF's VRAM
- * @data: receives the bytes
- * @bytes: number of bytes
- *
- * Return: 0, -ERANGE outside the first unit or without VRAM, or an error of the read.
+/*
+ * Read from the first unit of a VF's VRAM. Return: 0, -ERANGE outside of the unit or without VRAM,
+ * or an error of the read.
  */
 int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset, void *data,
 			 uint32_t bytes)
@@ -117,18 +93,10 @@ static bool is_same_word(const uint8_t *word, const uint8_t *there)
 	return !memcmp(word, there ? there : zeroes, VGPU_VRAM_WORD_BYTES);
 }
 
-/**
- * vgpu_pf_vram_write_words() - write the words that differ from the present contents
- * @pf: the PF
- * @place: offset in device VRAM
- * @data: the new contents
- * @bytes: size of @data, a multiple of VGPU_VRAM_WORD_BYTES
- * @there: the present contents from @place on; NULL: zeroes
- * @known: number of bytes of the present contents that are known
- *
- * Each word that is written may be a trapped access.
- *
- * Return: 0 or negative errno.
+/*
+ * Write the words that differ from the present contents, of which the first `known` bytes at
+ * `there` are known (NULL: zeroes), since each write may be a trapped access. bytes: a multiple of
+ * VGPU_VRAM_WORD_BYTES. Return: 0 or negative errno.
  */
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
 			     uint32_t bytes, const uint8_t *there, uint32_t known)
@@ -150,13 +118,7 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *
 	return error;
 }
 
-/**
- * vgpu_pf_vram_is_clean() - are all units of a VF known to hold zeroes?
- * @pf: the PF
- * @vf: the VF
- *
- * Return: true if none of them is dirty.
- */
+/* Are all units of a VF known to hold zeroes? Return: true if none of them is dirty. */
 bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct vgpu_range range = {0, 0};
@@ -164,18 +126,9 @@ bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return !vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range);
 }
 
-/**
- * vgpu_pf_vram_write_vf() - write to the first unit of a VF's VRAM
- * @pf: the PF
- * @vf: the VF
- * @offset: in the VF's VRAM
- * @data: the bytes
- * @bytes: size of @data, a multiple of VGPU_VRAM_WORD_BYTES
- *
- * Skips zero words if all units of the VF are clean. Does not mark the units dirty; the caller
- * does.
- *
- * Return: 0, -ERANGE outside the first unit or without VRAM, or an error of the write.
+/*
+ * Write whole words to the first unit of a VF's VRAM, but no zeroes if all units of the VF are
+ * clean. The caller marks the units dirty. Return: as vgpu_pf_vram_read_vf().
  */
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes)

@@ -19,10 +19,7 @@
 #define SWITCH_LATELY_MAX_NS (2 * VGPU_NS_PER_MS)
 #define SWITCH_LATELY_PART   32u /* number of switches in the moving mean */
 
-/**
- * vgpu_pf_run_account_start() - allocate the ring of the run log, and give it to the device
- * @pf: the PF
- */
+/* Allocate the ring of the run log, and give it to the device. */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 {
 	struct vgpu_os_dma *log = &pf->executor.log.memory;
@@ -41,10 +38,7 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 	vgpu_pf_device_write(pf, REG_VGPU_LOG_SIZE, RUN_LOG_ENTRIES);
 }
 
-/**
- * vgpu_pf_run_account_stop() - take the ring from the device, if one is attached, and free it
- * @pf: the PF
- */
+/* Take the ring from the device, if one is attached, and free it. */
 void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 {
 	if (!pf->executor.log.memory.cpu)
@@ -77,10 +71,7 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 	vgpu_pf_event_push(pf, &event);
 }
 
-/*
- * Idle time of a run without an end. The VF stayed in the engine without work, because no other VF
- * had work: that is no service.
- */
+/* idle time of a run without an end, which is not service, as no other VF had work */
 static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_log_entry *entry)
 {
 	if (!run || vgpu_pf_run_kind(run)->has_end)
@@ -162,13 +153,7 @@ static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 	return true;
 }
 
-/**
- * vgpu_pf_run_account_next() - account for the next run of the log
- * @pf: the PF
- * @end: filled in; engine.c acts on it
- *
- * Return: false if there is none.
- */
+/* Account for the next run of the log; engine.c acts on `end`. Return: false if there is none. */
 bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 {
 	struct vgpu_hw_run_log_entry entry;
@@ -217,11 +202,7 @@ static void note_switch(struct vgpu_pf_executor *executor, uint64_t duration_ns)
 	executor->switches.lately_ns += duration_ns / part;
 }
 
-/**
- * vgpu_pf_run_account_count_switch() - count a world switch and its duration
- * @pf: the PF
- * @duration_ns: from the decision until the core saw the switch complete
- */
+/* Count a world switch, from the decision until the core saw it complete. */
 void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 {
 	pf->executor.switches.count++;
@@ -246,11 +227,7 @@ static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 	return pf->executor.switches.max_ns;
 }
 
-/**
- * vgpu_pf_run_account_info() - fill in the number and durations of world switches
- * @pf: the PF
- * @info: the members switches and switch_* are filled in
- */
+/* Fill in the number and durations of world switches. */
 void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *info)
 {
 	info->switches = pf->executor.switches.count;

@@ -6,12 +6,7 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/**
- * vgpu_pf_run_busy_runnable() - which VFs may be in the engine, with or without work
- * @pf: the PF
- *
- * Return: bit per VF.
- */
+/* Which VFs may be in the engine, with or without work. Return: bit per VF. */
 uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -23,12 +18,7 @@ uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
 	return mask;
 }
 
-/**
- * vgpu_pf_run_busy_competing() - which VFs compete: with work or strict, and not throttled
- * @pf: the PF
- *
- * Return: bit per VF, of all bands.
- */
+/* Which VFs compete: with work or strict, and not throttled. Return: bit per VF, of all bands. */
 uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 {
 	uint32_t wanting = pf->executor.work.busy | vgpu_pf_run_contract_strict(pf);
@@ -45,10 +35,7 @@ static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
 					  executor->state == VGPU_EXECUTOR_SWITCHING);
 }
 
-/**
- * vgpu_pf_run_busy_announce() - push WAKE and IDLE events of VFs that gained or lost work or tokens
- * @pf: the PF
- */
+/* Push WAKE and IDLE events of VFs that gained or lost work or tokens. */
 void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -77,10 +64,7 @@ void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 				     woken, 0);
 }
 
-/**
- * vgpu_pf_run_busy_read() - read from the device which VFs have work
- * @pf: the PF
- */
+/* Read from the device which VFs have work. */
 void vgpu_pf_run_busy_read(struct vgpu_pf *pf)
 {
 	uint32_t busy = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_VM_BUSY_STATUS);

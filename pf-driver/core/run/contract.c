@@ -165,11 +165,9 @@ static void update_server(struct vgpu_vf *vf, bool is_awake, uint64_t now)
 
 /* ---- for the rest of the scheduler ---- */
 
-/**
- * vgpu_pf_run_contract_update() - add budgets and tokens that are due
- * @pf: the PF; its busy bits are as last read
- *
- * Return: true if a VF became throttled, or is no longer throttled.
+/*
+ * Add budgets and tokens that are due. Return: true if a VF became throttled, or is no longer
+ * throttled.
  */
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 {
@@ -193,22 +191,15 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 	return is_changed;
 }
 
-/**
- * vgpu_pf_run_contract_idle() - note that a VF in the engine has run out of work
- * @vf: the VF
- */
+/* Note that a VF in the engine has run out of work. */
 void vgpu_pf_run_contract_idle(struct vgpu_vf *vf)
 {
 	vf->contract.is_awake = false;
 }
 
-/**
- * vgpu_pf_run_contract_held() - which VFs are throttled: skipped without tokens or an open slot
- * @pf: the PF
- *
- * The VF that stops the table is never throttled, because all others wait for it.
- *
- * Return: bit per VF.
+/*
+ * Which VFs are throttled: skipped without tokens or an open slot. The VF that stops the table is
+ * never throttled, because all others wait for it. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 {
@@ -224,12 +215,7 @@ uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 	return mask;
 }
 
-/**
- * vgpu_pf_run_contract_strict() - which VFs keep their entries or slots without work
- * @pf: the PF
- *
- * Return: bit per VF.
- */
+/* Which VFs keep their entries or slots without work. Return: bit per VF. */
 uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 {
 	uint32_t mask = 0;
@@ -246,12 +232,8 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 	return mask;
 }
 
-/**
- * vgpu_pf_run_contract_has_cap() - does a cap or a gang slot limit the service of a VF?
- * @pf: the PF
- * @vf: VF number
- *
- * Return: false for the VF that stops the table.
+/*
+ * Does a cap or a gang slot limit the VF's service? Return: false for the VF that stops the table.
  */
 bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 {
@@ -259,14 +241,7 @@ bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 	       pf->executor.tables.has_contracts && pf->executor.exclusive_vf != vf;
 }
 
-/**
- * vgpu_pf_run_contract_before_band() - which VFs of a mask are served before a band
- * @pf: the PF
- * @mask: bit per VF
- * @band: number of the band
- *
- * Return: bit per VF.
- */
+/* The VFs of a mask that are served before a band. */
 uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uint32_t band)
 {
 	struct vgpu_vf *vf;
@@ -277,14 +252,9 @@ uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uin
 	return mask;
 }
 
-/**
- * vgpu_pf_run_contract_first_band() - which VFs of a mask are in the band that is served first
- * @pf: the PF
- * @mask: bit per VF
- *
- * A VF that keeps its slots without work does not hold up other bands.
- *
- * Return: bit per VF.
+/*
+ * The VFs of a mask that are in the band that is served first. A VF that keeps its slots without
+ * work does not hold up other bands.
  */
 uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask)
 {
@@ -322,16 +292,9 @@ static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t comp
 	return best;
 }
 
-/**
- * vgpu_pf_run_contract_pick() - pick an open gang slot, or the earliest reservation
- * @pf: the PF
- * @competing: the VFs that may be picked, bit per VF, also throttled ones
- * @run: filled in
- *
- * This is the gang whose slot is open; if none is, the reservation with the earliest deadline of
- * those with work and budget.
- *
- * Return: false if there is none.
+/*
+ * The gang whose slot is open; if none is, the reservation with the earliest deadline among those
+ * with work and budget, also of throttled VFs. Return: false if there is none.
  */
 bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -351,11 +314,7 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 	return true;
 }
 
-/**
- * vgpu_pf_run_contract_limit() - shorten a run to the tokens of its VF
- * @pf: the PF
- * @run: the run, about to begin
- */
+/* Shorten a run that is about to begin to the tokens of its VF. */
 void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 {
 	const struct vgpu_vf *vf = &pf->vfs[run->vf];
@@ -376,13 +335,9 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 	run->granted_ns = vgpu_min_u64(run->granted_ns, (uint64_t)tokens);
 }
 
-/**
- * vgpu_pf_run_contract_charge() - charge service to budget and tokens of a VF
- * @pf: the PF
- * @vf: the VF
- * @run: the run; NULL: not known
- * @ran: time in the engine, in ns
- * @reserved: part of @ran that the reservation served, in ns
+/*
+ * Charge service to budget and tokens of a VF; reserved: the part of ran that the reservation
+ * served.
  */
 void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 				 uint64_t ran, uint64_t reserved)
@@ -406,13 +361,7 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 	fill_tokens(contract, now);
 }
 
-/**
- * vgpu_pf_run_contract_capped_ns() - how long a VF had work and was throttled without tokens
- * @pf: the PF
- * @vf: the VF
- *
- * Return: ns.
- */
+/* How long a VF had work and was throttled without tokens. Return: ns. */
 uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_vf_contract *contract = &vf->contract;
@@ -444,11 +393,9 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return at;
 }
 
-/**
- * vgpu_pf_run_contract_arm() - set the timer for the next budget, slot or tokens that are due
- * @pf: the PF
- *
- * Only VFs with work and strict VFs count, so that no timer runs while the engine is idle.
+/*
+ * Set the timer for the next budget, slot or tokens that are due. Only VFs with work and strict VFs
+ * count, so that no timer runs while the engine is idle.
  */
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
@@ -513,11 +460,7 @@ static void take_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *
 		contract->budget_ns = 0;
 }
 
-/**
- * vgpu_pf_run_contract_take() - activate the contracts of the table in force
- * @pf: the PF
- * @bucket: fill of the bucket of a new cap; tokens of other caps stay
- */
+/* Activate the contracts of the table in force. Caps that continue keep their tokens. */
 void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
@@ -543,10 +486,7 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 }
 
-/**
- * vgpu_pf_run_contract_reset_vf() - start the account of a VF that is being provisioned
- * @vf: the VF, which has used nothing yet
- */
+/* Start the account of a VF that is being provisioned. */
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;

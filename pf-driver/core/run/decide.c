@@ -86,12 +86,7 @@ static const struct decision_row decisions[] = {
 	[DECISION_SHARE] = {"turn or share", WHO_FIRST_BAND, vgpu_pf_run_pick_share},
 };
 
-/**
- * vgpu_pf_run_decide_name() - get the name of a decision
- * @decision: number in struct vgpu_run; 0: none
- *
- * Return: "none" if there is no such decision.
- */
+/* The name of a decision, a number in struct vgpu_run. */
 const char *vgpu_pf_run_decide_name(uint32_t decision)
 {
 	if (decision == 0 || decision > VGPU_COUNT_OF(decisions))
@@ -113,17 +108,12 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_BAND + 1])
 	masks[WHO_FIRST_BAND] = vgpu_pf_run_contract_first_band(pf, competing);
 }
 
-/**
- * vgpu_pf_run_decide_urgent() - choose a VF that may pre-empt the VF in the engine
- * @pf: the PF, with a VF in the engine
- * @run: filled in with the run of that VF
- *
- * This is a gang whose slot is open; or a reservation, with an earlier deadline if the present run
- * is served by a reservation too; or, if the present run is neither from a reservation nor from the
- * reserve section, a VF of the reserve section and of the same or an earlier band. No VF pre-empts
- * the slot of a gang.
- *
- * Return: false if there is none.
+/*
+ * Choose a VF that may pre-empt the VF in the engine: a gang whose slot is open; or a reservation,
+ * with an earlier deadline if the present run is served by a reservation too; or, if the present
+ * run is neither from a reservation nor from the reserve section, a VF of the reserve section and
+ * of the same or an earlier band. No VF pre-empts the slot of a gang. Return: false if there is
+ * none.
  */
 bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -274,10 +264,7 @@ static bool knows_busy(const struct vgpu_pf_executor *executor)
 	       (executor->work.busy & ~(1u << (executor->run.vf - 1)));
 }
 
-/**
- * vgpu_pf_run_decide_now() - choose the next run and begin it
- * @pf: the PF, attached; no world switch is in progress
- */
+/* Choose the next run and begin it. No world switch is in progress. */
 void vgpu_pf_run_decide_now(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;

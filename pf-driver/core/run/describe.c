@@ -2,14 +2,7 @@
 /* The scheduler's state for others: its lines of a dump, and the view of the simulator. */
 #include "pf-driver/core/run/internal.h"
 
-/**
- * vgpu_pf_run_describe() - describe the scheduler for a bug report
- * @pf: the PF
- * @text: receives the text
- * @bytes: size of @text, at least 1
- *
- * Return: characters written.
- */
+/* Describe the scheduler for a bug report. Return: characters written. */
 uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -36,12 +29,7 @@ uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes)
 		(unsigned long long)info.switch_max_ns);
 }
 
-/**
- * vgpu_pf_view_engine() - get the state of the engine, for the simulator
- * @pf: the PF
- *
- * Return: the state.
- */
+/* Get the state of the engine, for the simulator. */
 struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;

@@ -26,11 +26,7 @@ static void set_quantum(struct vgpu_pf *pf, const struct vgpu_run *run)
 		vf->service.quantum_us = us;
 }
 
-/**
- * vgpu_pf_run_engine_begin() - carry out a decision: begin the world switch
- * @pf: the PF; no world switch is in progress
- * @run: the next run; VF 0: leave the engine empty
- */
+/* Carry out a decision: begin the world switch to run->vf (0: no VF). */
 void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -90,10 +86,7 @@ static void look_round(struct vgpu_pf *pf, uint32_t from)
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/**
- * vgpu_pf_run_engine_switched() - handle the end of a world switch
- * @pf: the PF
- */
+/* Handle the end of a world switch. */
 void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -122,10 +115,7 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 
 /* ---- what happens to the run in the engine ---- */
 
-/**
- * vgpu_pf_run_engine_wake() - handle that VFs outside the engine have work
- * @pf: the PF
- */
+/* Handle that VFs outside the engine have work. */
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 {
 	pf->executor.wants_decision = true;
@@ -135,12 +125,7 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/**
- * vgpu_pf_run_engine_watch() - look for a wake whose interrupt was lost
- * @pf: the PF
- *
- * Otherwise a VF that waits for an endless run would wait for ever.
- */
+/* Look for a wake whose interrupt was lost; else a VF might wait for an endless run for ever. */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
 	if (pf->executor.state == VGPU_EXECUTOR_RUNNING &&
@@ -148,10 +133,7 @@ void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 		vgpu_pf_run_engine_wake(pf);
 }
 
-/**
- * vgpu_pf_run_engine_idle() - handle that the VF in the engine has run out of work
- * @pf: the PF
- */
+/* Handle that the VF in the engine has run out of work. */
 void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -177,11 +159,8 @@ static uint32_t function_state(uint32_t active)
 	return active >> shift & 0xffu;
 }
 
-/**
- * vgpu_pf_run_engine_expired() - handle the device's report that a quantum is over
- * @pf: the PF
- *
- * The run log says which one. If the log has no entry, the status of the engine says so.
+/*
+ * The device reports that a quantum is over: the run log, or the engine's status, says which one.
  */
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 {
@@ -197,12 +176,9 @@ void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_QUANTUM_OVER);
 }
 
-/**
- * vgpu_pf_run_engine_slice_timer() - end the running slice
- * @pf: the PF
- *
- * Either an uncontended VF has used up its quantum, or the device did not end the slice in time, or
- * its interrupt was lost.
+/*
+ * End the running slice: an uncontended VF's quantum is over, or the device has not ended the
+ * slice, or its interrupt was lost.
  */
 void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 {
@@ -211,11 +187,7 @@ void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/**
- * vgpu_pf_run_engine_set_exclusive() - let one VF stop the table: no other VF runs
- * @pf: the PF
- * @vf: the VF; NULL: the table continues
- */
+/* Let one VF stop the table, so that no other VF runs; NULL: the table continues. */
 void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	pf->executor.exclusive_vf = vf ? vf->number : 0;
@@ -224,13 +196,7 @@ void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *
 		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/**
- * vgpu_pf_run_engine_holds() - is a VF in the engine, or being switched into or out of it?
- * @pf: the PF
- * @vf: the VF
- *
- * Return: false if the engine is off or broken.
- */
+/* Is a VF in the engine, or being switched? Return: false if the engine is off or broken. */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -242,13 +208,7 @@ bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf
 	return executor->run.vf == vf->number;
 }
 
-/**
- * vgpu_pf_run_engine_is_loaded() - is a VF in the engine, while no world switch is in progress?
- * @pf: the PF
- * @vf: the VF
- *
- * Return: true if it is.
- */
+/* Is a VF in the engine, while no world switch is in progress? */
 bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -257,22 +217,13 @@ bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf
 						  executor->state == VGPU_EXECUTOR_PARKED);
 }
 
-/**
- * vgpu_pf_run_engine_exclusive() - which VF stops the table?
- * @pf: the PF
- *
- * Return: VF number; 0: none.
- */
+/* Which VF stops the table? Return: VF number; 0: none. */
 uint32_t vgpu_pf_run_engine_exclusive(const struct vgpu_pf *pf)
 {
 	return pf->executor.exclusive_vf;
 }
 
-/**
- * vgpu_pf_run_engine_reset_vf() - clear the account of a VF that is being provisioned
- * @pf: the PF
- * @vf: the VF
- */
+/* Clear the account of a VF that is being provisioned. */
 void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->service, 0, sizeof(vf->service));
@@ -311,12 +262,7 @@ static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
 	return pf->executor.aborts++ < ABORTS_MAX ? 0 : culprit;
 }
 
-/**
- * vgpu_pf_run_engine_failed() - handle the failure of a world switch
- * @pf: the PF
- * @culprit: number of the guilty VF; 0: none
- * @reason: how the switch failed
- */
+/* Handle the failure of a world switch; culprit: the guilty VF; 0: none. */
 void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_FAILED);
@@ -360,10 +306,7 @@ static bool is_engine_usable(struct vgpu_pf *pf)
 	return !stalled || vgpu_vf_is_in_service(&pf->vfs[stalled]);
 }
 
-/**
- * vgpu_pf_run_engine_recover() - poll whether a broken engine is usable again
- * @pf: the PF
- */
+/* Poll whether a broken engine is usable again. */
 void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
 {
 	if (pf->executor.state != VGPU_EXECUTOR_BROKEN)
@@ -401,10 +344,7 @@ static void decide_if_due(struct vgpu_pf *pf)
 		vgpu_pf_run_decide_now(pf);
 }
 
-/**
- * vgpu_pf_run_engine_look() - handle runs that have ended, and VFs that may not compete any more
- * @pf: the PF, attached
- */
+/* Handle runs that have ended, and VFs that may not compete any more. */
 void vgpu_pf_run_engine_look(struct vgpu_pf *pf)
 {
 	if (pf->executor.state == VGPU_EXECUTOR_OFF)
@@ -413,10 +353,7 @@ void vgpu_pf_run_engine_look(struct vgpu_pf *pf)
 	drain(pf);
 }
 
-/**
- * vgpu_pf_run_engine_decide() - choose the next run, if one is due, and set the contract timer
- * @pf: the PF, attached
- */
+/* Choose the next run, if one is due, and set the contract timer. */
 void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 {
 	if (pf->executor.state == VGPU_EXECUTOR_OFF)
@@ -426,11 +363,9 @@ void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 		vgpu_pf_run_contract_arm(pf);
 }
 
-/**
- * vgpu_pf_run_engine_start() - begin to schedule
- * @pf: the PF, attached; the states of its VFs are set
- *
- * A VF that the previous core left in the engine stays there if it may run.
+/*
+ * Begin to schedule; the states of VFs are set. A VF that the previous core left in the engine
+ * stays there if it may run.
  */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 {
@@ -454,11 +389,7 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	resume(pf);
 }
 
-/**
- * vgpu_pf_run_engine_stop() - stop scheduling: the device is gone or will be reset, or the home
- * ends
- * @pf: the PF
- */
+/* Stop scheduling: the device is gone or will be reset, or the home ends. */
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;

@@ -14,23 +14,13 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/**
- * vgpu_pf_run_gang_has() - does a VF have gang slots?
- * @vf: the VF
- *
- * Return: true if its contract says so.
- */
+/* Does a VF have gang slots? */
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf)
 {
 	return vf->contract.terms.flags & VGPU_PF_CONTRACT_GANG;
 }
 
-/**
- * vgpu_pf_run_gang_keeps() - may a VF run only in its slots now?
- * @vf: the VF
- *
- * Return: false if the VF has no slots, or has full access.
- */
+/* May a VF run only in its slots now? Return: false if the VF has no slots, or has full access. */
 bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf)
 {
 	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
@@ -45,23 +35,13 @@ static uint64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
 	return now > into_period ? now - into_period : 0;
 }
 
-/**
- * vgpu_pf_run_gang_next() - when does the next slot begin?
- * @vf: a VF of a gang
- * @now: the present time, in ns of the home's clock
- *
- * Return: ns of the home's clock.
- */
+/* When the next slot begins, in ns of the home's clock. */
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now)
 {
 	return slot_start(&vf->contract.terms, now) + vf->contract.terms.period_ns;
 }
 
-/**
- * vgpu_pf_run_gang_update() - set the budget to the time that is left of the slot
- * @vf: a VF of a gang
- * @now: the present time, in ns of the home's clock
- */
+/* Set the budget to the time that is left of the slot. */
 void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -72,13 +52,7 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 	contract->is_exhausted = contract->budget_ns < (int64_t)SLICE_MIN_NS;
 }
 
-/**
- * vgpu_pf_run_gang_open() - find the VF of a mask whose slot is open
- * @pf: the PF, whose budgets are up to date
- * @mask: bit per VF
- *
- * Return: NULL if there is none.
- */
+/* The VF of a mask whose slot is open, by budgets that are up to date; NULL: none. */
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask)
 {
 	const struct vgpu_vf *vf;

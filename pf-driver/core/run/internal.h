@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the run-table scheduler for its own files, grouped by file; each function is
- * documented where it is defined. The rest of the core calls the functions of run/parts.h, and no
- * file outside this folder includes this header.
+ * Functions of the run-table scheduler for its own files only, grouped by file; each function is
+ * documented where it is defined. run/parts.h has those for the rest of the core.
  */
 #ifndef VGPU_CORE_RUN_INTERNAL_H
 #define VGPU_CORE_RUN_INTERNAL_H
 
 #include "pf-driver/core/run/parts.h"
 
-/* quantum of a VF that is alone (uncontended) */
-#define QUANTUM_SOLE_US 500000u
+#define QUANTUM_SOLE_US 500000u /* of an uncontended VF */
 #define SLICE_MIN_NS	(VGPU_PF_QUANTUM_MIN_US * VGPU_NS_PER_US)
 
 static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
@@ -18,8 +16,7 @@ static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 	return (mask >> (vf - 1)) & 1;
 }
 
-/* how long after the end of a slice the core's own timer ends it, if the device does not */
-#define SLICE_NET_NS	(20 * VGPU_NS_PER_MS)
+#define SLICE_NET_NS	(20 * VGPU_NS_PER_MS) /* delay of the core's timer after a slice's end */
 #define RECOVER_POLL_NS VGPU_NS_PER_MS
 #define RUN_LOG_ENTRIES 256u
 
@@ -43,7 +40,7 @@ enum vgpu_run_input {
 struct vgpu_run_kind_row {
 	const char *name;
 	bool may_be_cut;   /* if pre-empted by an urgent run or a band, the rest is resumed */
-	bool has_end;	   /* ends with its quantum; if not, idle time in the run is no service */
+	bool has_end;	   /* ends with its quantum; if not, idle time is not counted as service */
 	bool is_by_weight; /* counts for the VF's share by weight */
 	bool is_urgent;	   /* pre-empts; only a reservation or an earlier band pre-empts it */
 	bool has_grant;	   /* the time beyond granted_ns is an overrun */
@@ -128,7 +125,6 @@ void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
 void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 
-/* share.c, outlook.c */
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work);
 void vgpu_pf_run_share_update(struct vgpu_pf *pf);

@@ -15,37 +15,22 @@ static const struct vgpu_run_kind_row kinds[VGPU_RUN_KINDS] = {
 	[VGPU_RUN_CONTRACT] = {"contract", false, true, false, true, true},
 };
 
-/**
- * vgpu_pf_run_kind() - get the properties of a run's kind
- * @run: the run
- *
- * Return: the row of the table.
- */
+/* Get the properties of a run's kind. Return: the row of the table. */
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 {
 	return &kinds[run->kind];
 }
 
-/**
- * vgpu_pf_run_kind_is_endless() - is a VF in the engine that does not leave at the end of a
- * quantum?
- * @run: the run in the engine
- *
- * Return: false if no VF is in the engine.
- */
+/* Is a VF in the engine that does not leave at the end of a quantum? */
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 {
 	return run->vf && !kinds[run->kind].has_end;
 }
 
-/**
- * vgpu_pf_run_kind_allowed_ns() - how long a run may be before it counts as an overrun
- * @run: the run
- *
- * An uncontended VF may finish a quantum that began with its run. A starvation boost is not in the
- * table, so it is never an overrun.
- *
- * Return: ns; UINT64_MAX if the run is no overrun however long it is.
+/*
+ * How long a run may be before it counts as an overrun. An uncontended VF may finish a quantum that
+ * began with its run. A starvation boost is not in the table, so it is never an overrun. Return:
+ * ns; UINT64_MAX if the run is no overrun however long it is.
  */
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run)
 {

@@ -114,13 +114,7 @@ static const char *const input_names[RUN_INPUTS] = {
 	"UNLOADED",    "FAILED",	"QUANTUM_OVER", "RESET_INSIDE", "STOP",
 };
 
-/**
- * vgpu_pf_run_machine_cell() - get a cell of the transition table
- * @state: enum vgpu_executor_state
- * @input: enum vgpu_run_input
- *
- * Return: NULL if the input is impossible in this state.
- */
+/* The cell of a state and an input; NULL: the input is impossible in this state. */
 const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t input)
 {
 	const struct vgpu_run_cell *cell = &cells[state][input];
@@ -128,32 +122,19 @@ const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t in
 	return cell->enter ? cell : NULL;
 }
 
-/**
- * vgpu_pf_run_machine_state_name() - get the name of a state, as in the diagram
- * @state: enum vgpu_executor_state
- *
- * Return: "?" if there is no such state.
- */
+/* Get the name of a state, as in the diagram. Return: "?" if there is no such state. */
 const char *vgpu_pf_run_machine_state_name(uint32_t state)
 {
 	return state < VGPU_EXECUTOR_STATES ? state_names[state] : "?";
 }
 
-/**
- * vgpu_pf_run_machine_input_name() - get the name of an input, as in the diagram
- * @input: enum vgpu_run_input
- *
- * Return: "?" if there is no such input.
- */
 const char *vgpu_pf_run_machine_input_name(uint32_t input)
 {
 	return input < RUN_INPUTS ? input_names[input] : "?";
 }
 
-/**
- * vgpu_pf_run_machine_step() - change the state; no other function does
- * @pf: the PF
- * @input: what has happened; a missing cell is a bug of the core, and is counted and logged
+/*
+ * The only place where the state changes. A missing cell is a bug of the core: counted and logged.
  */
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input)
 {

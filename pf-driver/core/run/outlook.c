@@ -77,10 +77,7 @@ static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_v
 	       (int64_t)a->share.weight;
 }
 
-/*
- * The service that VFs of these weights would not get because the sleeping VFs would, if all of
- * them woke at once.
- */
+/* the service of these weights that the sleeping VFs would get if all of them woke at once */
 static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -142,13 +139,7 @@ static bool is_safe(struct vgpu_pf *pf, uint32_t band, const struct outlook *out
 	return true;
 }
 
-/**
- * vgpu_pf_run_outlook_is_safe() - are the sums of a band within the bound now?
- * @pf: the PF
- * @vf: a VF of the band
- *
- * Return: true if they are, or if the weight of the VF does not count.
- */
+/* Whether the sums of the VF's band are within the bound now, or its weight does not count. */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct outlook outlook;
@@ -159,29 +150,16 @@ bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return is_safe(pf, vf->share.band, &outlook);
 }
 
-/**
- * vgpu_pf_run_outlook_is_far() - has a VF had far more than its share?
- * @pf: the PF
- * @vf: the VF
- *
- * Such a VF hung, or the host stood still. The VF keeps its turns: vgpud's tables make it pay in
- * parts, so that no VF waits too long.
- *
- * Return: true if the VF is more than FAR_SLICES slices ahead.
+/*
+ * Whether a VF has had more than FAR_SLICES slices too much: it hung, or the host stood still. The
+ * VF keeps its turns: vgpud's tables make it pay in parts, so that no VF waits too long.
  */
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_run_share_lag(pf, vf) < -FAR_SLICES * longest_slice(pf, vf->share.band);
 }
 
-/**
- * vgpu_pf_run_outlook_is_ahead() - would a slice put its VF too far ahead?
- * @pf: the PF
- * @vf: the VF
- * @ns: length of the slice
- *
- * Return: true if it would; false if the VF does not compete.
- */
+/* Whether a slice would put its VF too far ahead; false if the VF does not compete. */
 bool vgpu_pf_run_outlook_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
 	struct outlook outlook;
@@ -192,14 +170,7 @@ bool vgpu_pf_run_outlook_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_
 	return is_ahead(pf, vf, &outlook);
 }
 
-/**
- * vgpu_pf_run_outlook_allows() - may a VF have a slice although its deadline is not the earliest?
- * @pf: the PF
- * @vf: the VF
- * @ns: length of the slice
- *
- * Return: true if it may, or if the VF does not compete.
- */
+/* Whether a VF may have a slice although its deadline is not the earliest, or does not compete. */
 bool vgpu_pf_run_outlook_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
 	struct outlook outlook;
@@ -210,14 +181,9 @@ bool vgpu_pf_run_outlook_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t 
 	return !is_ahead(pf, vf, &outlook) && is_safe(pf, vf->share.band, &outlook);
 }
 
-/**
- * vgpu_pf_run_outlook_first() - find the VF with the earliest deadline
- * @pf: the PF
- * @competing: the VFs to choose from, bit per VF, of one band
- *
- * Only VFs with a lag >= 0 are eligible. If there are none, the VF that is least ahead is chosen.
- *
- * Return: VF number; 0: none of them competes by weight.
+/*
+ * The VF of one band with the earliest deadline, among those with a lag >= 0; if there is none, the
+ * VF that is least ahead; 0: none competes by weight.
  */
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One function for each row of decide.c's table: it looks for a VF by the rule of that row, and
- * describes the run.
+ * One function for each row of decide.c's table: it looks for a VF by the rule of that row among
+ * the VFs that compete (bit per VF), and fills in the run. Return: false if there is no such VF.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -10,10 +10,7 @@
 #define GAP_SWITCH_PART	  8 /* two switches count for at most 1/8 of a gap, or for the least time */
 #define ACCESS_RESERVE_US 2000u /* reserve budget of a VF in full access */
 
-/**
- * vgpu_pf_run_pick_start_cycle() - start a cycle of the table: refill the reserve budgets
- * @pf: the PF
- */
+/* Start a cycle of the table: refill the reserve budgets. */
 void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 {
 	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
@@ -64,14 +61,7 @@ static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t ban
 	return entry;
 }
 
-/**
- * vgpu_pf_run_pick_set() - describe a run
- * @run: filled in
- * @vf: VF number
- * @kind: why the VF runs
- * @granted_ns: longest duration; 0: no limit
- * @quantum_ns: quantum of the VF's entry
- */
+/* Describe a run; granted_ns: longest duration, 0: no limit; quantum_ns: of the VF's entry. */
 void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
 			  uint64_t granted_ns, uint64_t quantum_ns)
 {
@@ -82,14 +72,7 @@ void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind 
 	run->quantum_ns = quantum_ns;
 }
 
-/**
- * vgpu_pf_run_pick_exclusive() - pick the VF whose full access stops the table
- * @pf: the PF
- * @competing: the VFs that may be picked, bit per VF
- * @run: filled in
- *
- * Return: false if there is none.
- */
+/* The VF whose full access stops the table. */
 bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->executor.exclusive_vf;
@@ -191,14 +174,7 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 	return is_late ? first->number : 0;
 }
 
-/**
- * vgpu_pf_run_pick_reserve() - pick a VF of the reserve section that has work and budget
- * @pf: the PF
- * @competing: the VFs that may be picked, bit per VF
- * @run: filled in
- *
- * Return: false if there is none.
- */
+/* A VF of the reserve section that has work and budget. */
 bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_tables_active(pf)->cycle_ns, SLICE_MIN_NS);
@@ -223,14 +199,7 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	return false;
 }
 
-/**
- * vgpu_pf_run_pick_rescue() - pick the VF that has waited longest, for a starvation boost
- * @pf: the PF
- * @competing: the VFs that may be picked, bit per VF
- * @run: filled in
- *
- * Return: false if no VF has waited for max_gap_ms of the PF, or if that is 0.
- */
+/* The VF that has waited longest, at least for max_gap_ms (0: no limit): a starvation boost. */
 bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
@@ -251,14 +220,7 @@ bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu
 	return limit != 0 && run->vf != 0;
 }
 
-/**
- * vgpu_pf_run_pick_resumed() - pick the rest of a slice that was cut
- * @pf: the PF
- * @competing: the VFs that may be picked, bit per VF
- * @run: filled in
- *
- * Return: false if there is none, or if the rest would bring a VF too far from its share or gap.
- */
+/* The rest of a slice that was cut, unless it would bring a VF too far from its share or gap. */
 bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->executor.cut.vf;
@@ -272,14 +234,7 @@ bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	return first_late(pf, competing, run) == 0;
 }
 
-/**
- * vgpu_pf_run_pick_sole() - pick the only VF with work
- * @pf: the PF
- * @competing: the VFs that may be picked, bit per VF
- * @run: filled in
- *
- * Return: false if more than one VF competes.
- */
+/* The only VF with work; none if more than one VF competes. */
 bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	/* counts the VF in the engine, too, which is not in competing while it is pre-empted */
@@ -379,14 +334,7 @@ static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, st
 				     vgpu_min_u64(RESCUE_NS, quantum_ns), quantum_ns);
 }
 
-/**
- * vgpu_pf_run_pick_share() - pick the table's turn, or the VF with the earliest deadline
- * @pf: the PF
- * @competing: the VFs that may be picked, bit per VF, at least one, of one band
- * @run: filled in
- *
- * Return: false if there is none.
- */
+/* The table's turn, or the VF with the earliest deadline, of one band. */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t band = band_of(pf, competing);

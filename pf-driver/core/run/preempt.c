@@ -6,12 +6,7 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/**
- * vgpu_pf_run_preempt_waiting() - which VFs with work wait for the VF in the engine
- * @pf: the PF; its busy bits are as last read
- *
- * Return: bit per VF, without VFs of lower priority classes (later bands).
- */
+/* VFs with work that wait for the VF in the engine, as last read; none of later bands. */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -22,28 +17,16 @@ uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 						pf->vfs[executor->run.vf].contract.terms.band + 1);
 }
 
-/**
- * vgpu_pf_run_preempt_has_woken() - has the idle-resident VF got work?
- * @executor: scheduler of the PF
- *
- * No interrupt reports this.
- *
- * Return: false if the VF in the engine is not idle-resident.
- */
+/* Whether the idle-resident VF in the engine has got work, which no interrupt reports. */
 bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor)
 {
 	return executor->run.kind == VGPU_RUN_REST && executor->run.vf &&
 	       vgpu_has_bit(executor->work.busy, executor->run.vf);
 }
 
-/**
- * vgpu_pf_run_preempt_is_strict() - does the VF in the engine keep its slot without work?
- * @pf: the PF
- *
- * A strict VF (non-work-conserving) keeps its slots without work. Reserved time is only for work,
- * except in the slot of a gang.
- *
- * Return: true if it does.
+/*
+ * Whether the VF in the engine keeps its slot without work, as a strict VF (non-work-conserving)
+ * does. Reserved time is only for work, except in the slot of a gang.
  */
 bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {
@@ -87,10 +70,7 @@ static void begin_contention(struct vgpu_pf *pf)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, end - now);
 }
 
-/**
- * vgpu_pf_run_preempt_consider() - decide whether the VF in the engine must leave
- * @pf: the PF, where VFs outside the engine may have got work
- */
+/* Decide whether the VF in the engine must leave. */
 void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;

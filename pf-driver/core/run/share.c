@@ -39,24 +39,13 @@ static struct vgpu_run_band *band_of(struct vgpu_pf *pf, const struct vgpu_vf *v
 	return &pf->executor.bands[vf->share.band];
 }
 
-/**
- * vgpu_pf_run_share_counts() - does the weight of a VF count?
- * @vf: the VF
- *
- * Return: true if the VF competes, or still pays for a negative lag.
- */
+/* Whether the weight of a VF counts: the VF competes, or still pays for a negative lag. */
 bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf)
 {
 	return vf->share.is_competing || vf->share.is_paying;
 }
 
-/**
- * vgpu_pf_run_share_weights() - sum of the weights of a band that count
- * @pf: the PF
- * @band: number of the band
- *
- * Return: the sum.
- */
+/* The sum of the weights of a band that count. */
 uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band)
 {
 	uint64_t sum = 0;
@@ -68,25 +57,13 @@ uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band)
 	return sum;
 }
 
-/**
- * vgpu_pf_run_share_ahead() - how far a VF is ahead of its share
- * @pf: the PF
- * @vf: the VF
- *
- * Return: R - V, in virtual time; negative if the VF is behind.
- */
+/* How far a VF is ahead of its share: R - V, in virtual time; negative if the VF is behind. */
 int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return (int64_t)(vf->share.received - band_of(pf, vf)->now);
 }
 
-/**
- * vgpu_pf_run_share_lag() - ideal service of a VF minus the service that it received
- * @pf: the PF
- * @vf: the VF
- *
- * Return: ns; 0 if the weight of the VF does not count.
- */
+/* Ideal service of a VF minus received service, in ns; 0 if its weight does not count. */
 int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	int64_t ahead = vgpu_pf_run_share_ahead(pf, vf);
@@ -135,10 +112,7 @@ static struct vgpu_vf *first_debtor(struct vgpu_pf *pf, uint32_t band)
 	return first;
 }
 
-/*
- * Advances the virtual time of a band by an amount of service, in ns << FRACTION_BITS. A debtor
- * that reaches lag 0 on the way does not count any more.
- */
+/* advances a band's time by service, in ns << FRACTION_BITS; debtors that reach lag 0 drop out */
 static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 {
 	struct vgpu_run_band *band = &pf->executor.bands[number];
@@ -258,10 +232,7 @@ static bool is_by_weight(const struct vgpu_run *run)
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
-/*
- * Counts the service of the present run so far, before a VF begins or stops to compete. The run is
- * not in the log yet.
- */
+/* counts the present run, which is not in the log yet, before a VF begins or stops to compete */
 static void catch_up(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -285,14 +256,7 @@ static void catch_up(struct vgpu_pf *pf)
 	run->shared_ns = ran;
 }
 
-/**
- * vgpu_pf_run_share_log() - charge a run that has ended to the share of its VF
- * @pf: the PF
- * @vf: the VF
- * @run: the run; NULL: not known
- * @ns: how long the VF worked
- * @has_work: the VF has more work
- */
+/* Charge a run that has ended to the share of its VF. */
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work)
 {
@@ -334,10 +298,7 @@ static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 							   : vf->share.was_by_weight;
 }
 
-/**
- * vgpu_pf_run_share_update() - let VFs begin or stop to compete
- * @pf: the PF, where VFs may have gained or lost work or the right to use the engine
- */
+/* Let VFs begin or stop to compete that gained or lost work, or the right to use the engine. */
 void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 {
 	uint32_t competing;
@@ -353,10 +314,7 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 	}
 }
 
-/**
- * vgpu_pf_run_share_evict() - end the competing of VFs that were stopped or will leave
- * @pf: the PF
- */
+/* End the competing of VFs that were stopped or will leave. */
 void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -387,10 +345,7 @@ static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vf->share = before;
 }
 
-/**
- * vgpu_pf_run_share_settle() - share out the pools, and put new weights in force
- * @pf: the PF, before a decision
- */
+/* Before a decision: share out the pools, and put new weights in force. */
 void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -417,12 +372,7 @@ static void change_band(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t band)
 		wake(pf, vf);
 }
 
-/**
- * vgpu_pf_run_share_take() - activate the weights and bands of the table in force
- * @pf: the PF
- *
- * Lags stay as they are, because they do not belong to the table.
- */
+/* Activate weights and bands of the table in force; lags stay, since they are not the table's. */
 void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);

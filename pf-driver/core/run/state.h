@@ -22,7 +22,6 @@ struct vgpu_pf_switch {
 	uint64_t poll_delay_ns;
 };
 
-/* tables.c: a run table, and what is derived from it */
 struct vgpu_run_slots {
 	uint64_t generation;
 	uint32_t flags;
@@ -59,7 +58,6 @@ enum vgpu_executor_state {
 	VGPU_EXECUTOR_STATES,
 };
 
-/* why a VF runs */
 enum vgpu_run_kind {
 	VGPU_RUN_SLICE = 0, /* its turn in the table, or its share */
 	VGPU_RUN_SOLE,	    /* uncontended: runs until another VF wakes */
@@ -135,7 +133,6 @@ struct vgpu_run_switches {
 	uint32_t histogram[VGPU_SWITCH_BUCKETS];
 };
 
-/* the run-table scheduler */
 struct vgpu_pf_executor {
 	enum vgpu_executor_state state;
 	struct vgpu_run_tables tables;

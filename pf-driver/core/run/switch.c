@@ -81,12 +81,7 @@ static void issue(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SWITCH, sw->poll_delay_ns);
 }
 
-/**
- * vgpu_pf_run_switch_start() - begin a world switch
- * @pf: the PF; no world switch is in progress
- * @from: number of the VF in the engine; 0: none
- * @to: number of the VF that shall run; 0: none
- */
+/* Begin a world switch between two VFs; 0: none. No other switch is in progress. */
 void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 {
 	pf->sw.is_busy = true;
@@ -204,10 +199,7 @@ static void next_step(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_switched(pf);
 }
 
-/**
- * vgpu_pf_run_switch_poll() - look whether the present command has ended
- * @pf: the PF
- */
+/* Look whether the present command has ended. */
 void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 {
 	uint32_t control, status;
@@ -237,12 +229,7 @@ void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 	keep_waiting(pf, status);
 }
 
-/**
- * vgpu_pf_run_switch_is_engine_free() - would the device's scheduler block take a command?
- * @pf: the PF
- *
- * Return: true if no command is in execution.
- */
+/* Would the device's scheduler block take a command? Return: true if no command is in execution. */
 bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 {
 	uint32_t control = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_CONTROL);
@@ -250,10 +237,7 @@ bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 	return !(control & GPUIOV_CMD_EXECUTE);
 }
 
-/**
- * vgpu_pf_run_switch_abandon() - forget the world switch in progress, when the scheduler stops
- * @pf: the PF
- */
+/* Forget the world switch in progress, when the scheduler stops. */
 void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf)
 {
 	pf->sw.is_busy = false;

@@ -36,10 +36,7 @@ static uint64_t round_us(const struct vgpu_run_slots *slots, uint32_t vf)
 	return slots->total_us[vf] ? slots->total_us[vf] : VGPU_PF_QUANTUM_DEFAULT_US;
 }
 
-/*
- * If the table has no weights, gives each VF a weight in proportion to its part of a round. A VF of
- * a gang gets none, because it runs in its slots.
- */
+/* if the table has no weights, derives them from the VFs' parts of a round; gangs get none */
 static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
 {
 	uint64_t most_us = 0;
@@ -89,11 +86,7 @@ static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
 	index_slots(pf, slots);
 }
 
-/**
- * vgpu_pf_run_tables_fallback() - make the table until a client sets one: an equal turn for each VF
- * @pf: the PF
- * @slots: filled in
- */
+/* The table until a client sets one: an equal turn for each VF. */
 void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
 {
 	memset(slots, 0, sizeof(*slots));
@@ -161,24 +154,13 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 	return error;
 }
 
-/**
- * vgpu_pf_run_tables_active() - get the table in force
- * @pf: the PF
- *
- * Return: the table.
- */
+/* Get the table in force. */
 struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
 {
 	return &pf->executor.tables.slots[pf->executor.tables.active];
 }
 
-/**
- * vgpu_pf_run_tables_quantum() - get the quantum of a VF: of its first entry, or the default
- * @pf: the PF
- * @vf: VF number
- *
- * Return: ns.
- */
+/* Get the quantum of a VF: of its first entry, or the default. Return: ns. */
 uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
 {
 	uint32_t us = vgpu_pf_run_tables_active(pf)->first_us[vf];
@@ -194,13 +176,9 @@ static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
 								   : executor->tables.active];
 }
 
-/**
- * vgpu_pf_run_tables_set() - store a new table, which takes over at the next decision
- * @pf: the PF
- * @table: copied
- *
- * Return: 0; or, with a message, -EINVAL if the table is not valid, or -ESTALE if its generation is
- * not the newest one + 1.
+/*
+ * Store a new table, which takes over at the next decision. Return: 0; or, with a message, -EINVAL
+ * if the table is not valid, or -ESTALE if its generation is not the newest one + 1.
  */
 int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {
@@ -238,35 +216,19 @@ static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
 								   : executor->tables.active];
 }
 
-/**
- * vgpu_pf_weight_of() - get the weight of a VF in the newest run table
- * @pf: the PF
- * @vf: VF number
- *
- * Return: 1 to 10000; 0: none.
- */
+/* Get the weight of a VF in the newest run table. Return: 1 to 10000; 0: none. */
 uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf)
 {
 	return newest_of(pf)->weights[vf - 1];
 }
 
-/**
- * vgpu_pf_quantum_of() - get the length of a VF's first turn in the newest run table
- * @pf: the PF
- * @vf: VF number
- *
- * Return: us; 0: the VF has no entry.
- */
+/* The length of a VF's first turn in the newest run table, in us; 0: no entry. */
 uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf)
 {
 	return newest_of(pf)->first_us[vf];
 }
 
-/**
- * vgpu_pf_run_tables_get() - get the newest table: the one that takes over next, or that in force
- * @pf: the PF
- * @table: filled in
- */
+/* The newest table: the one that takes over next, or that in force. */
 void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table)
 {
 	const struct vgpu_run_slots *slots = newest_of(pf);
@@ -284,11 +246,7 @@ void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *
 	memcpy(table->max_gap_us, slots->max_gap_us, sizeof(table->max_gap_us));
 }
 
-/**
- * vgpu_pf_run_tables_load() - put the table of the journal in force
- * @pf: the PF, whose scheduler is off
- * @table: from the journal; ignored if it is not valid
- */
+/* Put the table of the journal in force, if it is valid. The scheduler is off. */
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {
 	if (check_table(pf, table))

@@ -5,12 +5,7 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/**
- * vgpu_pf_run_terms_phase_ns() - when in its period a gang's slot begins
- * @terms: contract of the VF
- *
- * Return: ns.
- */
+/* When in its period a gang's slot begins. */
 uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms)
 {
 	return terms->phase_us * VGPU_NS_PER_US;
@@ -148,12 +143,9 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 	return 0;
 }
 
-/**
- * vgpu_pf_run_terms_check() - are the contracts valid, and do they fit into the engine's time?
- * @pf: the PF
- * @contracts: VGPU_PF_MAX_VFS contracts
- *
- * Return: 0 or -EINVAL with a message.
+/*
+ * Are the contracts of VGPU_PF_MAX_VFS VFs valid, and do they fit into the engine's time? Return: 0
+ * or -EINVAL with a message.
  */
 int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
 {
