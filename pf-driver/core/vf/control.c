@@ -28,9 +28,9 @@
  *   DEVICE_LOST: PROVISIONED READY RUNNING RESETTING MISMATCH ---> STOPPED; others stay
  *   DEVICE_BACK: STOPPED ---> PROVISIONED, if it was stopped by DEVICE_LOST
  *
- * RUNNING means: in the engine. Events are posted (vgpu_vf_post()) and carried out by inbox.c at
- * the end of every call into the core. A cell that is not in the table leads to MISMATCH with a
- * dump; requests of operators are checked against the table first and refused.
+ * RUNNING: the VF is in the engine. inbox.c carries out posted events (vgpu_vf_post()) when the
+ * core settles. An event without a cell leads to MISMATCH and is logged with the transitions before
+ * it; an operator's request without a cell is refused.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -202,7 +202,7 @@ static const struct vgpu_control_cell cells[VGPU_PF_VF_STATES][VGPU_VF_EVENTS] =
 	ROW(STOPPED, DEVICE_LOST, STOPPED, enter_lost_stays),
 	ROW(STOPPED, DEVICE_BACK, PROVISIONED, enter_provisioned),
 
-	ROW(RESETTING, RESET, RESETTING, enter_unchanged), /* one reset serves all who asked */
+	ROW(RESETTING, RESET, RESETTING, enter_unchanged), /* one reset serves all requests */
 	ROW(RESETTING, RESET_DONE, PROVISIONED, enter_reset_done),
 	ROW(RESETTING, STOP, STOPPED, enter_stopped),
 	ROW(RESETTING, QUARANTINE, QUARANTINED, enter_quarantined),
@@ -248,7 +248,7 @@ static const char *const event_names[VGPU_VF_EVENTS] = {
 	"RELEASE",
 };
 
-/* which gates stand open in a state; the register write gate opens with full access */
+/* the gates that are open in a state; full access opens the register write gate */
 static const uint8_t state_has_vram[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_PROVISIONED] = 1, [VGPU_PF_VF_READY] = 1,	  [VGPU_PF_VF_RUNNING] = 1,
 	[VGPU_PF_VF_PAUSED] = 1,      [VGPU_PF_VF_RESETTING] = 1,
@@ -269,7 +269,7 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 	line->event = (uint8_t)event;
 	line->to = (uint8_t)to;
 	if (event == VGPU_VF_EVENT_LOADED || event == VGPU_VF_EVENT_UNLOADED)
-		return; /* the event ring's RUN entries tell */
+		return; /* RUN events report these */
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_DEBUG, "VF%u: %s --%s--> %s", vf->number,
 			 state_names[vf->state], event_names[event], state_names[to]);
 	if (to != vf->state)
@@ -277,7 +277,7 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 	vgpu_pf_journal_mark(pf);
 }
 
-/* an impossible transition: say what led to it */
+/* logs an impossible transition and the transitions before it */
 static void tell_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
 {
 	uint32_t first = pf->trace.used > 8 ? pf->trace.used - 8 : 0;
@@ -303,13 +303,7 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-/**
- * vgpu_pf_control_step() - the one place where vf->state changes
- * @pf: the PF
- * @vf: whose
- * @event: what has happened; without a cell it leads to MISMATCH
- * @reason: why
- */
+/* Move a VF to the state that the table has for an event, and do what belongs to that state. */
 void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  enum vgpu_pf_reason reason)
 {
@@ -327,18 +321,12 @@ void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 		vgpu_pf_vf_state_left_pause(pf, vf);
 	cell->enter(pf, vf, reason);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* its work may have waited for this */
+	/* the VF may have work */
 	if (vf->state == VGPU_PF_VF_READY && event != VGPU_VF_EVENT_UNLOADED)
 		vgpu_pf_run_engine_wake(pf);
 }
 
-/**
- * vgpu_pf_control_cell() - a cell of the transition table
- * @state: enum vgpu_pf_vf_state
- * @event: enum vgpu_vf_event
- *
- * Return: NULL if the event is impossible in this state.
- */
+/* the cell of a state and an event; NULL: the event is impossible in this state */
 const struct vgpu_control_cell *vgpu_pf_control_cell(uint32_t state, uint32_t event)
 {
 	const struct vgpu_control_cell *cell = &cells[state][event];
@@ -346,29 +334,17 @@ const struct vgpu_control_cell *vgpu_pf_control_cell(uint32_t state, uint32_t ev
 	return cell->enter ? cell : NULL;
 }
 
-/**
- * vgpu_pf_control_state_name() - name of a state as the documents have it
- * @state: enum vgpu_pf_vf_state
- */
 const char *vgpu_pf_control_state_name(uint32_t state)
 {
 	return state < VGPU_PF_VF_STATES ? state_names[state] : "?";
 }
 
-/**
- * vgpu_pf_control_event_name() - name of an event as the documents have it
- * @event: enum vgpu_vf_event
- */
 const char *vgpu_pf_control_event_name(uint32_t event)
 {
 	return event < VGPU_VF_EVENTS ? event_names[event] : "?";
 }
 
-/**
- * vgpu_pf_control_allows() - is there a cell for this event?
- * @vf: the VF
- * @event: the event; for a VF in the engine, the answer for the state it leaves the engine to
- */
+/* whether the event is possible now or, for a RUNNING VF, when it has left the engine */
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 {
 	uint32_t state = vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state;
@@ -376,11 +352,7 @@ bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 	return vgpu_pf_control_cell(vf->state, event) || vgpu_pf_control_cell(state, event);
 }
 
-/**
- * vgpu_pf_control_set_gates() - open and shut the VF's gates as its state and access want
- * @pf: the PF
- * @vf: whose
- */
+/* set the VF's gates as its state and access require. Return: 0 or an error of the device */
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	bool is_open = vf->access.granted && state_has_doorbells[vf->state];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Full ("exclusive") access: the time in which a guest's driver loads, unloads or recovers and may
- * write registers that are read-only at run time. By default only that VF's register write gate
- * opens and the neighbours keep running; a VF provisioned EXCLUSIVE_FULL_ACCESS stops the table, as
- * silicon without banked registers must. Always bounded in time; a pause does not count.
+ * Full ("exclusive") access: the time in which a guest's driver loads, unloads or recovers, and may
+ * write registers that are read-only at run time. By default only the register write gate of the VF
+ * opens, and the other VFs run on. EXCLUSIVE_FULL_ACCESS stops the run table meanwhile, as silicon
+ * without banked registers must. A time limit ends full access; resuming a paused VF restarts the
+ * limit.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -22,17 +23,12 @@ static uint64_t limit_ns(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_timer_scaled_ms(pf, ms ? ms : FULL_ACCESS_DEFAULT_MS);
 }
 
-/**
- * vgpu_pf_full_access_grant() - what a guest's driver asks for is granted, unless the device fails
- * @pf: the PF
- * @vf: whom; PROVISIONED, READY or RUNNING
- * @request: the mailbox request that is answered
- */
+/* Grant full access for a mailbox request, or answer FAIL if the device fails. */
 void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
 	int error = 0;
 
-	/* a driver that loads finds both as the PF wrote them, whatever was there before */
+	/* a driver that loads must find both as the PF writes them */
 	if (request != MAILBOX_REQ_GPU_FINI_ACCESS) {
 		error = vgpu_pf_vbios_write(pf, vf);
 		if (!error)
@@ -45,11 +41,7 @@ void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t 
 	vgpu_vf_post(vf, VGPU_VF_EVENT_GRANT, VGPU_PF_REASON_NONE);
 }
 
-/**
- * vgpu_pf_full_access_begin() - open the gates and tell the guest
- * @pf: the PF
- * @vf: whom
- */
+/* Open the gates, start the time limit and notify the guest. */
 void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (!vf->access.granted) {
@@ -66,11 +58,7 @@ void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_READY_TO_ACCESS_GPU, 0, 0);
 }
 
-/**
- * vgpu_pf_full_access_end() - full access is over, for whatever reason
- * @pf: the PF
- * @vf: whose; the caller sets the gates
- */
+/* End full access, if the VF has it. The caller sets the gates. */
 void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
@@ -83,11 +71,7 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
 }
 
-/**
- * vgpu_pf_full_access_suspend() - the VF is paused: its time stands still, the table does not
- * @pf: the PF
- * @vf: whose
- */
+/* The VF is paused: stop its time limit; the run table continues. */
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
@@ -95,27 +79,19 @@ void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_run_engine_set_exclusive(pf, NULL);
 }
 
-/**
- * vgpu_pf_full_access_resume() - full access that the VF still has goes on, and has its end again
- * @pf: the PF
- * @vf: whose; resumed, or found by a new core
- */
+/* Start the time limit again, for a VF that was resumed or adopted by a new core. */
 void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (!vf->access.granted || vf->state == VGPU_PF_VF_PAUSED)
 		return;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
-	/* another one may have stopped the table meanwhile */
+	/* another VF may have stopped the run table meanwhile */
 	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS &&
 	    vgpu_pf_run_engine_exclusive(pf) == 0)
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 }
 
-/**
- * vgpu_pf_full_access_timer() - the guest did not give full access back in time
- * @pf: the PF
- * @vf: whose
- */
+/* The guest's driver did not release full access in time: reset the VF. */
 void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (!vf->access.granted)

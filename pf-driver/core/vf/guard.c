@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Guard: sliding windows over what a guest causes, GIM's limits by default. Beyond a limit the
- * reaction grows: event, throttle, pause, FLR, quarantine; each level is one more eighth of the
- * limit. Only guest-caused events are counted here; operators, attach and the guard itself are not.
- * The level falls when every window holds half of its limit at most, so that a guest that stays
- * near a limit does not have it reported over and over.
- *
- * A guest also causes events and log lines. The first ones of a minute are reported, of the others
- * the number (vgpu_pf_tell_allows). One in quarantine is counted and reported no further.
+ * Guard: limits on what a guest causes, counted in sliding windows; the defaults are GIM's. Beyond
+ * a limit the reaction grows: event, throttle, pause, FLR, quarantine, one level for each further
+ * eighth of the limit. Actions of operators, attaching, and the guard's own resets do not count.
+ * The level returns to none when no window holds more than half of its limit, so that a guest near
+ * a limit is not reported over and over. A VF in quarantine is not counted. tell.c limits events
+ * and log lines.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -35,18 +33,14 @@ static const struct guard_window windows[VGPU_GUARD_KINDS] = {
 	[VGPU_GUARD_INTERRUPT] = {56, 60},
 };
 
-/* what the life cycle is told at a level */
+/* the event that a level posts */
 static const enum vgpu_vf_event level_events[GUARD_LEVELS] = {
 	[GUARD_LEVEL_PAUSE] = VGPU_VF_EVENT_PAUSE,
 	[GUARD_LEVEL_FLR] = VGPU_VF_EVENT_RESET,
 	[GUARD_LEVEL_QUARANTINE] = VGPU_VF_EVENT_QUARANTINE,
 };
 
-/**
- * vgpu_pf_guard_check() - are these limits possible?
- * @pf: the PF
- * @limits: 0 default, UINT32_MAX none
- */
+/* Check limits of a request; 0: default, UINT32_MAX: none. */
 int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KINDS])
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
@@ -58,11 +52,7 @@ int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KIN
 	return 0;
 }
 
-/**
- * vgpu_pf_guard_init() - start with empty windows
- * @vf: whose
- * @limits: checked
- */
+/* Start with empty windows and the limits, which are checked. */
 void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KINDS])
 {
 	memset(&vf->guard, 0, sizeof(vf->guard));
@@ -70,12 +60,7 @@ void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KIN
 		vf->guard.limits[kind] = limits[kind] ? limits[kind] : windows[kind].limit;
 }
 
-/**
- * vgpu_pf_guard_in_window() - how many events of a kind the window holds
- * @pf: the PF
- * @vf: whose
- * @kind: which
- */
+/* the number of events of a kind in the window */
 uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 				 enum vgpu_guard_kind kind)
 {
@@ -108,18 +93,13 @@ static void react(struct vgpu_vf *vf)
 		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
-/**
- * vgpu_pf_guard_count() - a guest caused an event that is limited
- * @pf: the PF
- * @vf: whose guest
- * @kind: which
- */
+/* Count a limited event that a guest caused, and react if its number exceeds the limit. */
 void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard_kind kind)
 {
 	uint32_t slot = vf->guard.used[kind] % VGPU_GUARD_RECORDS;
 	uint32_t level;
 
-	/* nothing is left that could be done to it */
+	/* no stronger reaction exists */
 	if (vf->state == VGPU_PF_VF_QUARANTINED)
 		return;
 	vf->guard.used[kind]++;
@@ -135,10 +115,7 @@ void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard
 	react(vf);
 }
 
-/**
- * vgpu_pf_guard_is_throttled() - are this VF's messages served late?
- * @vf: whose
- */
+/* whether the VF's messages are served late */
 bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf)
 {
 	return vf->guard.level >= GUARD_LEVEL_THROTTLE;
@@ -157,7 +134,7 @@ static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	enum vgpu_vf_event event =
 		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
 
-	/* half of it is another VF's */
+	/* the VF is half restored: check again later */
 	if (vgpu_pf_vf_state_is_restoring(pf, vf)) {
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 		return;
@@ -171,14 +148,10 @@ static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
-/**
- * vgpu_pf_guard_timer() - see whether a VF's windows have emptied
- * @pf: the PF
- * @vf: whose
- */
+/* See whether the windows of a VF have emptied. */
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* what the core before this one has paused has no level here */
+	/* a VF that the previous core paused has no level here */
 	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
 		return;
 	if (is_calm(pf, vf))
@@ -187,11 +160,7 @@ void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 }
 
-/**
- * vgpu_pf_guard_resume() - a new core takes over what the guard of the one before has done
- * @pf: the PF
- * @vf: whose; its windows are not known
- */
+/* Take over quarantine and pause from the previous core; the windows start empty. */
 void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state == VGPU_PF_VF_QUARANTINED)
@@ -200,11 +169,7 @@ void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 }
 
-/**
- * vgpu_pf_guard_forgive() - an operator has ended the quarantine: windows start empty
- * @pf: the PF
- * @vf: whose
- */
+/* An operator ends the quarantine: empty the windows. */
 void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(vf->guard.used, 0, sizeof(vf->guard.used));

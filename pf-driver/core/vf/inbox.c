@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What has happened to a VF waits in its inbox (vgpu_vf_post()) and is carried out when the core
- * settles: first what does not mind whether the engine holds the VF; then, once the engine does not
- * (for whatever reason), the weightiest event, and what an operator asked for if the state still
- * allows that. What the weightiest one has overtaken is forgotten. Whether a VF is READY or RUNNING
- * is asked of the engine here, not told by it.
+ * The inbox holds the events of a VF (vgpu_vf_post()) until the core settles. Events before PAUSE
+ * are carried out first, in the engine or not. Once the engine does not hold the VF, the most
+ * severe of the other events follows. It drops the less severe ones, except the event that an
+ * operator requested, which is carried out if the new state allows it. The engine does not post
+ * LOADED and UNLOADED: the inbox asks the engine where the VF is.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -38,7 +38,7 @@ static void finish_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error, co
 	vf->inbox.token = 0;
 }
 
-/* has_moved: something came first, and may have made this one impossible */
+/* has_moved: an earlier event has changed the state, and may have made this event impossible */
 static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 		      bool has_moved)
 {
@@ -52,7 +52,7 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 		vgpu_pf_control_step(pf, vf, event, inbox->reasons[event]);
 	if (event != inbox->asked)
 		return;
-	/* as it would have been refused, had it come a moment later */
+	/* the same answer as for a request that comes a moment later */
 	if (is_possible)
 		finish_request(pf, vf, 0, "");
 	else
@@ -72,11 +72,9 @@ static void settle_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	}
 }
 
-/**
- * vgpu_pf_inbox_settle() - carry out what has happened to the VFs, until nothing moves
- * @pf: the PF
- *
- * One pass is enough: nothing that happens here moves a VF into the engine or out of it.
+/*
+ * Carry out the events of all VFs, until none is left. One pass is enough: no event moves a VF into
+ * the engine or out of it.
  */
 void vgpu_pf_inbox_settle(struct vgpu_pf *pf)
 {
@@ -86,15 +84,10 @@ void vgpu_pf_inbox_settle(struct vgpu_pf *pf)
 		settle_vf(pf, vf);
 }
 
-/**
- * vgpu_pf_inbox_request() - an operator asks for an event
- * @pf: the PF
- * @vf: the VF that it is for
- * @event: the event
- * @token: of the request
- *
- * Return: 0 if it is done; -EINPROGRESS if the engine holds the VF, and the reply comes later;
- * -EINVAL if the VF's state does not allow it; -EBUSY if another request is under way.
+/*
+ * Carry out an event that an operator requests. Return: 0 if it is done; -EINPROGRESS if the engine
+ * holds the VF, and the reply comes later; -EINVAL if the VF's state does not allow the event;
+ * -EBUSY if another request for the VF is in progress.
  */
 int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  uint64_t token)
@@ -113,22 +106,14 @@ int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 	return -EINPROGRESS;
 }
 
-/**
- * vgpu_pf_inbox_leave() - what waits for the engine is not carried out by this core any more
- * @pf: the PF
- * @vf: whose; an operator who waits is told
- */
+/* Drop the events that wait for the engine, and answer the operator's request with -ENODEV. */
 void vgpu_pf_inbox_leave(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->inbox.events = 0;
 	finish_request(pf, vf, -ENODEV, "the device was let go");
 }
 
-/**
- * vgpu_pf_inbox_lose() - a VF has lost its state with the device
- * @pf: the PF, whose engine holds nobody
- * @vf: whom; what has waited for the engine has been carried out
- */
+/* The VF has lost its state with the device. The engine holds no VF any more. */
 void vgpu_pf_inbox_lose(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)

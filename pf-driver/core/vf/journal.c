@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Journal in PF VRAM: what a new core must know about VFs in service and cannot read from the
- * device's registers. Two records (VFs, run table), each in two copies written in turn, each with
- * version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses one step,
- * never the record. The record of the table is cut after its last entry; contracts, if there are
- * any, follow there. Of a copy only what differs from what it holds is written.
+ * Journal (checkpoint) in PF VRAM: what a new core must know of the VFs and cannot read from the
+ * device's registers. Each of the two records (VFs, run table) has two copies, written in turn,
+ * with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses one
+ * step, never the record. The terms of the run table follow its last entry. A write skips what its
+ * copy already holds.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
@@ -20,7 +20,7 @@ struct journal_head {
 	uint32_t crc;	/* of what follows, continued over seq */
 };
 
-/* one VF; kept stable: it is read by later cores */
+/* one VF; later cores read this: keep the layout */
 struct journal_vf {
 	uint8_t state;
 	uint8_t driver_loaded;
@@ -50,22 +50,16 @@ HW_STATIC_ASSERT(sizeof(struct journal_head) + sizeof(struct vgpu_pf_run_table) 
 HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
 HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
 
-/* every so often a copy is written as a whole, so that nothing wrong stays there for ever */
+/* every 64th write of a copy is complete, so that no wrong byte stays for ever */
 #define WHOLE_EVERY 64u
 
-/**
- * vgpu_pf_journal_mark() - the record of the VFs must be written before the next reply
- * @pf: the PF
- */
+/* The record of the VFs must be written when the core settles, before replies are sent. */
 void vgpu_pf_journal_mark(struct vgpu_pf *pf)
 {
 	pf->journal.is_dirty = true;
 }
 
-/**
- * vgpu_pf_journal_mark_table() - the record of the run table must be written
- * @pf: the PF
- */
+/* The record of the run table must be written. */
 void vgpu_pf_journal_mark_table(struct vgpu_pf *pf)
 {
 	pf->journal.is_table_dirty = true;
@@ -78,10 +72,7 @@ static uint32_t record_crc(const struct journal_head *head)
 	return vgpu_pf_text_crc32c(crc, &head->seq, sizeof(head->seq));
 }
 
-/**
- * vgpu_pf_journal_doubt() - what PF VRAM holds is not known any more
- * @pf: the PF
- */
+/* Forget what PF VRAM holds, so that the next writes are complete. */
 void vgpu_pf_journal_doubt(struct vgpu_pf *pf)
 {
 	for (uint32_t copy = 0; copy < 2; copy++) {
@@ -90,13 +81,13 @@ void vgpu_pf_journal_doubt(struct vgpu_pf *pf)
 	}
 }
 
-/* rounded up to words: the last one is written whole, and what is behind a record is nothing */
+/* rounded up to words; the bytes behind a record do not matter */
 static uint32_t words_end(uint32_t bytes)
 {
 	return (bytes + VGPU_VRAM_WORD_BYTES - 1) / VGPU_VRAM_WORD_BYTES * VGPU_VRAM_WORD_BYTES;
 }
 
-/* the record is in pf->scratch; returns 0 or an error of the device */
+/* writes the record in pf->scratch; returns 0 or an error of the device */
 static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uint64_t seq,
 			uint32_t bytes, struct vgpu_pf_record *copies)
 {
@@ -124,13 +115,13 @@ static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uin
 	return 0;
 }
 
-/* what a core that finds nothing but this is to make of it */
+/* the state in which a new core is to find the VF */
 static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	/* nobody goes on with a stream */
+	/* a new core cannot continue the stream */
 	if (vgpu_pf_vf_state_is_half_restored(pf, vf))
 		return VGPU_PF_VF_STOPPED;
-	/* in the engine or not is the device's to say */
+	/* the device says which VF is in the engine */
 	return (uint8_t)(vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state);
 }
 
@@ -191,7 +182,7 @@ static uint32_t table_bytes(const struct vgpu_pf_run_table *table)
 			  table->count * sizeof(table->entries[0]));
 }
 
-/* what a table says beside its entries: contracts, then weights and gaps */
+/* the terms of a table: contracts, then weights and gaps */
 #define TERMS_OFFSET offsetof(struct vgpu_pf_run_table, contracts)
 #define TERMS_BYTES  ((uint32_t)(sizeof(struct vgpu_pf_run_table) - TERMS_OFFSET))
 
@@ -200,7 +191,7 @@ static uint8_t *terms_of(struct vgpu_pf_run_table *table)
 	return (uint8_t *)table + TERMS_OFFSET;
 }
 
-/* moves the terms to the end of the entries; how long the record is then */
+/* moves the terms to the end of the entries; returns the length of the record */
 static uint32_t pack_terms(struct vgpu_pf_run_table *table)
 {
 	uint32_t bytes = table_bytes(table);
@@ -226,10 +217,7 @@ static void flush_table(struct vgpu_pf *pf)
 	pf->journal.is_table_dirty = false;
 }
 
-/**
- * vgpu_pf_journal_flush() - write what was marked
- * @pf: the PF
- */
+/* Write the records that are marked. */
 void vgpu_pf_journal_flush(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -240,7 +228,7 @@ void vgpu_pf_journal_flush(struct vgpu_pf *pf)
 		flush_table(pf);
 }
 
-/* one copy into pf->scratch; false if it is not a record of ours */
+/* reads one copy into pf->scratch; false if it is not valid */
 static bool read_copy(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
 {
 	struct journal_head *head = (void *)pf->scratch;
@@ -251,7 +239,7 @@ static bool read_copy(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
 	       head->bytes <= stride - sizeof(*head) && head->crc == record_crc(head);
 }
 
-/* the newer valid copy into pf->scratch; its sequence number, 0 if there is none */
+/* reads the newer valid copy into pf->scratch; returns its sequence number, 0 if none is valid */
 static uint64_t read_record(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
 {
 	struct journal_head *head = (void *)pf->scratch;
@@ -281,12 +269,7 @@ static void load_table(struct vgpu_pf *pf)
 	vgpu_pf_run_tables_load(pf, table);
 }
 
-/**
- * vgpu_pf_journal_load() - read what the core before left
- * @pf: the PF, probed; VFs and run table are filled in
- *
- * Return: false if there is no valid journal: the device is fresh.
- */
+/* Fill in VFs and run table of the previous core. Return: false if no journal is valid. */
 bool vgpu_pf_journal_load(struct vgpu_pf *pf)
 {
 	struct journal_vfs *record = (void *)pf->scratch;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Mailbox: every message of a guest is acknowledged at once and, where its driver waits for an
- * answer, answered. What cannot be granted now (VF paused, in reset or about to be, device in
- * reset) is held, but no longer than half of what the driver waits; then it gets FAIL. Unknown
- * messages are acknowledged and counted.
+ * Mailbox between the PF and guests' drivers. Every message is acknowledged and, if the driver
+ * waits for an answer, answered. A request for access or reset that must wait (VF paused, in reset
+ * or about to be, device lost or in reset) is deferred, at most for half of the driver's limit;
+ * then the answer is FAIL. Unknown messages are acknowledged and counted.
  *
- * Sending: drivers do not acknowledge FLR notices, so the box is simply written; only a message
- * that drivers do acknowledge is left there until they have, or half their limit has passed.
+ * A message that drivers acknowledge stays in the box until they have, or for OUTBOX_LIMIT_NS.
+ * Drivers do not acknowledge FLR notifications: the next message overwrites these.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -45,14 +45,7 @@ static void write_box(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_OUTBOX, OUTBOX_LIMIT_NS);
 }
 
-/**
- * vgpu_pf_mailbox_send() - leave a message for the guest's driver
- * @pf: the PF
- * @vf: whose
- * @event: enum mailbox_to_vf
- * @dw1: dword 1
- * @dw2: dword 2
- */
+/* Send a message (enum mailbox_to_vf) to the guest's driver. */
 void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
 			  uint32_t dw2)
 {
@@ -61,16 +54,12 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 	vf->mailbox.out[2] = dw2;
 	vf->mailbox.out[3] = 0;
 	vf->mailbox.out_pending = true;
-	/* an answer replaces what is there: the driver has stopped waiting for it */
+	/* an answer replaces the message in the box, for which the driver no longer waits */
 	if (!vf->mailbox.ack_expected || is_acknowledged_kind(event))
 		write_box(pf, vf);
 }
 
-/**
- * vgpu_pf_mailbox_outbox_timer() - the guest did not take the message in its box
- * @pf: the PF
- * @vf: whose
- */
+/* The guest did not take the message in its box in time: send the next one. */
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->mailbox.ack_expected = false;
@@ -84,7 +73,7 @@ static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
 }
 
-/* what is under way takes away what would be granted now, or it is over soon */
+/* an event in progress would revoke the grant, or will soon allow it */
 static bool is_to_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
@@ -249,10 +238,7 @@ static void acknowledged(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_outbox_timer(pf, vf);
 }
 
-/**
- * vgpu_pf_mailbox_service() - look at the boxes that have news
- * @pf: the PF
- */
+/* Read the boxes with new messages or acknowledgements. */
 void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 {
 	uint32_t news = vgpu_pf_device_vsec_read(pf, GPUIOV_HVVM_MBOX1);
@@ -268,7 +254,7 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 		}
 		if (!(news & MBOX1_VALID(vf)) || is_too_early(pf, vf))
 			continue;
-		/* a new driver may send, and nobody have told of the FLR before it */
+		/* the message may be a new driver's: first see whether there was an FLR */
 		vgpu_pf_reset_look(pf, vf);
 		receive(pf, vf);
 	}
@@ -276,24 +262,14 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 		vgpu_pf_device_vsec_write(pf, GPUIOV_HVVM_MBOX1, acks);
 }
 
-/**
- * vgpu_pf_mailbox_throttle_timer() - a throttled guest has waited for long enough
- * @pf: the PF
- * @vf: whose
- */
+/* The message of a throttled guest has waited for its time. */
 void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	(void)vf;
 	vgpu_pf_mailbox_service(pf);
 }
 
-/**
- * vgpu_pf_mailbox_resume() - answer what was held, unless it has to wait still
- * @pf: the PF
- * @vf: whose
- *
- * Return: true if there was something to answer.
- */
+/* Answer the deferred request, unless it must still wait. Return: true if one was answered. */
 bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.held_request};
@@ -309,11 +285,7 @@ bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return true;
 }
 
-/**
- * vgpu_pf_mailbox_answer_timer() - a held request must be answered now
- * @pf: the PF
- * @vf: whose
- */
+/* A deferred request has waited too long: answer FAIL. */
 void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->mailbox.held_request == 0)
@@ -322,11 +294,7 @@ void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-/**
- * vgpu_pf_mailbox_refuse() - the VF is taken away: what was held is answered, the rest is void
- * @pf: the PF
- * @vf: whose
- */
+/* The VF is quarantined: answer its deferred request with FAIL, and drop all messages. */
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	bool is_held = vf->mailbox.held_request != 0;
@@ -336,11 +304,7 @@ void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-/**
- * vgpu_pf_mailbox_lost() - the device has forgotten what was in the boxes, the guest has not
- * @pf: the PF
- * @vf: whose; its request is answered when the device is back
- */
+/* The device lost its messages. The guest's request stays deferred until the device is back. */
 void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t request = vf->mailbox.held_request;
@@ -350,10 +314,7 @@ void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		hold(pf, vf, request);
 }
 
-/**
- * vgpu_pf_mailbox_forget() - whatever was to be told or answered is void
- * @vf: whose
- */
+/* Drop the deferred request and the messages to the guest. */
 void vgpu_pf_mailbox_forget(struct vgpu_vf *vf)
 {
 	vf->mailbox.held_request = 0;

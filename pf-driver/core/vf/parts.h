@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The life of a VF: its states, resets, messages, full access, limits, scrub, state.
+ * Functions for the life of a VF: its states, resets, messages, full access, limits, scrub, stream.
  * Grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_VF_PARTS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Provisioning: a VF gets all its resources or none. Steps stand in one list, each with its undo;
- * what has been done is undone in reverse when a step fails.
+ * Provisioning gives a VF all its resources, or none: when a step fails, it and all steps before it
+ * are undone in reverse order.
  *
  *   check -> claim VRAM -> scrub VRAM and page tables, where not clean (device, asynchronous)
  *         -> steps -> PROVISIONED
@@ -51,7 +51,7 @@ static int apply_vbios(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return vgpu_pf_vbios_write(pf, vf);
 }
 
-/* the last that is written before the guest may write */
+/* from here on the guest may write: its VRAM is dirty */
 static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	int error = vgpu_pf_pf2vf_write(pf, vf);
@@ -60,7 +60,7 @@ static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return error;
 }
 
-/* what has been written stays there: whoever gets the VRAM next has it scrubbed */
+/* the data stays in VRAM: scrub it before the next use */
 static int undo_written(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
@@ -76,7 +76,7 @@ static const struct provision_step steps[] = {
 	{"PF2VF", apply_pf2vf, undo_written},
 };
 
-/* the first of the steps that a VF needs whose VRAM is still in place */
+/* the first step for a VF whose VRAM is still in place */
 #define STEP_AFTER_VRAM 2u
 
 static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
@@ -91,7 +91,7 @@ static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
 		if (!pf->requests.message[0])
 			vgpu_pf_text_fail(pf, error, "VF%u: the device did not take its %s (%d)",
 					  vf->number, steps[i].name, error);
-		/* a step that failed half way is undone too */
+		/* undoes the step that failed, too */
 		for (uint32_t undo = i + 1; undo > 0; undo--)
 			steps[undo - 1].undo(pf, vf);
 		return error;
@@ -179,7 +179,7 @@ static void roll_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->config, 0, sizeof(vf->config));
 }
 
-/* counters, messages and deadlines are of one life */
+/* counters, messages and deadlines start at zero */
 static void begin_life(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t limits[VGPU_GUARD_KINDS];
@@ -224,7 +224,7 @@ static void tables_cleared(struct vgpu_pf *pf, uint32_t owner, int error)
 	vgpu_pf_provision_continue(pf, error);
 }
 
-/* its table is not in use */
+/* scrubs the VF's page tables, which are not in use */
 static int clear_tables(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_bulk_op op = {.opcode = VGPU_OP_SCRUB_VRAM,
@@ -236,7 +236,7 @@ static int clear_tables(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_bulk_submit(pf, &op);
 }
 
-/* the next of what is not clean */
+/* scrubs the next part that is not clean */
 static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_vram_is_clean(pf, vf) ? clear_tables(pf, vf) : vgpu_pf_scrub_units(pf, vf);
@@ -245,7 +245,7 @@ static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 /**
  * vgpu_pf_provision_request() - give a VF its resources
  * @pf: the PF
- * @request: what; vf and generation are filled in; valid until the request is finished
+ * @request: vf and generation are filled in; valid until the request is finished
  * @token: of the request
  *
  * Return: 0, -EINPROGRESS while VRAM is scrubbed first, or an error with a message; then nothing
@@ -284,11 +284,7 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *requ
 	return -EINPROGRESS;
 }
 
-/**
- * vgpu_pf_provision_continue() - some of the VRAM of the pending request has been scrubbed
- * @pf: the PF
- * @error: how that went
- */
+/* The device has scrubbed a part for the pending request, or failed: continue. */
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_vf *vf = &pf->vfs[pf->provision.vf];
@@ -314,11 +310,7 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 	vgpu_pf_reply_add(pf, pf->provision.token, error, pf->requests.message);
 }
 
-/**
- * vgpu_pf_provision_cancel() - the client of the pending request has gone; its payload too
- * @pf: the PF
- * @token: of the request
- */
+/* The client of the pending request, and with it the payload, is gone. Provisioning continues. */
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 {
 	if (pf->provision.vf && pf->provision.token == token) {
@@ -327,13 +319,9 @@ void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 	}
 }
 
-/**
- * vgpu_pf_provision_again() - program a VF's resources into a device that has lost them
- * @pf: the PF
- * @vf: has a config and owns units
- *
- * A VF page table that is still in force is left alone: a guest may have mapped what is behind it,
- * and committing it again puts fresh memory there.
+/*
+ * Program a VF's config and units into a device that has lost them. A VF page table that is still
+ * in force stays: a guest may have mapped the VRAM, and a new commit would put other memory there.
  */
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -344,11 +332,7 @@ int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return apply_steps(pf, vf, is_in_place ? STEP_AFTER_VRAM : 0);
 }
 
-/**
- * vgpu_pf_provision_forget() - a VF has become ABSENT: nothing of it is left
- * @pf: the PF
- * @vf: whose; its generation stays, so that it never repeats
- */
+/* The VF is ABSENT: free its resources. Its generation stays, so that no generation repeats. */
 void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_compute_unit_set(pf, vf, 0);
@@ -356,14 +340,7 @@ void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->config, 0, sizeof(vf->config));
 }
 
-/**
- * vgpu_pf_provision_set_preempt_timeout() - how long a VF may take to leave the engine, from now on
- * @pf: the PF
- * @vf: the VF
- * @timeout_us: 0: default
- *
- * Return: 0 or -EINVAL with a message.
- */
+/* Set how long the VF may take to leave the engine; 0: default. Return: 0 or -EINVAL. */
 int vgpu_pf_provision_set_preempt_timeout(struct vgpu_pf *pf, struct vgpu_vf *vf,
 					  uint32_t timeout_us)
 {

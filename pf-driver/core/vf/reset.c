@@ -12,18 +12,18 @@
  *        |                    +--> tell all guests, reset of the whole device    |
  *        | after a hang: WAIT_GUEST (the engine is free already)                 |
  *        v                                                                       |
- *     VBIOS, PF2VF anew, gates, FLR_PENDING acknowledged <-----------------------+
+ *     write VBIOS, PF2VF, gates, acknowledge FLR_PENDING <-----------------------+
  *        |
  *        +--> FLR_NOTIFICATION_CMPL (3) if the guest was ready; READY if it asked for the reset
  *
- * Half way through WAIT_GUEST a silent guest is told once more: amdgpu drops a notice that comes
- * while a job of its own has ended but is not forgotten yet, and would never learn of the FLR. A
- * guest that did not answer in time finds the notice (2) still in its box; when it says 201 later
- * it is told 3 at once, without another FLR. A guest that leaves meanwhile, or resets the function
- * itself, is not waited for.
+ * Half way through WAIT_GUEST a silent guest is notified again: amdgpu drops a notification that
+ * arrives while it still holds a finished job, and would never learn of the FLR. A guest that did
+ * not answer in time finds the notification (2) still in its box. When it sends 201 later, the PF
+ * answers 3 at once, without another FLR. WAIT_GUEST also ends if the guest detaches or resets its
+ * function.
  *
- * A reset that is asked for while the whole device is in its own begins with the FLR when that is
- * over; guests have been told already.
+ * A reset requested while the whole device is reset begins with the FLR when the device is back;
+ * guests have been notified already.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -39,7 +39,7 @@ static bool is_hang(enum vgpu_pf_reason reason)
 	return reason >= VGPU_PF_REASON_IDLE_TIMEOUT && reason <= VGPU_PF_REASON_BAD_STATUS;
 }
 
-/* by a guest, or by whoever runs it */
+/* whether a guest or its VMM can cause the reset */
 static bool is_guests(enum vgpu_pf_reason reason)
 {
 	return reason == VGPU_PF_REASON_GUEST_REQUEST || reason == VGPU_PF_REASON_GUEST_FLR ||
@@ -64,7 +64,7 @@ static void tell_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION, 0, 0);
 }
 
-/* half of the time that a guest has */
+/* waits for half of the time that a guest has */
 static void wait_half(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
@@ -81,7 +81,7 @@ static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void tell_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.told_again = true;
-	/* the FLR has switched the guest's interrupts off: it would not hear */
+	/* the FLR has disabled the guest's interrupts: it would not see the message */
 	if (!vf->reset.flr_done)
 		tell_guest(pf, vf);
 	wait_half(pf, vf);
@@ -108,7 +108,7 @@ static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
 }
 
-/* of the reset under way: the guest waits for it to end */
+/* the answer for which the guest waits until the reset ends */
 static uint32_t owed_answer(const struct vgpu_vf *vf)
 {
 	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
@@ -118,7 +118,7 @@ static void acknowledge_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
 				  HW_FIELD_MASK(VGPU_RESET, FLR_PENDING));
-	/* FLR shut gates and forgot the quantum without telling */
+	/* the FLR closed the gates and cleared the quantum */
 	vf->control.gates = UINT32_MAX;
 	vf->service.quantum_us = UINT32_MAX;
 	vgpu_pf_control_set_gates(pf, vf);
@@ -131,11 +131,7 @@ static void complete(struct vgpu_vf *vf)
 	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET_DONE, vf->reset.reason);
 }
 
-/**
- * vgpu_pf_reset_end() - the VF is itself again: write what its guest finds, open the gates, tell it
- * @pf: the PF
- * @vf: PROVISIONED
- */
+/* The FLR is done, the VF PROVISIONED: write VBIOS and PF2VF, set gates, answer the guest. */
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t answer = owed_answer(vf);
@@ -211,12 +207,7 @@ static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		start_flr(pf, vf);
 }
 
-/**
- * vgpu_pf_reset_begin() - reset a VF
- * @pf: the PF
- * @vf: in RESETTING; off the engine, except after a hang
- * @reason: why
- */
+/* Reset a VF in RESETTING. It is off the engine, except after a hang. */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vf->reset.reason = reason;
@@ -231,21 +222,13 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 		begin_stages(pf, vf);
 }
 
-/**
- * vgpu_pf_reset_device_back() - the whole device was reset: now it is the VF's turn
- * @pf: the PF
- * @vf: in RESETTING, its resources programmed anew
- */
+/* The device was reset, and the VF's resources are programmed: reset the VF itself. */
 void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	start_flr(pf, vf);
 }
 
-/**
- * vgpu_pf_reset_guest_ready() - the guest says READY_TO_RESET
- * @pf: the PF
- * @vf: whose
- */
+/* READY_TO_RESET: the guest answers a notification, or requests a reset. */
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->whole_reset.is_under_way) {
@@ -279,11 +262,7 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 
-/**
- * vgpu_pf_reset_timer() - a stage has lasted long enough
- * @pf: the PF
- * @vf: whose
- */
+/* Poll the FLR, notify a silent guest again, or end the wait for it. */
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_RESETTING)
@@ -305,10 +284,7 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		start_flr(pf, vf);
 }
 
-/**
- * vgpu_pf_reset_cancel() - something weightier has overtaken the reset
- * @vf: whose
- */
+/* A more severe event has overtaken the reset. */
 void vgpu_pf_reset_cancel(struct vgpu_vf *vf)
 {
 	vf->reset.stage = VGPU_VF_RESET_NONE;
@@ -318,22 +294,22 @@ void vgpu_pf_reset_cancel(struct vgpu_vf *vf)
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
 }
 
-/* a guest that is waited for is not there any more, and its function has been reset */
+/* ends the wait for a guest that is gone or has reset its function */
 static void stop_waiting(struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_RESETTING || vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
 		return;
-	/* what the one before it was told is not for the next guest to answer */
+	/* the next guest must not answer the notification of this one */
 	vf->reset.guest_told = false;
 	complete(vf);
 }
 
-/* the function was reset behind our back: catch up */
+/* catches up with an FLR that the VF's client has done */
 static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
-		/* it waits for the engine; what has come since is of the next driver */
+		/* RESET is posted already; messages since then are the next driver's */
 		if (vf->reset.is_flr_known)
 			return;
 		vf->reset.answer = 0;
@@ -343,7 +319,7 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 	} else {
 		acknowledge_flr(pf, vf);
 		vgpu_pf_mailbox_forget(vf);
-		/* no way out of a pause */
+		/* an FLR does not end a pause */
 		if (vf->state == VGPU_PF_VF_PAUSED) {
 			vgpu_vf_post(vf, VGPU_VF_EVENT_DRIVER_GONE, reason);
 			vgpu_pf_vbios_write(pf, vf);
@@ -355,11 +331,7 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 		vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 
-/**
- * vgpu_pf_reset_look() - was the VF reset, attached or detached by its client?
- * @pf: the PF
- * @vf: whose
- */
+/* See whether the VF's client has reset, attached or detached it, and act on that. */
 void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t status = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_STATUS);
@@ -382,10 +354,6 @@ void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		function_was_reset(pf, vf, VGPU_PF_REASON_DETACH);
 }
 
-/**
- * vgpu_pf_reset_function_event() - VFs were reset, attached or detached by their clients
- * @pf: the PF
- */
 void vgpu_pf_reset_function_event(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -399,10 +367,7 @@ static bool is_told(const struct vgpu_vf *vf)
 	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_told;
 }
 
-/**
- * vgpu_pf_reset_lose_all() - a device that is reset takes everybody with it
- * @pf: the PF; drivers say later that they are ready
- */
+/* The whole device is reset: notify the loaded drivers, and post DEVICE_LOST to all VFs. */
 void vgpu_pf_reset_lose_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -419,10 +384,7 @@ void vgpu_pf_reset_lose_all(struct vgpu_pf *pf)
 	}
 }
 
-/**
- * vgpu_pf_reset_answer_all() - the device is back: tell those who waited for it
- * @pf: the PF
- */
+/* The device is back: answer the guests that wait for it. */
 void vgpu_pf_reset_answer_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -430,7 +392,7 @@ void vgpu_pf_reset_answer_all(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf) {
 		uint32_t answer = vf->reset.answer;
 
-		/* answered when its own reset is over */
+		/* vgpu_pf_reset_end() will answer */
 		if (vf->state == VGPU_PF_VF_RESETTING)
 			continue;
 		vf->reset.answer = 0;

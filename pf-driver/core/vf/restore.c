@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RESTORE: a VF is filled from a stream, which is untrusted input (vf_state.c says how it looks).
- */
+/* RESTORE fills a VF from a stream, which is untrusted input; vf_state.c has the format. */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
 
@@ -77,10 +76,7 @@ static const uint32_t section_ops[] = {
 	[SECTION_ZERO] = VGPU_OP_SCRUB_VRAM,
 };
 
-/*
- * From here the VF is another: its driver is the stream's, until the VF is stopped because the rest
- * does not come, or its function is reset meanwhile. Full access was the former one's.
- */
+/* the first change: from here on the driver is the stream's; full access of the former one ends */
 static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->stream.is_changed)
@@ -89,7 +85,7 @@ static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.driver_loaded = pf->stream.driver_loaded;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* before the device changes anything: see state_of() */
+	/* on record before the device changes the VF: see state_of() */
 	vgpu_pf_journal_mark(pf);
 	vgpu_pf_journal_flush(pf);
 }
@@ -116,12 +112,7 @@ static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_stream_ask_device(pf, &op);
 }
 
-/**
- * vgpu_pf_stream_restore() - do the next step of a RESTORE
- * @pf: the PF
- * @vf: whom
- * @has_answer: the device has done its part
- */
+/* Do the next step of a RESTORE; has_answer: the device has done its part. */
 void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	switch (pf->stream.step) {

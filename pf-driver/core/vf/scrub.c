@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Scrub of a released VF:  state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT.
- * The VF keeps its units until the scrub is recorded durable, so no slice is handed out before; a
- * crash in the middle scrubs again. Units that are not known to be clean (all of them after a start
- * of core or device) are scrubbed before they are handed out for the first time.
+ * Scrub of a released VF: state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT. The
+ * VF keeps its units until the client has recorded the scrub; a crash before that scrubs again.
+ * Units that are not known to be clean (all, after a start of core or device) are scrubbed before
+ * they are handed out.
  *
- * A scrub that fails three times has given up: a VF in SCRUBBING with a last_error, which an event
- * STATE tells of although the state stays. RELEASE, or SCRUB_DURABLE, begins it anew.
+ * A scrub that fails three times is given up: the VF stays in SCRUBBING with a last_error, which an
+ * event STATE reports. RELEASE or SCRUB_DURABLE begins the scrub again.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
@@ -21,7 +21,7 @@ static uint64_t unit_offset(uint32_t unit)
 static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
 static void finish_verify(struct vgpu_pf *pf, int error, const char *message);
 
-/* never handed out again before a scrub succeeds: SCRUB_DURABLE is refused in this stage */
+/* the units stay with the VF until a scrub succeeds */
 static void give_up(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
@@ -32,7 +32,7 @@ static void give_up(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 {
 	if (error == -ENODEV || pf->whole_reset.is_under_way) {
-		/* lost, let go, or reset: whoever has it next begins again */
+		/* the device is lost, gone or in reset: the scrub begins again when it is back */
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO,
 				 "VF%u: scrub cut off, to be done when the device is there again",
 				 vf->number);
@@ -79,7 +79,7 @@ static void submit(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_bul
 		scrub_failed(pf, vf, error);
 }
 
-/* the next run of the VF's units, or false if this stage is through */
+/* submits the next run of the VF's units; false: this stage is done */
 static bool submit_run(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode)
 {
 	struct vgpu_range range = {vf->scrub.next_unit, 0};
@@ -136,58 +136,40 @@ static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		scrub_finished(pf, vf);
 }
 
-/**
- * vgpu_pf_scrub_again() - begin a scrub anew that has given up
- * @pf: the PF
- * @vf: whose; none of its operations is under way
- */
+/* Begin the scrub of a VF from the start. None of its operations is in progress. */
 void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
 	vf->scrub.failures = 0;
-	/* from here it says what became of the scrub */
+	/* from here on, last_error is the result of the scrub */
 	vf->last_error = VGPU_PF_REASON_NONE;
-	/* all scrubs begin anew when a reset of the device is over */
+	/* after the reset of the device, all scrubs begin again */
 	if (!pf->whole_reset.is_under_way)
 		scrub_advance(pf, vf);
 }
 
-/**
- * vgpu_pf_scrub_begin() - scrub a VF that has been taken off the engine for good
- * @pf: the PF
- * @vf: in SCRUBBING; keeps its units
- */
+/* Scrub a VF in SCRUBBING, which is off the engine for good and keeps its units. */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* from here the VF itself reaches nothing any more */
+	/* from here on, the VF cannot reach its VRAM and doorbells */
 	vgpu_pf_vf_page_table_clear(pf, vf);
 	vgpu_pf_doorbell_set(pf, vf, 0);
 	vgpu_pf_scrub_again(pf, vf);
 }
 
-/**
- * vgpu_pf_scrub_has_given_up() - has the scrub failed as often as it may?
- * @vf: whose
- */
+/* whether the scrub has failed as often as it may */
 bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_SCRUBBING && vf->scrub.stage == VGPU_VF_SCRUB_NONE &&
 	       vf->scrub.failures >= SCRUB_ATTEMPTS;
 }
 
-/**
- * vgpu_pf_scrub_durable() - the scrub is on disk: the units may be handed out
- * @pf: the PF
- * @vf: whose
- *
- * Return: 0 or -EBUSY with a message.
- */
+/* The client has recorded the scrub: free the units. Return: 0, or -EINVAL or -EBUSY. */
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_SCRUBBING)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s, not SCRUBBING", vf->number,
 					 vgpu_pf_control_state_name(vf->state));
-	/* the caller asks again, so try again */
 	if (vgpu_pf_scrub_has_given_up(vf))
 		vgpu_pf_scrub_again(pf, vf);
 	if (vf->scrub.stage != VGPU_VF_SCRUB_DONE)
@@ -196,7 +178,7 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
 					 "SCRUBBED",
 					 vf->number);
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
-	/* the rest of it would be free, or somebody else's */
+	/* the rest of the VRAM will be free, or another VF's */
 	if (pf->verify.vf == vf->number)
 		finish_verify(pf, -ECANCELED, "the VRAM was handed back while it was checked");
 	vgpu_pf_vram_release(pf, vf);
@@ -216,10 +198,9 @@ static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	vgpu_pf_provision_continue(pf, error);
 }
 
-/**
- * vgpu_pf_scrub_units() - scrub the next dirty units of a VF that is being provisioned
- * @pf: the PF
- * @vf: owns units, has no page table yet; vgpu_pf_provision_continue() is called afterwards
+/*
+ * Scrub the next dirty units of a VF that is being provisioned and has no page table yet. Then
+ * vgpu_pf_provision_continue() is called. Return: -ENOENT if no unit is dirty.
  */
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -250,14 +231,14 @@ static const char *verify_words(int error)
 
 static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
-	/* the step of one that was cut off */
+	/* a step of a check that was cut off */
 	if (!pf->verify.vf || pf->verify.serial != owner)
 		return;
 	if (!error)
 		error = submit_verify(pf);
 	if (error == -EINPROGRESS)
 		return;
-	/* cut off by a reset of the device it says nothing about the VRAM */
+	/* after a reset of the device, the error says nothing about the VRAM */
 	if (error == -EIO && !pf->whole_reset.is_under_way)
 		error = -EUCLEAN;
 	finish_verify(pf, error, error ? verify_words(error) : "");
@@ -278,14 +259,10 @@ static int submit_verify(struct vgpu_pf *pf)
 	return error ? error : -EINPROGRESS;
 }
 
-/**
- * vgpu_pf_scrub_verify() - have the device check that released VRAM holds zeroes
- * @pf: the PF
- * @vf: SCRUBBING; an ABSENT one owns nothing and passes
- * @token: of the request
- *
- * Return: 0, -EINPROGRESS, or an error; with the reply come -EUCLEAN, -EIO if the device was reset
- * meanwhile, and -ECANCELED if SCRUB_DURABLE handed the VRAM back before all of it was read.
+/*
+ * Have the device check that the VRAM of a SCRUBBING VF holds zeroes; an ABSENT VF has none and
+ * passes. Return: 0, -EINPROGRESS, or an error. The reply may be -EUCLEAN, -EIO if the device was
+ * reset meanwhile, or -ECANCELED if SCRUB_DURABLE freed the VRAM before all of it was read.
  */
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
 {

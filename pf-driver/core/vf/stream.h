@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The stream that SAVE writes and RESTORE reads: its head and sections, where they stand in the
- * buffer, and the steps that vf_state.c and restore.c share. Nobody else includes this; the rest of
- * the core calls the functions of vf/parts.h.
+ * The stream that SAVE writes and RESTORE reads: its head and sections, their places in the buffer,
+ * and the steps that vf_state.c and restore.c share. Only these two include this.
  */
 #ifndef VGPU_CORE_VF_STREAM_H
 #define VGPU_CORE_VF_STREAM_H
@@ -31,7 +30,7 @@ struct stream_head {
 	uint32_t device_cus;
 	uint8_t uuid[16];
 	uint32_t reserved;
-	uint32_t crc; /* of all before */
+	uint32_t crc; /* of all fields before */
 };
 HW_ASSERT_SIZE(struct stream_head, 64);
 
@@ -67,7 +66,7 @@ static inline struct section_head *vgpu_pf_stream_section(struct vgpu_pf *pf)
 	return (void *)vgpu_pf_stream_at(pf, SECTION_OFFSET);
 }
 
-/* how much of what comes belongs where in the buffer */
+/* RESTORE: the next bytes of the stream go to [first, first + bytes) of the buffer */
 static inline void vgpu_pf_stream_expect(struct vgpu_pf *pf, uint32_t first, uint32_t bytes)
 {
 	pf->stream.first = first;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * SAVE and RESTORE of a paused VF as a stream:
+ * SAVE and RESTORE move a paused VF through a stream:
  *
  *   head      identity and size of the VF
  *   STATE     device state, as the device serialises it
- *   VRAM ...  contents at an offset, 1 MiB at a time;  ZERO: that range holds zeroes
+ *   VRAM ...  contents at an offset, 1 MiB at a time;  ZERO: the range holds zeroes
  *   END
  *
- * Head and sections carry CRC-32C; sections come in order, their ranges are checked against the VF.
- * A stream is untrusted input. A RESTORE that fails half way stops the VF, which then needs a
- * reset. Data pass through one DMA buffer: section head and payload stand next to each other in it.
- * It has room for CUs full of waves; where queues wait beyond that it grows once it is known by how
- * much.
+ * Head and sections carry a CRC-32C. A stream is untrusted input: RESTORE checks the order of
+ * sections and their ranges. A RESTORE that fails half way stops the VF, which then needs a reset.
+ * The data pass through one DMA buffer, in which a section's head and payload are adjacent. The
+ * buffer has room for CUs full of waves, and grows when the device reports more state (queues that
+ * wait for a CU).
  */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
 
-/* of a VF by the device's CUs: a home may find it hard to get much memory in one piece */
+/* starts small, by the number of CUs, because contiguous memory may be scarce */
 static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kind)
 {
 	uint64_t bytes =
@@ -27,11 +27,7 @@ static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kin
 	return (uint32_t)vgpu_min_u64(bytes, VGPU_STREAM_BUFFER);
 }
 
-/**
- * vgpu_pf_stream_crc() - checksum of a section in the buffer
- * @pf: the PF
- * @head: of the section
- */
+/* the checksum of a section in the buffer */
 uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 {
 	uint32_t bytes = head->kind == SECTION_STATE || head->kind == SECTION_VRAM
@@ -43,11 +39,9 @@ uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 	return vgpu_pf_text_crc32c(crc, &head->offset, sizeof(head->offset) + sizeof(head->bytes));
 }
 
-/**
- * vgpu_pf_stream_finish() - the stream has ended
- * @pf: the PF
- * @error: 0, or an error whose reason is pf->requests.message; a VF that is half restored is
- * stopped
+/*
+ * End the stream with 0 or an error whose reason is pf->requests.message. A half restored VF is
+ * stopped after an error.
  */
 void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 {
@@ -68,12 +62,7 @@ void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 	vgpu_pf_reply_add(pf, job->token, error, error ? pf->requests.message : "");
 }
 
-/**
- * vgpu_pf_stream_fail() - the stream has failed
- * @pf: the PF
- * @error: negative errno
- * @what: for the message
- */
+/* End the stream with an error; what: the reason, for the message. */
 void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what)
 {
 	vgpu_pf_text_fail(pf, error, "VF%u: stream: %s (at byte %llu)", pf->stream.vf, what,
@@ -81,13 +70,7 @@ void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what)
 	vgpu_pf_stream_finish(pf, error);
 }
 
-/**
- * vgpu_pf_stream_grow() - make room for a payload
- * @pf: the PF; what the buffer held is lost
- * @bytes: of the payload
- *
- * Return: false if the stream has failed.
- */
+/* Make room for a payload; the buffer's contents are lost. Return: false: the stream has failed. */
 bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 {
 	struct vgpu_os_dma *buffer = &pf->stream.buffer;
@@ -98,7 +81,7 @@ bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 		vgpu_pf_stream_finish(pf, -E2BIG);
 		return false;
 	}
-	/* first: both at once are harder to get */
+	/* before the allocation: both at once may not fit */
 	pf->os->ops->dma_free(pf->os, buffer);
 	if (pf->os->ops->dma_alloc(pf->os, PAYLOAD_OFFSET + (uint32_t)bytes, buffer)) {
 		buffer->cpu = NULL;
@@ -110,10 +93,10 @@ bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 
 static void ask_state(struct vgpu_pf *pf);
 
-/* SAVE_STATE that failed for want of room tells how much there must be */
+/* whether SAVE_STATE failed for lack of room; bytes: the size it needs */
 static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
 {
-	/* no buffer: the device may still be at it */
+	/* no buffer: the device may still execute the operation */
 	if (pf->stream.kind != VGPU_STREAM_SAVE || pf->stream.step != STEP_STATE ||
 	    !pf->stream.buffer.cpu)
 		return false;
@@ -138,11 +121,7 @@ static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	}
 }
 
-/**
- * vgpu_pf_stream_ask_device() - have the device do a part, and go on when it has
- * @pf: the PF
- * @op: what; its end is seen to here
- */
+/* Have the device execute an operation on the buffer; device_done() continues. */
 void vgpu_pf_stream_ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 {
 	int error;
@@ -202,7 +181,7 @@ static void ask_state(struct vgpu_pf *pf)
 
 static void put_state(struct vgpu_pf *pf)
 {
-	/* the device shows how much it wrote */
+	/* the number of bytes that the device wrote */
 	uint64_t bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
 
 	if (bytes > vgpu_pf_stream_room(pf)) {
@@ -249,7 +228,7 @@ static void put_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	pf->stream.vram_offset += bytes;
 }
 
-/* asks for data and, called again with the answer, puts it into the stream */
+/* asks the device for data; with the answer, puts the data into the stream */
 static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
@@ -331,36 +310,21 @@ static void advance(struct vgpu_pf *pf, bool has_answer)
 	}
 }
 
-/**
- * vgpu_pf_vf_state_advance() - the device has finished its part
- * @pf: the PF
- */
+/* The device has finished its part. */
 void vgpu_pf_vf_state_advance(struct vgpu_pf *pf)
 {
 	advance(pf, true);
 }
 
-/**
- * vgpu_pf_vf_state_ready() - the stream's fd can be written or read again
- * @pf: the PF
- */
+/* The fd of the stream is ready for more data. */
 void vgpu_pf_vf_state_ready(struct vgpu_pf *pf)
 {
-	/* between chunks only: an answer of the device is not the fd's to report */
+	/* only while data is moved; device_done() handles answers of the device */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.first < pf->stream.filled)
 		advance(pf, false);
 }
 
-/**
- * vgpu_pf_vf_state_begin() - start a stream
- * @pf: the PF
- * @kind: which way
- * @vf: VF number
- * @payload: of the request; bytes is filled in
- * @token: of the request
- *
- * Return: 0, -EBUSY or -ENOMEM with a message. The caller fills the buffer or calls advance.
- */
+/* Start a stream; the caller fills the buffer or calls advance(). Return: 0 or -ENOMEM. */
 int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
 			   struct vgpu_pf_stream *payload, uint64_t token)
 {
@@ -393,80 +357,48 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, struct vgpu_
 	return -EINPROGRESS;
 }
 
-/**
- * vgpu_pf_vf_state_save() - write a paused VF to the request's stream
- * @pf: the PF
- * @vf: whom
- * @payload: of the request; bytes is filled in
- * @token: of the request
- */
+/* Write a paused VF to the request's stream; payload->bytes is filled in. */
 int vgpu_pf_vf_state_save(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
 			  uint64_t token)
 {
 	return begin_vf(pf, VGPU_STREAM_SAVE, vf, payload, token);
 }
 
-/**
- * vgpu_pf_vf_state_restore() - fill a paused VF from the request's stream
- * @pf: the PF
- * @vf: whom
- * @payload: of the request; bytes is filled in
- * @token: of the request
- */
+/* Fill a paused VF from the request's stream; payload->bytes is filled in. */
 int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
 			     uint64_t token)
 {
 	return begin_vf(pf, VGPU_STREAM_RESTORE, vf, payload, token);
 }
 
-/**
- * vgpu_pf_vf_state_is_restoring() - is this VF partly what it was and partly what it is to be?
- * @pf: the PF
- * @vf: the VF
- */
+/* whether a RESTORE of this VF is in progress */
 bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return pf->stream.kind == VGPU_STREAM_RESTORE && pf->stream.vf == vf->number;
 }
 
-/**
- * vgpu_pf_vf_state_is_half_restored() - would this VF be nobody's if the stream ended here?
- * @pf: the PF
- * @vf: the VF
- */
+/* whether a RESTORE has changed the VF, so that the VF must stop if the stream ends now */
 bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_vf_state_is_restoring(pf, vf) && pf->stream.is_changed &&
 	       vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP);
 }
 
-/**
- * vgpu_pf_vf_state_left_pause() - what a stream has moved of the VF is not of the next pause
- * @pf: the PF
- * @vf: the VF
- */
+/* A stream of this VF must fail, even if the VF is paused again. */
 void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (pf->stream.vf == vf->number)
 		pf->stream.has_left_pause = true;
 }
 
-/**
- * vgpu_pf_vf_state_forget() - the VF is reset: nothing of what was restored is left to be stopped
- * @pf: the PF
- * @vf: the VF
- */
+/* The VF is reset: a RESTORE of it has left nothing to be stopped for. */
 void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (vgpu_pf_vf_state_is_restoring(pf, vf))
 		pf->stream.is_changed = false;
 }
 
-/**
- * vgpu_pf_vf_state_abort() - the device is gone: end the stream under way
- * @pf: the PF
- * @error: negative errno
- */
+/* The device is gone or reset: end the stream in progress. */
 void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error)
 {
 	if (pf->stream.kind == VGPU_STREAM_SAVE || pf->stream.kind == VGPU_STREAM_RESTORE)
