@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Reset of the whole device, when the reset of one VF or the wait for the engine has not helped
- * (pf->whole_reset.is_wanted). Every VF loses its state and is programmed anew when the device is
- * back.
+ * Reset of the whole device (pf->whole_reset.is_wanted), when the reset of a VF or the wait for the
+ * engine has not helped. Every VF loses its state, and is programmed again when the device is back.
  */
 #include "pf-driver/core/top/parts.h"
 
@@ -10,10 +9,7 @@
 #define RESET_POLL_FIRST_NS (100 * VGPU_NS_PER_US)
 #define RESET_POLL_LAST_NS  (10 * VGPU_NS_PER_MS)
 
-/**
- * vgpu_pf_device_reset_begin() - reset the whole device
- * @pf: the PF; every VF loses its state and is provisioned anew
- */
+/* Reset the whole device, unless a reset is in progress. */
 void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 {
 	pf->whole_reset.is_wanted = false;
@@ -34,16 +30,12 @@ void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_DEVICE_RESET, RESET_POLL_FIRST_NS);
 }
 
-/**
- * vgpu_pf_device_reset_is_on() - is the device in its reset?
- * @pf: the PF
- */
 bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf)
 {
 	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_WHOLE;
 }
 
-/* the device is lost, and what its guests were owed */
+/* the device is lost, and the answers that guests wait for with it */
 static void give_up(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -56,10 +48,7 @@ static void give_up(struct vgpu_pf *pf)
 	vgpu_pf_give_up(pf);
 }
 
-/**
- * vgpu_pf_device_reset_poll() - is the device back from its reset?
- * @pf: the PF
- */
+/* See whether the device is back from its reset, and program it again if so. */
 void vgpu_pf_device_reset_poll(struct vgpu_pf *pf)
 {
 	if (vgpu_pf_device_reset_is_on(pf)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Text for a bug report: device, executor, every VF, and the last transitions. */
+/* DUMP writes a text for bug reports: device, engine, every VF, and the last transitions. */
 #include "pf-driver/core/top/parts.h"
 
 struct dump_text {
@@ -73,14 +73,7 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 	    LLU(vf->mailbox.messages), LLU(vf->mailbox.unknown), vf->mailbox.held_request);
 }
 
-/**
- * vgpu_pf_dump_trace() - the last transitions of the life cycle, one a line
- * @pf: the PF
- * @text: receives the text
- * @bytes: of @text, at least 1
- *
- * Return: characters written.
- */
+/* Write the last transitions of the life cycle, one a line. Return: characters written. */
 uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	uint32_t first = pf->trace.used > VGPU_PF_TRACE ? pf->trace.used - VGPU_PF_TRACE : 0;
@@ -96,7 +89,7 @@ uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes)
 	return dump.used;
 }
 
-/* what another function writes */
+/* adds the text that another function writes */
 static void put_part(struct dump_text *dump, struct vgpu_pf *pf,
 		     uint32_t (*describe)(struct vgpu_pf *pf, char *text, uint32_t bytes))
 {
@@ -104,14 +97,7 @@ static void put_part(struct dump_text *dump, struct vgpu_pf *pf,
 		dump->used += describe(pf, dump->text + dump->used, dump->bytes - dump->used);
 }
 
-/**
- * vgpu_pf_dump_text() - describe everything
- * @pf: the PF
- * @text: receives the text
- * @bytes: of @text, at least 1
- *
- * Return: characters written.
- */
+/* Describe everything. bytes: at least 1. Return: characters written. */
 uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	struct dump_text dump = {text, bytes, 0};
@@ -127,12 +113,7 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 	return dump.used;
 }
 
-/**
- * vgpu_pf_dump_request() - write the description to the request's stream
- * @pf: the PF
- * @payload: of the request; bytes is filled in
- * @token: of the request
- */
+/* Write the description to the request's stream; payload->bytes is filled in. */
 int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token)
 {
 	int error = vgpu_pf_vf_state_begin(pf, VGPU_STREAM_DUMP, 0, payload, token);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The PF: start, loss and return of the device, adoption of VFs in service, and the order in which
- * things settle at the end of every call.
+ * things settle at the end of a call.
  *
  *   attach, journal valid       adopt: VFs stay in service, nothing is reset (a new core, or a
  *                               connection that was cut while the device went on)
- *   attach, no valid journal    a device that has forgotten everything: VFs in memory, if there
- *                               are any, are programmed anew and start over as PROVISIONED
- *   attach, lost in its reset   the same: what its journal says is over
+ *   attach, no valid journal    the device has lost its state: VFs in memory, if any, are
+ *                               programmed again and start over as PROVISIONED
+ *   attach, lost in its reset   the same: the journal is not valid any more
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -20,14 +20,7 @@
 	 GPUIOV_INTR_GFX_QUANTUM_EXPIRED | GPUIOV_INTR_GFX_VM_IDLE)
 #define INTR_MAILBOX (GPUIOV_INTR_VF_FLR | GPUIOV_INTR_HVVM_MBOX_ACK | GPUIOV_INTR_HVVM_MBOX_VALID)
 
-/**
- * vgpu_pf_init() - make a PF without a device
- * @pf: zeroed by this call
- * @os: the home
- * @params: copied
- *
- * Return: 0 or -EINVAL.
- */
+/* Make a PF without a device; params are copied. Return: 0 or -EINVAL. */
 int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params)
 {
 	if (!params->event_ring ||
@@ -46,7 +39,7 @@ int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_pa
 	return 0;
 }
 
-/* what became of the engine, what that means for its VFs, who is next */
+/* handles what happened to the engine, then events of VFs, and decides which VF is next */
 static void settle_engine(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached) {
@@ -61,10 +54,7 @@ static void settle_engine(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_decide(pf);
 }
 
-/**
- * vgpu_pf_settle() - do what has become due, write it down, report it
- * @pf: the PF; the end of every call into the core
- */
+/* Do what is due, write the journal, send replies and notifications. Most calls end here. */
 void vgpu_pf_settle(struct vgpu_pf *pf)
 {
 	settle_engine(pf);
@@ -104,31 +94,24 @@ static void service_interrupts(struct vgpu_pf *pf)
 	status &= INTR_SWITCH | INTR_MAILBOX;
 	if (status == 0)
 		return;
-	/* cleared before it is handled: what comes meanwhile raises it again */
+	/* clear before handling: an interrupt that comes meanwhile sets its bit again */
 	vgpu_pf_device_vsec_write(pf, GPUIOV_INTR_STATUS, status);
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(interrupt_table); i++)
 		if (status & interrupt_table[i].bits && pf->device.is_attached)
 			interrupt_table[i].handle(pf);
 }
 
-/**
- * vgpu_pf_interrupt() - an MSI-X vector of the PF has fired
- * @pf: the PF; which vector it was does not matter
- */
+/* An MSI-X vector of the PF has fired; which one does not matter. */
 void vgpu_pf_interrupt(struct vgpu_pf *pf)
 {
-	/* the run log is in our memory: a quantum that ended is followed by the next one at once,
-	 * before the device is asked what else there is */
+	/* the run log is in host memory: start the next run before reading the device */
 	settle_engine(pf);
 	if (pf->device.is_attached)
 		service_interrupts(pf);
 	vgpu_pf_settle(pf);
 }
 
-/**
- * vgpu_pf_timer() - the timer set by timer_arm() has expired
- * @pf: the PF
- */
+/* The timer that vgpu_pf_timer_arm() set has expired. */
 void vgpu_pf_timer(struct vgpu_pf *pf)
 {
 	pf->timers.armed_ns = 0;
@@ -136,10 +119,7 @@ void vgpu_pf_timer(struct vgpu_pf *pf)
 	vgpu_pf_settle(pf);
 }
 
-/**
- * vgpu_pf_watchdog() - look whether an interrupt was lost
- * @pf: the PF
- */
+/* Look for lost interrupts. */
 void vgpu_pf_watchdog(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -149,13 +129,7 @@ void vgpu_pf_watchdog(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
-/**
- * vgpu_pf_report_policy() - the home was told a policy that is the lease holder's to decide
- * @pf: the PF
- * @vf: VF number; 0: all
- * @policy: what
- * @value: as the home was told
- */
+/* Report a policy that the home was asked for and that the lease holder decides; vf 0: all VFs. */
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value)
 {
@@ -163,25 +137,14 @@ void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy 
 	vgpu_pf_settle(pf);
 }
 
-/**
- * vgpu_pf_set_max_gap() - how long a VF with work is off the engine at most, from now on
- * @pf: the PF
- * @max_gap_ms: 0: no limit
- */
+/* Set how long a VF with work may be off the engine; 0: no limit. */
 void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms)
 {
 	pf->params.max_gap_ms = max_gap_ms;
 	vgpu_pf_settle(pf);
 }
 
-/**
- * vgpu_pf_set_preempt_timeout() - how long a VF may take to leave the engine, from now on
- * @pf: the PF
- * @vf: VF number, 1..total
- * @timeout_us: 0: default
- *
- * Return: 0 or -EINVAL with a message.
- */
+/* Set how long VF 1..total may take to leave the engine; 0: default. Return: 0 or -EINVAL. */
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us)
 {
 	int error = vgpu_pf_provision_set_preempt_timeout(pf, &pf->vfs[vf], timeout_us);
@@ -191,10 +154,7 @@ int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeou
 	return error;
 }
 
-/**
- * vgpu_pf_stream_ready() - the stream's fd can be written or read again
- * @pf: the PF
- */
+/* The fd of the stream is ready for more data. */
 void vgpu_pf_stream_ready(struct vgpu_pf *pf)
 {
 	vgpu_pf_vf_state_ready(pf);
@@ -224,10 +184,7 @@ static void let_go(struct vgpu_pf *pf)
 	vgpu_pf_settle(pf);
 }
 
-/**
- * vgpu_pf_detach() - the device does not answer any more
- * @pf: the PF; the home has seen to it that the device does not reach our memory either
- */
+/* The device does not answer any more. The home has ended its access to our memory. */
 void vgpu_pf_detach(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -236,11 +193,9 @@ void vgpu_pf_detach(struct vgpu_pf *pf)
 	let_go(pf);
 }
 
-/**
- * vgpu_pf_park() - the device is about to be reset by others, or to lose its power
- * @pf: the PF; the device does not use our memory any more
- *
- * The same as vgpu_pf_detach(), but nobody has to act.
+/*
+ * Others are about to reset the device, or it loses its power: as vgpu_pf_detach(), but not an
+ * error. The device does not use our memory any more.
  */
 void vgpu_pf_park(struct vgpu_pf *pf)
 {
@@ -250,11 +205,9 @@ void vgpu_pf_park(struct vgpu_pf *pf)
 	let_go(pf);
 }
 
-/**
- * vgpu_pf_give_up() - the device has not come back from its reset: it counts as lost
- * @pf: the PF; without a device when this returns
- *
- * The home is not asked first, so the device is taken off the bus here.
+/*
+ * The device has not come back from its reset: it is lost. The home does not know yet, so end the
+ * device's DMA here.
  */
 void vgpu_pf_give_up(struct vgpu_pf *pf)
 {
@@ -262,11 +215,9 @@ void vgpu_pf_give_up(struct vgpu_pf *pf)
 	let_go(pf);
 }
 
-/**
- * vgpu_pf_leave() - the home ends in order; VFs stay in service for the core that comes next
- * @pf: the PF; the device does not use our memory any more
- *
- * Unlike vgpu_pf_detach() this loses nothing: the journal says what the next core has to know.
+/*
+ * The home ends in order. VFs stay in service: the journal has what the next core must know. The
+ * device does not use our memory any more.
  */
 void vgpu_pf_leave(struct vgpu_pf *pf)
 {
@@ -301,7 +252,7 @@ static void enable(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
-/* a VF of the device that no journal knows: whatever it is, it ends here */
+/* a VF that the journal does not know or that cannot be adopted: frees its resources */
 static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->config, 0, sizeof(vf->config));
@@ -329,7 +280,7 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	vf->attached = HW_GET(VGPU_STATUS, ATTACHED, status) != 0;
 	vf->control.lost = false;
-	/* a VF being scrubbed has no page table any more: all free units are scrubbed anyway */
+	/* a VF being scrubbed has no page table any more; free units are scrubbed before use */
 	if (vf->state == VGPU_PF_VF_SCRUBBING) {
 		vf->config.vram_bytes = 0;
 		vf->scrub.stage = VGPU_VF_SCRUB_NONE;
@@ -349,7 +300,7 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			 (unsigned long long)(vf->config.vram_bytes >> 20));
 }
 
-/* what was under way when the core before ended is taken up again */
+/* continues what was in progress when the previous core ended */
 static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_control_set_gates(pf, vf);
@@ -372,7 +323,7 @@ static void adopt_all(struct vgpu_pf *pf)
 		adopt_vf(pf, vf);
 	vgpu_for_each_vf(pf, vf)
 		resume_vf(pf, vf);
-	/* messages and resets that nobody served meanwhile */
+	/* messages and resets since the previous core ended */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_journal_mark(pf);
@@ -394,7 +345,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				 vf->number, pf->requests.message);
 		return;
 	}
-	/* the device has forgotten them */
+	/* the device has lost them */
 	vf->control.gates = UINT32_MAX;
 	if (vf->state == VGPU_PF_VF_STOPPED && vf->control.lost)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_NONE);
@@ -403,7 +354,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-/* whatever VRAM held, it may hold something else now */
+/* VRAM may have other contents now */
 static void doubt_vram(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -414,10 +365,7 @@ static void doubt_vram(struct vgpu_pf *pf)
 		vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 }
 
-/**
- * vgpu_pf_reprogram_all() - a device that has forgotten everything gets it back
- * @pf: the PF, probed
- */
+/* Program a device that has lost its state. */
 void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -428,7 +376,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf)
 		reprogram_vf(pf, vf);
 	vgpu_pf_inbox_settle(pf);
-	/* nobody told of what came meanwhile */
+	/* messages and resets that came without an interrupt */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_journal_mark(pf);
@@ -436,7 +384,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_start(pf);
 }
 
-/* a smaller or different device cannot carry the VFs in memory */
+/* the VFs in memory fit only the same device */
 static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
 	const struct vgpu_pf_device *before = &pf->device;
@@ -450,7 +398,7 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 	return vgpu_pf_text_fail(pf, -ENODEV, "another device answers than before: start anew");
 }
 
-/* one that is still in the reset in which it was lost */
+/* refuses a device that is still in the reset in which it was lost */
 static int check_back(struct vgpu_pf *pf)
 {
 	if (!pf->whole_reset.is_lost || !vgpu_pf_device_reset_is_on(pf))
@@ -459,7 +407,7 @@ static int check_back(struct vgpu_pf *pf)
 	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");
 }
 
-/* false: it has forgotten everything, whatever its journal says */
+/* false: the device has lost its state, or has never had one */
 static bool load_journal(struct vgpu_pf *pf)
 {
 	bool was_in_reset = pf->whole_reset.is_lost;
@@ -468,12 +416,9 @@ static bool load_journal(struct vgpu_pf *pf)
 	return !was_in_reset && vgpu_pf_journal_load(pf);
 }
 
-/**
- * vgpu_pf_attach() - a device is there
- * @pf: the PF
- *
- * Return: 0, or -ENODEV, for which vgpu_pf_view_message() says why: not a device of ours, not the
- * one from before, or not yet back from its reset; nothing of what it answered is taken then.
+/*
+ * Take a device. Return: 0, or -ENODEV with a message: not a device of ours, not the one from
+ * before, or still in its reset; then nothing of what it answered is kept.
  */
 int vgpu_pf_attach(struct vgpu_pf *pf)
 {
@@ -488,7 +433,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (error)
 		return error;
 	pf->device = device;
-	/* nobody knows what has become of the home's timer while there was no device */
+	/* the home may have dropped its timer while there was no device */
 	pf->timers.armed_ns = 0;
 	doubt_vram(pf);
 	is_known = load_journal(pf);

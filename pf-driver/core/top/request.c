@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Requests of the uapi, the same for every home. One row per operation: what it is, who
- * handles it, and whether it names a VF, which is then checked here.
+ * Requests of the uapi, the same for every home. Each operation has one row: its properties, the VF
+ * that it names, which is checked here, and its handler.
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -10,8 +10,8 @@
 
 enum request_vf {
 	REQUEST_NO_VF = 0,
-	REQUEST_VF,	       /* second member is a VF number */
-	REQUEST_VF_GENERATION, /* ... and the third a generation, 0 for any */
+	REQUEST_VF,	       /* the second member is a VF number */
+	REQUEST_VF_GENERATION, /* ... and the third a generation; 0: any */
 	REQUEST_VF_REF,	       /* the same in a struct vgpu_pf_vf_ref */
 };
 
@@ -146,7 +146,7 @@ static int release(struct vgpu_pf *pf, const struct request *request)
 {
 	struct vgpu_vf *vf = vf_of(pf, request->payload);
 
-	/* released already, and there is no other way on */
+	/* already released: only the scrub is left to be done */
 	if (vgpu_pf_scrub_has_given_up(vf)) {
 		vgpu_pf_scrub_again(pf, vf);
 		return 0;
@@ -222,7 +222,7 @@ static int dump(struct vgpu_pf *pf, const struct request *request)
 	return vgpu_pf_dump_request(pf, request->payload, request->token);
 }
 
-/* goes with its client: vgpu_pf_request_gone() */
+/* the lease ends with its client: vgpu_pf_request_gone() */
 static int lease(struct vgpu_pf *pf, const struct request *request)
 {
 	const struct vgpu_pf_lease *wanted = request->payload;
@@ -238,7 +238,6 @@ static int lease(struct vgpu_pf *pf, const struct request *request)
 #define LEASE  .is_leased = true
 #define DEVICE .needs_device = true
 #define HOMES  .is_homes = true
-/* one row for each operation: what it is, which VF it names, who handles it */
 #define ROW(name, type, vf, handle, ...)                                                           \
 	{                                                                                          \
 		{.op = VGPU_PF_OP_##name, .bytes = sizeof(struct type), __VA_ARGS__}, vf, handle   \
@@ -259,7 +258,7 @@ static const struct request_row request_table[] = {
 	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, lease, LEASE),
 	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, verify_zero, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
-	/* of ioctls only: a message carries its error, and a socket is closed to cancel */
+	/* for ioctls only: a message carries its error, and closing the socket cancels */
 	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READS, HOMES),
 	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READS, HOMES),
 };
@@ -272,12 +271,7 @@ static const struct request_row *find_row(uint32_t op)
 	return NULL;
 }
 
-/**
- * vgpu_pf_request_traits() - what an operation is
- * @op: enum vgpu_pf_op
- *
- * Return: NULL if there is no such operation.
- */
+/* The properties of an operation; NULL: there is no such operation. */
 const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op)
 {
 	const struct request_row *row = find_row(op);
@@ -335,7 +329,7 @@ static int handle(struct vgpu_pf *pf, uint32_t op, const struct request *request
 /**
  * vgpu_pf_request_run_for() - do one operation of the uapi for a client
  * @pf: the PF
- * @client: who asks; a number of the home's. 0: the home itself, which no lease holds up
+ * @client: number that the home gave the client; 0: the home itself, which no lease stops
  * @op: enum vgpu_pf_op
  * @payload: the operation's struct, as many bytes as its traits say; filled in. Stays valid until
  * the request is finished or cancelled.
@@ -357,25 +351,13 @@ int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, vo
 	return error;
 }
 
-/**
- * vgpu_pf_request_run() - do one operation of the uapi for the home itself
- * @pf: the PF
- * @op: enum vgpu_pf_op
- * @payload: see vgpu_pf_request_run_for()
- * @token: likewise
- */
+/* Do one operation for the home itself; see vgpu_pf_request_run_for(). */
 int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token)
 {
 	return vgpu_pf_request_run_for(pf, 0, op, payload, token);
 }
 
-/**
- * vgpu_pf_request_gone() - a client has gone, and with it the lease, if it held that
- * @pf: the PF
- * @client: who; its requests are cancelled by their tokens
- *
- * Return: true if it held the lease.
- */
+/* A client has gone: end its lease, if any. Return: true if it held the lease. */
 bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client)
 {
 	bool is_holder = pf->requests.lease_holder == client;
@@ -385,11 +367,7 @@ bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client)
 	return is_holder;
 }
 
-/**
- * vgpu_pf_request_cancel() - the client of a request has gone; its payload goes too
- * @pf: the PF
- * @token: of the request; what it started goes on
- */
+/* The client of a request has gone, and the payload with it. What the request started continues. */
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 {
 	struct vgpu_vf *vf;
@@ -400,7 +378,7 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 			vf->inbox.token = 0;
 	if (pf->verify.token == token)
 		pf->verify.token = 0;
-	/* the end of a stream is reported all the same: the home closes its fd then */
+	/* the end of a stream is reported all the same, because the home then closes its fd */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.token == token)
 		pf->stream.payload = NULL;
 	vgpu_pf_settle(pf);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Parts of a whole in proportion to weights, between floors and caps: for homes that plan run
- * tables themselves. Whoever would be below its floor or above its cap gets just that, and the
- * others divide what is left; which bound gives way first decides in which order they are fixed
- * (as browsers lay out flexible boxes), so that the order of the parts does not matter.
+ * Divides a whole in proportion to weights, between floors and caps, for homes that plan run tables
+ * themselves. A part that would be below its floor or above its cap gets just that, and the others
+ * divide what is left. The sum of the violations decides whether floors or caps are fixed first (as
+ * browsers lay out flexible boxes), so that the order of the parts does not matter.
  */
 #include "pf-driver/core/pf.h"
 
-/* what a part may not be below or above is not touched any more */
+/* of a part: FIXED ones do not change any more */
 enum share_state {
 	SHARE_FREE = 0,
 	SHARE_LOW,  /* below its floor, in this round */
@@ -22,7 +22,7 @@ static uint32_t clamp_ppm(uint64_t value, uint32_t least, uint32_t most)
 	return value > most ? most : (uint32_t)value;
 }
 
-/* floors and caps may leave less or more than the whole */
+/* the floors may exceed the whole, and the caps may be less */
 static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 {
 	uint64_t least = 0, most = 0;
@@ -34,10 +34,7 @@ static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 	return vgpu_max_u64(least, vgpu_min_u64(most, VGPU_SHARE_WHOLE_PPM));
 }
 
-/*
- * Divides `left` among those that are free. Return: by how much their floors and caps lift the sum
- * above it.
- */
+/* divides `left` among the parts that are not fixed, within bounds; returns their sum - `left` */
 static int64_t divide(struct vgpu_share *shares, uint8_t *states, uint32_t count, uint64_t left)
 {
 	uint64_t weights = 0;
@@ -61,7 +58,7 @@ static int64_t divide(struct vgpu_share *shares, uint8_t *states, uint32_t count
 	return excess;
 }
 
-/* Return: what the free ones have left; those whose bound counts are free no more */
+/* fixes the parts at the bounds that count. Return: what is left for the others */
 static uint64_t fix(const struct vgpu_share *shares, uint8_t *states, uint32_t count,
 		    int64_t excess, uint64_t left)
 {
@@ -90,15 +87,15 @@ static bool is_any_bound(const uint8_t *states, uint32_t count)
  * @shares: weight (at most VGPU_SHARE_WEIGHT_MAX), least_ppm and most_ppm are set; ppm is filled in
  * @count: at most VGPU_PF_MAX_VFS
  *
- * The parts make up the whole, but for rounding, unless the caps together are less or the floors
- * more. A floor above the part's own cap counts.
+ * The sum of the parts is the whole, but for rounding, unless the caps are less or the floors more
+ * in sum. A floor above the part's own cap counts.
  */
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count)
 {
 	uint8_t states[VGPU_PF_MAX_VFS] = {SHARE_FREE};
 	uint64_t left = total_of(shares, count);
 
-	/* each round fixes one at least */
+	/* each round fixes at least one part */
 	for (uint32_t round = 0; round <= count; round++) {
 		int64_t excess = divide(shares, states, count, left);
 

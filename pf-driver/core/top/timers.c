@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Who is called when a deadline of base/timer.c has passed: one row for each timer. */
+/* The handlers of deadlines (base/timer.c): one row for each timer. */
 #include "pf-driver/core/top/parts.h"
 
 static void (*const pf_handlers[VGPU_PF_TIMERS])(struct vgpu_pf *pf) = {
@@ -22,10 +22,6 @@ static void (*const vf_handlers[VGPU_VF_TIMERS])(struct vgpu_pf *pf, struct vgpu
 	[VGPU_VF_TIMER_TELL] = vgpu_pf_tell_timer,
 };
 
-/**
- * vgpu_pf_timers_run() - call the handlers of all deadlines that have passed
- * @pf: the PF
- */
 void vgpu_pf_timers_run(struct vgpu_pf *pf)
 {
 	uint64_t now = vgpu_pf_timer_now(pf);
