@@ -76,7 +76,7 @@ static int get_event_ring(const struct vgpu_home *home, struct vgpu_pf_event_rin
 	return 0;
 }
 
-/* what had to wait for it */
+/* starts the work that waited for the end of the lease */
 static void lease_ended(struct vgpu_home *home)
 {
 	if (!home->is_gone)
@@ -102,7 +102,7 @@ static const char *refuse(const struct vgpu_client *client, int *error)
 	return NULL;
 }
 
-/* after this the request is done or in progress */
+/* returns 0 if the request is done or in progress */
 static int begin(struct vgpu_client *client, struct vgpu_request *request, u32 op, void *payload)
 {
 	const char *wrong;

@@ -55,13 +55,7 @@ static void free_stream(struct kref *ref)
 	kfree(stream);
 }
 
-/**
- * vgpu_client_done() - the core has finished a request
- * @home: locked
- * @token: of the request
- * @error: 0 or negative errno
- * @message: why
- */
+/* The core has finished a request. The home is locked. */
 void vgpu_client_done(struct vgpu_home *home, u64 token, int error, const char *message)
 {
 	struct vgpu_request *request = find_request(home, token);
@@ -106,28 +100,20 @@ static struct vgpu_request *find_of_client(struct vgpu_home *home, const void *c
 	return NULL;
 }
 
-/**
- * vgpu_client_cancel() - end requests before their time
- * @home: locked
- * @client: the requests' client; NULL: all clients
- * @error: what they end with
- */
+/* End requests of a client (NULL: all) before their time. The home is locked. */
 void vgpu_client_cancel(struct vgpu_home *home, const void *client, int error)
 {
 	struct vgpu_request *request;
 
-	/* from the start each time: to withdraw one may finish others */
+	/* from the start each time: withdrawing one may finish others */
 	while ((request = find_of_client(home, client)))
 		withdraw(home, request, error,
 			 error == -ENODEV ? "the driver was unbound from the device" : "cancelled");
 }
 
-/**
- * vgpu_client_run() - hand a request to the core
- * @home: locked
- * @request: client and stream are set; vgpu_client_finish() waits for its end
- * @op: enum vgpu_pf_op
- * @payload: stays valid until the request is done
+/*
+ * Hand a request to the core; client and stream are set, and the payload stays until it is done.
+ * The home is locked. vgpu_client_finish() waits for the end.
  */
 void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 op, void *payload)
 {
@@ -141,7 +127,7 @@ void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 o
 	}
 	request->token = ++home->clients.next_token;
 	list_add_tail(&request->entry, &home->clients.requests);
-	/* while there is another one the core refuses it */
+	/* while another stream is in progress, the core refuses this request */
 	if (request->stream && !home->clients.stream) {
 		request->stream->token = request->token;
 		kref_get(&request->stream->ref);
@@ -187,13 +173,9 @@ static int wait_to_the_end(struct vgpu_request *request)
 	return request->error;
 }
 
-/**
- * vgpu_home_request() - an operation of the uapi on the home's own behalf
- * @home: not locked
- * @op: enum vgpu_pf_op; no stream
- * @payload: filled in
- *
- * Return: 0 or negative errno, which has been logged.
+/*
+ * An operation without a stream on the home's own behalf. The home is not locked. Return: 0 or
+ * negative errno, which has been logged.
  */
 int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
 {
@@ -215,12 +197,7 @@ int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
 
 /* ---- streams: the core's end ---- */
 
-/**
- * vgpu_client_stream_write() - the core has data for the file
- * @home: locked
- * @data: the data
- * @bytes: how many
- */
+/* The core has data for the file. The home is locked. */
 s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes)
 {
 	struct vgpu_stream *stream = home->clients.stream;
@@ -249,12 +226,7 @@ s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes
 	return room;
 }
 
-/**
- * vgpu_client_stream_read() - the core wants data of the file
- * @home: locked
- * @data: receives them
- * @bytes: how many at most; no more than that is read ahead
- */
+/* The core requests data of the file; at most this many bytes are read. The home is locked. */
 s64 vgpu_client_stream_read(struct vgpu_home *home, void *data, u32 bytes)
 {
 	struct vgpu_stream *stream = home->clients.stream;
@@ -281,10 +253,7 @@ s64 vgpu_client_stream_read(struct vgpu_home *home, void *data, u32 bytes)
 
 /* ---- streams: the file's end ---- */
 
-/**
- * vgpu_client_open_stream() - get the bounce buffer
- * @request: of a stream operation
- */
+/* Allocate the bounce buffer of a stream operation. */
 int vgpu_client_open_stream(struct vgpu_request *request)
 {
 	struct vgpu_stream *stream = kzalloc(sizeof(*stream), GFP_KERNEL);
@@ -302,10 +271,7 @@ int vgpu_client_open_stream(struct vgpu_request *request)
 	return 0;
 }
 
-/**
- * vgpu_client_close_stream() - the caller is done with it; the core may still have to notice
- * @request: may have none
- */
+/* Drop the caller's reference to the stream, if any; the core may still hold one. */
 void vgpu_client_close_stream(struct vgpu_request *request)
 {
 	if (request->stream)
@@ -313,7 +279,7 @@ void vgpu_client_close_stream(struct vgpu_request *request)
 	request->stream = NULL;
 }
 
-/* nothing is left to move: the data read so far may still have to be written */
+/* whether nothing is left to move; the data of a finished request may still have to be written */
 static bool is_over(const struct vgpu_request *request, __poll_t events)
 {
 	if (!smp_load_acquire(&request->is_done))
@@ -321,7 +287,7 @@ static bool is_over(const struct vgpu_request *request, __poll_t events)
 	return request->error || !(events & EPOLLOUT);
 }
 
-/* waits until the file can be written or read; -EAGAIN if no one needs that any more */
+/* waits until the file can be written or read; -EAGAIN if that is not needed any more */
 static int wait_for_file(const struct vgpu_request *request, struct file *file, __poll_t events)
 {
 	struct poll_wqueues polls;
@@ -463,13 +429,7 @@ static bool is_usable(const struct file *file, bool is_input)
 	return (file->f_mode & FMODE_WRITE) && file->f_op->write_iter && !file->f_op->write;
 }
 
-/**
- * vgpu_client_get_file() - the file of a stream operation
- * @op: enum vgpu_pf_op
- * @fd: of the caller
- *
- * Return: the file, or -EBADF, or -EINVAL if the kernel cannot read or write it.
- */
+/* The file of a stream operation, or -EBADF, or -EINVAL if the kernel cannot read or write it. */
 struct file *vgpu_client_get_file(u32 op, int fd)
 {
 	struct file *file = fd < 0 ? NULL : fget((unsigned int)fd);
@@ -496,15 +456,10 @@ static void give_up(struct vgpu_home *home, struct vgpu_request *request, int er
 	vgpu_home_unlock(home);
 }
 
-/**
- * vgpu_client_finish() - wait until a request is done; moves the data of a stream
- * @home: not locked
- * @request: handed to the core
- * @op: enum vgpu_pf_op
- * @file: of a stream operation
- *
- * Return: what the request ended with; the core has let go of its payload. Where the core writes, 0
- * says that the file has all of it.
+/*
+ * Wait until a request of vgpu_client_run() is done; moves the data of a stream. The home is not
+ * locked. Return: how the request ended; the core does not use the payload any more. After 0 of
+ * SAVE or DUMP, the file has all data.
  */
 int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32 op,
 		       struct file *file)

@@ -37,11 +37,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/*
- * vgpu_set_driver_override() - only a driver of this name may bind the function
- * @function: of the PCI bus
- * @name: NULL: any
- */
+/* Let only the driver of this name bind the PCI function; NULL: any driver. */
 static inline int vgpu_set_driver_override(struct pci_dev *function, const char *name)
 {
 #ifdef VGPU_HAS_DEVICE_DRIVER_OVERRIDE

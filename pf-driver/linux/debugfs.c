@@ -41,10 +41,6 @@ static int trace_show(struct seq_file *out, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(trace);
 
-/**
- * vgpu_debugfs_add() - the files of one GPU
- * @home: attached
- */
 void vgpu_debugfs_add(struct vgpu_home *home)
 {
 	char name[16];
@@ -55,26 +51,17 @@ void vgpu_debugfs_add(struct vgpu_home *home)
 	debugfs_create_file("trace", 0400, home->sysfs.debugfs, home, &trace_fops);
 }
 
-/**
- * vgpu_debugfs_remove() - waits for readers
- * @home: the home
- */
+/* Waits for readers. */
 void vgpu_debugfs_remove(struct vgpu_home *home)
 {
 	debugfs_remove_recursive(home->sysfs.debugfs);
 }
 
-/**
- * vgpu_debugfs_init() - the directory of the driver
- */
 void vgpu_debugfs_init(void)
 {
 	root = debugfs_create_dir(VGPU_DRIVER_NAME, NULL);
 }
 
-/**
- * vgpu_debugfs_exit() - and its end
- */
 void vgpu_debugfs_exit(void)
 {
 	debugfs_remove_recursive(root);

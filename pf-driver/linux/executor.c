@@ -15,20 +15,12 @@
 
 #define RETRY_MS 1000u
 
-/**
- * vgpu_home_lock() - enter the core
- * @home: the home
- */
 void vgpu_home_lock(struct vgpu_home *home)
 {
 	rt_mutex_lock(&home->lock);
 }
 
-/**
- * vgpu_home_view() - what the core knows of one VF
- * @home: the home, not locked
- * @vf: number
- */
+/* The core's view of one VF; the home is not locked. */
 struct vgpu_pf_vf_view vgpu_home_view(struct vgpu_home *home, u32 vf)
 {
 	struct vgpu_pf_vf_view view;
@@ -49,7 +41,7 @@ static void confirm_scrub(struct vgpu_home *home, struct vgpu_home_vf *vf)
 	vgpu_pf_request_run(home->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref, ++home->clients.next_token);
 }
 
-/* in the engine or about to be: the same state for everybody outside */
+/* outside of the core, RUNNING and READY are one state */
 static enum vgpu_pf_vf_state folded_state(const struct vgpu_home *home, u32 vf)
 {
 	enum vgpu_pf_vf_state state = vgpu_pf_view_vf(home->pf, vf).state;
@@ -121,21 +113,13 @@ static void finish_call(struct vgpu_home *home)
 	schedule_work(&home->service.chores);
 }
 
-/**
- * vgpu_home_unlock() - leave the core
- * @home: locked by the caller
- */
 void vgpu_home_unlock(struct vgpu_home *home)
 {
 	finish_call(home);
 	rt_mutex_unlock(&home->lock);
 }
 
-/**
- * vgpu_home_wake() - there is something for the executor's thread; any context
- * @home: the home
- * @why: what
- */
+/* Wake the executor's thread, from any context. */
 void vgpu_home_wake(struct vgpu_home *home, enum vgpu_wakeup why)
 {
 	set_bit(why, &home->service.wakeups);
@@ -148,11 +132,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/**
- * vgpu_home_arm_timer() - wake the thread at a time
- * @home: locked
- * @deadline_ns: CLOCK_MONOTONIC; 0: not at all
- */
+/* Wake the thread at a time of CLOCK_MONOTONIC; 0: never. */
 void vgpu_home_arm_timer(struct vgpu_home *home, u64 deadline_ns)
 {
 	/* a timer that fires all the same finds nothing due */
@@ -227,10 +207,7 @@ static int run_executor(void *context)
 	return 0;
 }
 
-/**
- * vgpu_home_start() - start the thread; the core may be called from now on
- * @home: the home
- */
+/* Start the thread; the core may be called from now on. */
 int vgpu_home_start(struct vgpu_home *home)
 {
 	hrtimer_setup(&home->service.timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
@@ -243,10 +220,7 @@ int vgpu_home_start(struct vgpu_home *home)
 	return 0;
 }
 
-/**
- * vgpu_home_stop() - stop the thread; the core is not called any more
- * @home: interrupts are off; VFs stay in service on the device
- */
+/* Stop the thread; interrupts are off, and the core is not called any more. VFs stay in service. */
 void vgpu_home_stop(struct vgpu_home *home)
 {
 	vgpu_home_lock(home);
@@ -263,10 +237,7 @@ void vgpu_home_stop(struct vgpu_home *home)
 	wake_up_interruptible_poll(&home->ring.wait, EPOLLHUP);
 }
 
-/**
- * vgpu_home_park() - the device will be reset, or lose its power: let go of it
- * @home: the home
- */
+/* The device will be reset, or lose its power: detach the core from it. */
 void vgpu_home_park(struct vgpu_home *home)
 {
 	vgpu_home_lock(home);
@@ -277,12 +248,7 @@ void vgpu_home_park(struct vgpu_home *home)
 	vgpu_home_unlock(home);
 }
 
-/**
- * vgpu_home_unpark() - the device is there again
- * @home: parked
- *
- * Return: 0, or the core's error; then the thread keeps trying.
- */
+/* The device is back. Return: 0, or the core's error; then the thread keeps trying. */
 int vgpu_home_unpark(struct vgpu_home *home)
 {
 	int error;

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * vgpu_pf.ko: the PF core inside the kernel. Each GPU has one struct vgpu_home; it lives until
- * the last open file is closed, even if device and driver are long gone (is_gone).
+ * vgpu_pf.ko: the PF core inside the kernel. Each GPU has one struct vgpu_home, which lives until
+ * the last open file is closed, even if device and driver are gone (is_gone).
  *
  * Locks, outer first:
  *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
  *   home->admin             mutex: acts of several steps (numvfs, quotas, handover)
  *   device lock of a VF     the driver core's, while a driver of this host comes or goes
  *   home->lock              rt_mutex: the PF core and everything below marked so. Taken by
- *                           vgpu_home_lock(), given back by vgpu_home_unlock(), which does what the
- *                           core has left for its home to do. Held across MMIO, never across user
- *                           memory, files or the driver core.
+ *                           vgpu_home_lock(); vgpu_home_unlock() acts on the results of the call
+ *                           and releases it. Held across MMIO, never across user memory, files or
+ *                           the driver core.
  *   functions.lock, error_lock   spinlocks around a few words
  *
- * Who calls the core: the executor's thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs
- * writes, each under home->lock. Interrupt handler and hrtimer only set a bit and wake the thread:
- * one MMIO round trip may take tens of microseconds. It is an rt_mutex so that an ioctl that holds
- * it runs at the thread's priority while that waits.
+ * The executor's thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs writes call the core. The
+ * lock is an rt_mutex, so that an ioctl runs at the thread's priority while the thread waits. Since
+ * an MMIO access may take tens of microseconds, interrupts and hrtimer only wake the thread.
  */
 #ifndef VGPU_LINUX_HOME_H
 #define VGPU_LINUX_HOME_H
@@ -51,27 +50,27 @@ enum vgpu_wakeup {
 	VGPU_WAKEUP_TIMER,
 };
 
-/* who gets a VF's function when the VF has resources */
+/* the driver that gets a VF's function when the VF has resources */
 enum vgpu_handover {
 	VGPU_HANDOVER_NONE = 0, /* no driver */
 	VGPU_HANDOVER_VFIO,	/* vfio-pci */
-	VGPU_HANDOVER_HOST,	/* whatever driver of this host wants it */
+	VGPU_HANDOVER_HOST,	/* any driver of this host */
 	VGPU_HANDOVERS,
 };
 
 enum vgpu_priority {
-	VGPU_PRIORITY_LOW = 0, /* its turn only if it has work */
-	VGPU_PRIORITY_NORMAL,  /* keeps its turn; of all VFs or none */
-	VGPU_PRIORITY_HIGH,    /* may cut a running quantum when it wakes */
+	VGPU_PRIORITY_LOW = 0, /* its turns only if it has work */
+	VGPU_PRIORITY_NORMAL,  /* keeps its turns; all VFs or none */
+	VGPU_PRIORITY_HIGH,    /* may pre-empt a running quantum when it wakes */
 	VGPU_PRIORITIES,
 };
 
-/* what sysfs was told about a VF's share; admin */
+/* scheduling policy of a VF, as written to sysfs; admin */
 struct vgpu_policy {
 	u32 exec_quantum_ms;	/* 0: default */
 	u32 preempt_timeout_us; /* of the next provisioning */
 	enum vgpu_priority priority;
-	u32 weight; /* 100: as much as its quantum says */
+	u32 weight; /* 100: in proportion to its quantum */
 	u32 min_pct, max_pct;
 	u32 cap_ppm; /* in the VF's contract, by our plan; 0: none */
 };
@@ -86,23 +85,24 @@ struct vgpu_home_vf {
 	struct vgpu_sysfs_dir *dir;
 	struct vgpu_policy policy;
 	enum vgpu_handover handover; /* admin */
-	u32 auto_generation;	     /* admin; of the grant that came with numvfs; 0: none did */
+	u32 auto_generation;	     /* admin; of the provisioning that came with numvfs; 0: none */
 	bool has_link;		     /* admin; sysfs "device" */
-	bool is_offered;	     /* admin; handed over since it has resources */
+	bool is_offered;	     /* admin; handed over since it got resources */
 	struct work_struct probe;    /* of the driver that the function goes to */
 	struct pci_dev *function;    /* functions.lock; NULL: not enabled */
 	bool is_driver_changing;     /* VF's device lock; a driver of this host comes or goes */
 	struct {
 		enum vgpu_pf_vf_state state;
 		bool is_open;
-	} told; /* admin; by sysfs_notify() */
+	} told; /* admin; last reported by sysfs_notify() */
 	/* home->lock: */
-	bool confirms_scrub; /* we began the release, so only we can say "durable" */
+	bool confirms_scrub; /* this home began the release, so it must send SCRUB_DURABLE */
 	struct {
 		enum vgpu_pf_vf_state state;
 		bool attached;
 	} seen;
-	bool has_client; /* of the VF's own socket; a driver of this host is none */
+	bool has_client; /* a client of the VF's own socket has attached it, not a driver of this
+			  * host */
 	bool is_open;
 	bool is_closed;		      /* being released: cannot be opened */
 	char owner[VGPU_OWNER_BYTES]; /* the process that has the node open */
@@ -114,7 +114,7 @@ struct vgpu_stream {
 	u64 token;
 	u8 *data;
 	u32 first, used;
-	u32 wanted;	 /* input: as much as the core asked for */
+	u32 wanted;	 /* input: bytes that the core asked for */
 	int error;	 /* the other end is gone */
 	bool is_ended;	 /* input: there is no more */
 	bool is_blocked; /* the core waits for vgpu_pf_stream_ready() */
@@ -135,14 +135,14 @@ struct vgpu_request {
 	struct completion done;
 };
 
-/* the device's BARs, interrupts and configuration space; touched under lock, until is_gone */
+/* the device's BARs, interrupts and configuration space; used under lock, until is_gone */
 struct vgpu_home_bars {
 	void __iomem *registers;
 	u64 registers_bytes;
 	void __iomem *vram;
 	u64 vram_bytes;
 	int vectors;
-	struct pci_saved_state *pci_state; /* configuration space as it was when the driver came */
+	struct pci_saved_state *pci_state; /* configuration space at probe */
 };
 
 /* executor.c: the thread that runs the core, and what wakes it */
@@ -152,7 +152,7 @@ struct vgpu_home_service {
 	unsigned long wakeups;
 	bool is_failure_told; /* lock; of the last attempt to attach */
 	struct work_struct chores;
-	struct delayed_work recheck; /* of what no event reports: chores, later */
+	struct delayed_work recheck; /* runs chores later, for changes that no event reports */
 };
 
 /* client.c; lock */
@@ -189,7 +189,7 @@ struct vgpu_home_sysfs {
 struct vgpu_home_plan {
 	bool is_strict; /* all VFs keep their turns */
 	u64 generation; /* of plan.c's run table; 0: none is in force */
-	u32 vfs;	/* bit per VF number: with resources then */
+	u32 vfs;	/* bit per VF number: VFs with resources at that time */
 	bool is_due;	/* a lease has kept plan.c from planning again */
 };
 
@@ -201,10 +201,10 @@ struct vgpu_home {
 	struct pci_dev *pdev;
 	int index;
 	struct device *device; /* &vfs[0].dev: its reference count is the home's */
-	u32 total_vfs;	       /* as found by probe; stays, whatever answers later */
-	bool is_gone;	     /* lock to write: removed; nothing here reaches the device any more */
-	bool is_device_lost; /* lock: does not answer */
-	bool is_device_parked;	      /* lock: suspended, or being reset by others */
+	u32 total_vfs;	       /* as found by probe; does not change */
+	bool is_gone;	       /* lock to write: removed; the device is not accessed any more */
+	bool is_device_lost;   /* lock: does not answer */
+	bool is_device_parked; /* lock: suspended, or being reset by others */
 	wait_queue_head_t state_wait; /* a VF changed its state */
 	struct vgpu_home_bars bars;
 	struct vgpu_home_service service;
@@ -270,7 +270,7 @@ void vgpu_debugfs_exit(void);
 void vgpu_debugfs_add(struct vgpu_home *home);
 void vgpu_debugfs_remove(struct vgpu_home *home);
 
-/* policy.c; those that change something want home->admin */
+/* policy.c; functions that change something require home->admin */
 void vgpu_policy_init(struct vgpu_home *home);
 int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value);
 int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count);
@@ -284,7 +284,7 @@ bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf);
 int vgpu_policy_close(struct vgpu_home *home, u32 vf);
 void vgpu_policy_reopen(struct vgpu_home *home, u32 vf);
 
-/* plan.c; want home->admin */
+/* plan.c; requires home->admin */
 int vgpu_plan_table(struct vgpu_home *home);
 int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms);
 void vgpu_plan_follow(struct vgpu_home *home);

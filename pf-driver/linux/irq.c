@@ -20,12 +20,7 @@ static void free_vectors(struct vgpu_home *home, int count)
 	pci_free_irq_vectors(home->pdev);
 }
 
-/**
- * vgpu_linux_irq_init() - request the PF's vectors
- * @home: its thread runs
- *
- * A single vector is enough for the core, which does not need to know which one fired.
- */
+/* Request the PF's vectors. One is enough: the core does not need to know which one fired. */
 int vgpu_linux_irq_init(struct vgpu_home *home)
 {
 	int error;
@@ -45,10 +40,7 @@ int vgpu_linux_irq_init(struct vgpu_home *home)
 	return 0;
 }
 
-/**
- * vgpu_linux_irq_fini() - give the vectors back; no handler runs any more afterwards
- * @home: the home
- */
+/* Free the vectors; no handler runs afterwards. */
 void vgpu_linux_irq_fini(struct vgpu_home *home)
 {
 	free_vectors(home, home->bars.vectors);

@@ -84,12 +84,7 @@ static void init_home(struct vgpu_home *home, struct pci_dev *pdev)
 	home->device->release = release_home;
 }
 
-/**
- * vgpu_nodes_make_home() - memory of a home, and its core without a device
- * @pdev: the PF
- *
- * Return: a home with one reference, or an ERR_PTR.
- */
+/* A new home with one reference, and its core without a device; or an ERR_PTR. */
 struct vgpu_home *vgpu_nodes_make_home(struct pci_dev *pdev)
 {
 	struct vgpu_home *home = kzalloc(sizeof(*home), GFP_KERNEL);
@@ -157,10 +152,7 @@ static void remove_vfs(struct vgpu_home *home, u32 last)
 	}
 }
 
-/**
- * vgpu_nodes_add() - the nodes appear
- * @home: ready to be used
- */
+/* Create the nodes of a home that is ready for use. */
 int vgpu_nodes_add(struct vgpu_home *home)
 {
 	int error = add_node(&home->vfs[0]);
@@ -178,19 +170,13 @@ int vgpu_nodes_add(struct vgpu_home *home)
 	return 0;
 }
 
-/**
- * vgpu_nodes_remove() - the nodes disappear; open files stay
- * @home: the home
- */
+/* Remove the nodes; open files stay. */
 void vgpu_nodes_remove(struct vgpu_home *home)
 {
 	remove_vfs(home, home->total_vfs);
 	cdev_device_del(&home->vfs[0].cdev, home->device);
 }
 
-/**
- * vgpu_nodes_init() - class and numbers of the nodes
- */
 int vgpu_nodes_init(void)
 {
 	int error = alloc_chrdev_region(&first_number, 0, VGPU_MAX_GPUS * VGPU_NODES_PER_GPU,
@@ -204,9 +190,6 @@ int vgpu_nodes_init(void)
 	return error;
 }
 
-/**
- * vgpu_nodes_exit() - undo vgpu_nodes_init()
- */
 void vgpu_nodes_exit(void)
 {
 	class_unregister(&vgpu_class);

@@ -16,10 +16,7 @@ static struct vgpu_home *home_of(struct vgpu_os *os)
 	return container_of(os, struct vgpu_home, os);
 }
 
-/**
- * vgpu_linux_is_device_there() - does the PF answer?
- * @home: the home
- */
+/* whether the PF answers */
 bool vgpu_linux_is_device_there(struct vgpu_home *home)
 {
 	return !pci_channel_offline(home->pdev) && pci_device_is_present(home->pdev);

@@ -32,17 +32,11 @@ static unsigned int max_gap_ms = VGPU_PF_MAX_GAP_DEFAULT_MS;
 module_param(max_gap_ms, uint, 0444);
 MODULE_PARM_DESC(max_gap_ms, "what sriov_admin/max_gap_ms starts with");
 
-/**
- * vgpu_pci_time_scale() - the module parameter, within its bounds
- */
 u32 vgpu_pci_time_scale(void)
 {
 	return clamp(time_scale, 1u, VGPU_PF_TIME_SCALE_MAX);
 }
 
-/**
- * vgpu_pci_max_gap_ms() - the module parameter, within its bounds
- */
 u32 vgpu_pci_max_gap_ms(void)
 {
 	return min(max_gap_ms, VGPU_MAX_GAP_MAX_MS);
@@ -55,7 +49,7 @@ static int check_silicon(struct pci_dev *pdev)
 
 	if (is_ours || unsafe_silicon)
 		return 0;
-	/* silent: the driver that is meant for it comes next */
+	/* no message: another driver may take the device */
 	return -ENODEV;
 }
 
@@ -104,7 +98,7 @@ static void do_recheck(struct work_struct *work)
 	schedule_work(&home->service.chores);
 }
 
-/* either may start the other, but chores find that the home is gone and do nothing */
+/* each may start the other, but chores find that the home is gone and do nothing */
 static void stop_chores(struct vgpu_home *home)
 {
 	cancel_work_sync(&home->service.chores);
@@ -142,7 +136,7 @@ static void unmap_bars(struct vgpu_home *home)
 	iounmap(home->bars.registers);
 }
 
-/* while the device certainly answers */
+/* saves the configuration space while the device is known to answer */
 static int keep_state(struct vgpu_home *home)
 {
 	pci_save_state(home->pdev);
@@ -150,12 +144,9 @@ static int keep_state(struct vgpu_home *home)
 	return home->bars.pci_state ? 0 : -ENOMEM;
 }
 
-/**
- * vgpu_pci_restore() - a device that was away gets its configuration space back
- * @home: the device answers
- *
- * Restores the state from when the driver came: the state that the PCI core has saved since, as
- * before a sleep or a reset, may come from a device that did not answer.
+/*
+ * Restore the configuration space of probe() in a device that was away. The state that the PCI core
+ * has saved since, as before a sleep or a reset, may come from a device that did not answer.
  */
 void vgpu_pci_restore(struct vgpu_home *home)
 {
@@ -333,7 +324,7 @@ static void shutdown(struct pci_dev *pdev)
 
 /* ---- power, resets, errors ---- */
 
-/* a guest's VRAM would not survive, so the machine stays awake then */
+/* the VRAM of a guest would be lost: refuses while a VF is in use */
 static int suspend(struct device *dev)
 {
 	struct vgpu_home *home = dev_get_drvdata(dev);

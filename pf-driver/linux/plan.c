@@ -22,7 +22,7 @@ static u64 wanted_us(const struct vgpu_policy *policy)
 	return quantum_us * policy->weight / VGPU_WEIGHT_DEFAULT;
 }
 
-/* the VFs with resources: the others have no turns that could be missed */
+/* the VFs with resources */
 static u32 sharing_vfs(const struct vgpu_home *home)
 {
 	u32 mask = 0;
@@ -42,7 +42,7 @@ struct vgpu_plan {
 	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* of the round, by VF number */
 };
 
-/* the sum of the quanta, but no VF is off the engine for longer than max_gap_ms */
+/* the sum of the quanta, at most max_gap_ms */
 static u64 cycle_of(const struct vgpu_home *home, u32 vfs)
 {
 	u64 most_us = (u64)vgpu_pf_view_max_gap(home->pf) * USEC_PER_MSEC;
@@ -170,10 +170,7 @@ static int plan_over(struct vgpu_home *home, u64 known)
 	return error;
 }
 
-/**
- * vgpu_plan_table() - from now on this file makes the run table
- * @home: the home; home->admin is held, nobody has the lease
- */
+/* Make the run table from now on; home->admin is held, and no client holds the lease. */
 int vgpu_plan_table(struct vgpu_home *home)
 {
 	return plan_over(home, 0);
@@ -181,13 +178,13 @@ int vgpu_plan_table(struct vgpu_home *home)
 
 /*
  * Called when something that the plan depends on has changed. A table that is not a plan of this
- * file stays as it is, whoever set it.
+ * file stays as it is, also after the lease has ended.
  */
 static int plan_anew(struct vgpu_home *home)
 {
 	if (home->plan.generation == 0)
 		return 0;
-	/* its holder may go without having set a table; then the chores run again */
+	/* when the lease ends, the chores run again */
 	if (vgpu_pf_view_is_leased(home->pf)) {
 		home->plan.is_due = true;
 		return 0;
@@ -203,14 +200,9 @@ static void set_max_gap(struct vgpu_home *home, u32 max_gap_ms)
 	vgpu_home_unlock(home);
 }
 
-/**
- * vgpu_plan_set_max_gap() - limit how long a VF with work is off the engine
- * @home: the home; home->admin is held
- * @max_gap_ms: 0: no limit
- *
- * The executor applies it, whoever makes the run table.
- *
- * Return: 0, or a negative errno for write(2); then the limit is unchanged.
+/*
+ * Limit how long a VF with work is off the engine, with any run table; 0: no limit. home->admin is
+ * held. Return: 0, or a negative errno for write(2); then the limit is unchanged.
  */
 int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
 {
@@ -226,10 +218,7 @@ int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
 	return error;
 }
 
-/**
- * vgpu_plan_follow() - VFs may have got or lost their resources, or a lease may have ended
- * @home: the home; home->admin is held
- */
+/* Plan again if VFs got or lost their resources, or a lease has ended. home->admin is held. */
 void vgpu_plan_follow(struct vgpu_home *home)
 {
 	bool is_due = home->plan.is_due || home->plan.vfs != sharing_vfs(home);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Policy without a policy writer: what sysfs writes do while no one holds the lease. With a
- * lease, weights and quanta become events for its holder, all else is EBUSY, and nothing else
- * happens here. plan.c plans the shares of the engine.
+ * Policy of sysfs while no client holds the lease. While one does, weights and quanta become events
+ * for the lease holder, and all other writes fail with EBUSY. plan.c plans the shares of the
+ * engine.
  *
- * VRAM: writing vram_quota provisions or releases a VF. numvfs provisions all in equal parts if
- * nothing was provisioned before, and takes back exactly that: the generation of each grant is
- * kept, so that a VF which somebody released and provisioned again is left alone. A release
- * begun here is also confirmed here (confirms_scrub): SCRUB_DURABLE exists so that a record on
- * disk never says less than the device; without vgpud there is no such record, and all VRAM that
- * a new core finds without an owner counts as dirty. The client that requested a release through
- * the char device also confirms it.
+ * VRAM: writing vram_quota provisions or releases a VF. numvfs provisions its VFs in equal parts if
+ * none has resources, and releases exactly these again: the generation of each grant is kept, so
+ * that a VF that was released and provisioned again is left alone. A release begun here is also
+ * confirmed here (confirms_scrub): without vgpud there is no record on disk for SCRUB_DURABLE to
+ * wait for. A client that requested a release confirms it itself.
  *
- * Everything here runs under home->admin and takes the core's lock inside, for each step.
+ * Writers run under home->admin. Each step takes home->lock.
  */
 #include <linux/log2.h>
 #include <linux/sched/signal.h>
@@ -25,10 +23,6 @@
 /* timeout to release and to scrub one VF; far more than a device needs */
 #define RELEASE_TIMEOUT_S 60u
 
-/**
- * vgpu_policy_init() - start with the default policies
- * @home: the home
- */
 void vgpu_policy_init(struct vgpu_home *home)
 {
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
@@ -38,19 +32,13 @@ void vgpu_policy_init(struct vgpu_home *home)
 
 /* ---- VRAM ---- */
 
-/* and they are not being released */
+/* resources that are not being released */
 static bool has_resources(const struct vgpu_pf_vf_view *view)
 {
 	return view->state != VGPU_PF_VF_ABSENT && view->state != VGPU_PF_VF_SCRUBBING;
 }
 
-/**
- * vgpu_policy_quota() - VRAM of a VF
- * @home: the home
- * @vf: number
- *
- * Return: bytes; 0 if it has none any more.
- */
+/* VRAM of a VF in bytes; 0: none. */
 u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf)
 {
 	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
@@ -58,13 +46,7 @@ u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf)
 	return has_resources(&view) ? view.vram_bytes : 0;
 }
 
-/**
- * vgpu_policy_preempt_timeout() - how long a VF may take to leave the engine
- * @home: the home
- * @vf: number
- *
- * Return: us; 0: default.
- */
+/* How long a VF may take to leave the engine, in us; 0: default. */
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
 {
 	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
@@ -73,13 +55,7 @@ u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
 				   : READ_ONCE(home->vfs[vf].policy.preempt_timeout_us);
 }
 
-/**
- * vgpu_policy_weight() - the weight of a VF
- * @home: the home
- * @vf: number
- *
- * Return: the lease holder's, from its run table; without one, what sysfs was told.
- */
+/* The weight of a VF in the lease holder's run table; without a lease, that of sysfs. */
 u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf)
 {
 	u32 weight;
@@ -91,13 +67,9 @@ u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf)
 	return weight;
 }
 
-/**
- * vgpu_policy_quantum_ms() - how long a VF's turns are
- * @home: the home
- * @vf: number
- *
- * Return: ms, rounded up, of the lease holder's run table; without one, what sysfs was told, where
- * 0 is the default.
+/*
+ * Length of a VF's turns in the lease holder's run table, in ms, rounded up; without a lease, that
+ * of sysfs, where 0 is the default.
  */
 u32 vgpu_policy_quantum_ms(struct vgpu_home *home, u32 vf)
 {
@@ -111,7 +83,7 @@ u32 vgpu_policy_quantum_ms(struct vgpu_home *home, u32 vf)
 	return quantum_ms;
 }
 
-/* generation: 0: whatever it is */
+/* generation: 0: any */
 static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 {
 	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf, .generation = generation};
@@ -186,11 +158,7 @@ static bool is_held(const struct vgpu_home *home, u32 vf)
 	return node->is_open || node->has_client || vgpu_pf_view_vf(home->pf, vf).has_driver;
 }
 
-/**
- * vgpu_policy_is_in_use() - are this VF's resources in use?
- * @home: the home
- * @vf: number
- */
+/* Whether the VF's resources are in use. */
 bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf)
 {
 	bool is_used;
@@ -201,12 +169,9 @@ bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf)
 	return is_used || vgpu_sriov_is_busy(home, vf);
 }
 
-/**
- * vgpu_policy_close() - about to be released: the VF's node cannot be opened
- * @home: the home
- * @vf: number
- *
- * Return: 0, then vgpu_policy_reopen() is due; -EBUSY if it is in use.
+/*
+ * Keep the VF's node from being opened, before a release. Return: 0; then vgpu_policy_reopen() must
+ * follow; -EBUSY if the VF is in use.
  */
 int vgpu_policy_close(struct vgpu_home *home, u32 vf)
 {
@@ -222,11 +187,6 @@ int vgpu_policy_close(struct vgpu_home *home, u32 vf)
 	return -EBUSY;
 }
 
-/**
- * vgpu_policy_reopen() - the VF's node may be opened again
- * @home: the home
- * @vf: number
- */
 void vgpu_policy_reopen(struct vgpu_home *home, u32 vf)
 {
 	vgpu_home_lock(home);
@@ -282,13 +242,10 @@ static u64 fair_bytes(const struct vgpu_home *home, u32 count)
 	return min_t(u64, rounddown_pow_of_two(share), device->aperture_bytes);
 }
 
-/**
- * vgpu_policy_provision_fair() - equal parts of VRAM for VFs 1 to count
- * @home: the home
- * @count: how many VFs are about to be enabled
- *
- * Nothing happens if a VF has resources already, or a lease holder decides. A device too small for
- * so many equal parts leaves its VFs without: they can be enabled all the same.
+/*
+ * Provision VFs 1 to count, which will be enabled, with equal parts of VRAM. Does nothing if a VF
+ * has resources already or a client holds the lease. If the device is too small for so many equal
+ * parts, the VFs are enabled without resources.
  */
 int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
 {
@@ -333,7 +290,7 @@ static bool start_auto_release(struct vgpu_home *home, u32 vf)
 	bool is_given = generation && is_auto(home, vf, generation);
 
 	if (is_given && start_release(home, vf, generation)) {
-		/* taken back later: the device may be away */
+		/* released later: the device may be away */
 		dev_err(&home->pdev->dev, "VF%u: was not released\n", vf);
 		return false;
 	}
@@ -341,12 +298,7 @@ static bool start_auto_release(struct vgpu_home *home, u32 vf)
 	return is_given;
 }
 
-/**
- * vgpu_policy_release_auto() - take back what numvfs gave
- * @home: the home
- *
- * What cannot be taken back now is taken back by vgpu_policy_release_left().
- */
+/* Release what numvfs provisioned; vgpu_policy_release_left() retries what fails now. */
 void vgpu_policy_release_auto(struct vgpu_home *home)
 {
 	u32 started = 0;
@@ -358,11 +310,9 @@ void vgpu_policy_release_auto(struct vgpu_home *home)
 			wait_absent(home, i);
 }
 
-/**
- * vgpu_policy_release_left() - take back what could not be taken back with the functions
- * @home: the home
- *
- * Does not wait. A VF that is in use again stays until the functions come and go again.
+/*
+ * Release, without waiting, what could not be released with the functions. A VF that is in use
+ * again keeps its resources until the functions come and go again.
  */
 void vgpu_policy_release_left(struct vgpu_home *home)
 {
@@ -392,7 +342,7 @@ static int set_preempt_timeout(struct vgpu_home *home, u32 vf, u64 value)
 	return error;
 }
 
-/* a VF without an advance gets the common mode, which is_strict selects */
+/* a VF without an advance has the common mode, which is_strict selects */
 static int set_priority(struct vgpu_home *home, u32 vf, u64 value)
 {
 	home->vfs[vf].policy.priority =
@@ -549,13 +499,8 @@ static int set_and_plan(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy poli
 	return error;
 }
 
-/**
- * vgpu_policy_write() - sysfs was told a policy
- * @home: the home; home->admin is held
- * @vf: number, or VGPU_ALL_VFS
- * @policy: what
- * @value: in the unit of the file
- *
+/*
+ * sysfs received a policy of a VF or VGPU_ALL_VFS, in the unit of the file; home->admin is held.
  * Return: 0, or a negative errno for write(2).
  */
 int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)

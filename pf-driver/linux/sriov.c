@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * VFs as PCI functions: sriov_numvfs, and who gets a function.
+ * VFs as PCI functions: sriov_numvfs, and the driver that gets a function.
  *
  * A new function belongs to no driver (driver_override "none"), so no driver is probed while its
  * VF has no resources. When the VF is provisioned, a separate work item hands the function to
@@ -66,7 +66,7 @@ static bool is_bound(struct pci_dev *function)
 
 static void function_appears(struct vgpu_home_vf *vf, struct pci_dev *function)
 {
-	/* before any driver is asked */
+	/* before any driver is probed */
 	if (vgpu_set_driver_override(function, OVERRIDE_NOBODY))
 		dev_warn(&vf->home->pdev->dev, "VF%u: drivers may be probed early\n", vf->number);
 	set_function(vf, function);
@@ -176,20 +176,13 @@ static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 		take_back(vf, function);
 }
 
-/**
- * vgpu_sriov_wait_for_probe() - a function has been handed over: has its driver had its turn?
- * @home: the home; home->admin is not held
- * @vf: number
- */
+/* Wait until the driver of a function handed over has been probed; home->admin is not held. */
 void vgpu_sriov_wait_for_probe(struct vgpu_home *home, u32 vf)
 {
 	flush_work(&home->vfs[vf].probe);
 }
 
-/**
- * vgpu_sriov_hand_over() - VFs may have got or lost their resources
- * @home: the home; home->admin is held
- */
+/* Hand over, or take back, functions of VFs that got or lost resources. home->admin is held. */
 void vgpu_sriov_hand_over(struct vgpu_home *home)
 {
 	for (u32 i = 1; i <= home->total_vfs; i++) {
@@ -202,12 +195,8 @@ void vgpu_sriov_hand_over(struct vgpu_home *home)
 	}
 }
 
-/**
- * vgpu_sriov_is_busy() - is the function in use?
- * @home: the home
- * @vf: number
- *
- * A driver that only waits, as vfio-pci does until it is opened, does not count.
+/*
+ * Is the function in use? A driver that only waits, as vfio-pci until it is opened, does not count.
  */
 bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf)
 {
@@ -222,12 +211,9 @@ bool vgpu_sriov_is_busy(struct vgpu_home *home, u32 vf)
 	return is_busy;
 }
 
-/**
- * vgpu_sriov_is_drivers() - does a driver of this host own a new attachment?
- * @home: the home; home->lock may be held
- * @vf: number
- *
- * A driver that only holds the function has nothing to do with it.
+/*
+ * Whether a new attachment of the VF is that of a driver of this host. A driver that only waits
+ * does not attach. home->lock may be held.
  */
 bool vgpu_sriov_is_drivers(struct vgpu_home *home, u32 vf)
 {
@@ -245,13 +231,9 @@ static int check_handover(struct vgpu_home *home, enum vgpu_handover handover)
 	return 0;
 }
 
-/**
- * vgpu_sriov_set_handover() - decide who gets a VF's function
- * @home: the home; home->admin is held
- * @vf: number
- * @handover: the driver
- *
- * Return: 0, -EBUSY while the function is in use, -EOPNOTSUPP for vfio-pci without an IOMMU.
+/*
+ * Set the driver that gets a VF's function; home->admin is held. Return: 0, -EBUSY while the
+ * function is in use, -EOPNOTSUPP for vfio-pci without an IOMMU.
  */
 int vgpu_sriov_set_handover(struct vgpu_home *home, u32 vf, enum vgpu_handover handover)
 {
@@ -315,7 +297,7 @@ static int enable(struct vgpu_home *home, int count)
 	return count;
 }
 
-/* only the lease holder takes back what it has provisioned */
+/* only the lease holder may release what it has provisioned */
 static bool is_claimed(struct vgpu_home *home, u32 vf)
 {
 	return vgpu_pf_view_is_leased(home->pf) && vgpu_policy_quota(home, vf);
@@ -327,7 +309,7 @@ static void reopen(struct vgpu_home *home, u32 last)
 		vgpu_policy_reopen(home, i);
 }
 
-/* no one may open a VF while its function and resources go */
+/* no process may open a VF while its function and resources go */
 static int close_all(struct vgpu_home *home)
 {
 	for (u32 i = 1; i <= home->total_vfs; i++)
@@ -339,10 +321,7 @@ static int close_all(struct vgpu_home *home)
 	return 0;
 }
 
-/**
- * vgpu_sriov_disable() - take all functions away
- * @home: the home; home->admin is held
- */
+/* Remove all functions; home->admin is held. */
 void vgpu_sriov_disable(struct vgpu_home *home)
 {
 	unlink_functions(home);
@@ -361,13 +340,7 @@ static int disable_unused(struct vgpu_home *home)
 	return 0;
 }
 
-/**
- * vgpu_sriov_configure() - sriov_numvfs was written
- * @pdev: the PF; its device lock is held
- * @count: 0: disable
- *
- * Return: how many VFs there are now, or -EBUSY, -ERANGE, or why they got no resources.
- */
+/* sriov_numvfs was written, under the PF's device lock. Return: the number of VFs, or an error. */
 int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 {
 	struct vgpu_home *home = pci_get_drvdata(pdev);
@@ -389,7 +362,7 @@ int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 
 /* ---- start and end ---- */
 
-/* functions that a driver before us left enabled */
+/* functions that a previous driver left enabled */
 static void adopt_functions(struct vgpu_home *home)
 {
 	struct pci_dev *function = NULL;
@@ -403,20 +376,13 @@ static void adopt_functions(struct vgpu_home *home)
 	link_functions(home);
 }
 
-/**
- * vgpu_sriov_prepare() - there are no functions yet
- * @home: new
- */
 void vgpu_sriov_prepare(struct vgpu_home *home)
 {
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
 		INIT_WORK(&home->vfs[i].probe, do_probe);
 }
 
-/**
- * vgpu_sriov_init() - watch functions come and go
- * @home: sysfs is there
- */
+/* Watch functions come and go; sysfs is there. */
 int vgpu_sriov_init(struct vgpu_home *home)
 {
 	int error;
@@ -428,10 +394,7 @@ int vgpu_sriov_init(struct vgpu_home *home)
 	return error;
 }
 
-/**
- * vgpu_sriov_fini() - no functions any more
- * @home: being removed
- */
+/* Remove the functions, and stop watching. */
 void vgpu_sriov_fini(struct vgpu_home *home)
 {
 	mutex_lock(&home->admin);

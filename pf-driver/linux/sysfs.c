@@ -369,19 +369,13 @@ static int add_vf(struct vgpu_home *home, u32 vf)
 	return add_files(dir->profile, vf_profile_files, ARRAY_SIZE(vf_profile_files));
 }
 
-/**
- * vgpu_sysfs_kobject() - where a link may be put
- * @dir: NULL gives NULL
- */
+/* The place for a link; NULL gives NULL. */
 struct kobject *vgpu_sysfs_kobject(struct vgpu_sysfs_dir *dir)
 {
 	return dir ? &dir->kobj : NULL;
 }
 
-/**
- * vgpu_sysfs_tell() - tell pollers which VFs have changed state or owner
- * @home: the home; home->admin is held
- */
+/* Notify pollers of VFs that have changed state or owner; home->admin is held. */
 void vgpu_sysfs_tell(struct vgpu_home *home)
 {
 	for (u32 i = 1; i <= home->total_vfs && !home->sysfs.is_gone; i++) {
@@ -402,12 +396,7 @@ void vgpu_sysfs_tell(struct vgpu_home *home)
 	}
 }
 
-/**
- * vgpu_sysfs_add() - the directories appear
- * @home: attached
- *
- * Return: 0 or an error; vgpu_sysfs_remove() is due in both cases.
- */
+/* Create the directories of a home. vgpu_sysfs_remove() must follow, also after an error. */
 int vgpu_sysfs_add(struct vgpu_home *home)
 {
 	int error;
@@ -423,10 +412,7 @@ int vgpu_sysfs_add(struct vgpu_home *home)
 	return error;
 }
 
-/**
- * vgpu_sysfs_remove() - the directories disappear; waits for writers
- * @home: home->admin is not held: a writer may be waiting for it
- */
+/* Remove the directories; waits for writers, so home->admin is not held. */
 void vgpu_sysfs_remove(struct vgpu_home *home)
 {
 	mutex_lock(&home->admin);
