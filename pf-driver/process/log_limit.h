@@ -19,16 +19,10 @@
 #define VGPU_LOG_PROBES	    8u
 #define VGPU_LOG_NAME_BYTES 64u
 
-/**
- * struct vgpu_log_subject - one subject
- * @key: hash of its words and its level; 0: the place is free
- * @paid_until_ms: when all its logged lines are paid for, at one per period
- * @left_out: lines dropped since the last logged one
- */
 struct vgpu_log_subject {
-	uint32_t key;
-	uint32_t left_out;
-	uint64_t paid_until_ms;
+	uint32_t key;		/* hash of its words and its level; 0: the place is free */
+	uint32_t left_out;	/* lines dropped since the last logged one */
+	uint64_t paid_until_ms; /* when all its logged lines are paid for, at one per period */
 };
 
 /* All zeroes: the initial state. */
@@ -67,16 +61,9 @@ static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limi
 	return place;
 }
 
-/**
- * vgpu_log_admit() - decide whether to log a line
- * @limit: of the program
- * @now_ms: time of any clock that does not go back
- * @level: severity, in the program's numbers
- * @text: the line
- * @bytes: length of @text
- * @left_out: set if the line is logged: lines about the same subject dropped before it
- *
- * Return: false if the line must be dropped.
+/*
+ * Decide whether to log a line, by any clock that does not go back; left_out: the lines about the
+ * same subject dropped before this one. Return: false if the line must be dropped.
  */
 static inline bool vgpu_log_admit(struct vgpu_log_limit *limit, uint64_t now_ms, uint32_t level,
 				  const char *text, size_t bytes, uint32_t *left_out)

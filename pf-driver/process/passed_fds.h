@@ -14,14 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/**
- * vgpu_take_passed_fds() - take the descriptors that recvmsg() has installed
- * @message: as filled in by recvmsg()
- * @fds: filled in; the caller owns them
- * @room: size of @fds
- *
- * Return: their number; -EMSGSIZE if there were more than @room, or more than the control buffer
- * could hold; then all of them are closed.
+/*
+ * Take the descriptors that recvmsg() has installed; the caller owns them. Return: their number, or
+ * -EMSGSIZE if there were too many for fds or for the control buffer; then all are closed.
  */
 static inline int vgpu_take_passed_fds(struct msghdr *message, int *fds, size_t room)
 {

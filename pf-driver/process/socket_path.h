@@ -15,13 +15,7 @@
 
 #define VGPU_SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
-/**
- * vgpu_socket_address() - the address of a path
- * @path: in the file system, not empty
- * @address: filled in
- *
- * Return: 0, or -ENAMETOOLONG.
- */
+/* Fill in the address of a path. Return: 0, or -ENAMETOOLONG, also for an empty path. */
 static inline int vgpu_socket_address(const char *path, struct sockaddr_un *address)
 {
 	size_t bytes = strlen(path);
@@ -34,12 +28,7 @@ static inline int vgpu_socket_address(const char *path, struct sockaddr_un *addr
 	return 0;
 }
 
-/**
- * vgpu_socket_path_words() - why vgpu_socket_address() refuses a path
- * @path: as there
- * @words: filled in: its length and the longest one allowed
- * @room: size of @words
- */
+/* Say why vgpu_socket_address() refuses a path: its length and the longest one allowed. */
 static inline void vgpu_socket_path_words(const char *path, char *words, size_t room)
 {
 	snprintf(words, room, "%s: the path of a socket has %zu bytes, and 1 to %zu are possible",

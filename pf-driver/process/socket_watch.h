@@ -15,11 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/**
- * vgpu_socket_watch_open() - a descriptor that becomes readable when a socket may have gone
- *
- * Return: non-blocking descriptor, or a negative errno.
- */
+/* A non-blocking descriptor that is readable when a socket may have gone, or a negative errno. */
 static inline int vgpu_socket_watch_open(void)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -27,12 +23,9 @@ static inline int vgpu_socket_watch_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/**
- * vgpu_socket_watch_add() - watch the directory of a socket
- * @watch_fd: of vgpu_socket_watch_open()
- * @path: of the socket; add it again after it was bound again: its directory may be a new one
- *
- * Return: 0, or a negative errno.
+/*
+ * Watch the directory of a socket; again after the socket was bound again, since the directory may
+ * be a new one. Return: 0, or a negative errno.
  */
 static inline int vgpu_socket_watch_add(int watch_fd, const char *path)
 {
@@ -49,10 +42,7 @@ static inline int vgpu_socket_watch_add(int watch_fd, const char *path)
 		       : 0;
 }
 
-/**
- * vgpu_socket_watch_clear() - read all events
- * @watch_fd: of vgpu_socket_watch_open(); not readable afterwards
- */
+/* Read all events. */
 static inline void vgpu_socket_watch_clear(int watch_fd)
 {
 	char events[4096];
@@ -61,12 +51,7 @@ static inline void vgpu_socket_watch_clear(int watch_fd)
 		;
 }
 
-/**
- * vgpu_socket_number() - identify a socket's file among files of the same name
- * @path: of the socket
- *
- * Return: its inode number; 0 if there is no socket.
- */
+/* Identify a socket's file among files of the same name: its inode number; 0: no socket. */
 static inline uint64_t vgpu_socket_number(const char *path)
 {
 	struct stat file;

@@ -167,14 +167,7 @@ static void request_done(struct vgpu_os *os, uint64_t token, int error, const ch
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-/**
- * vgpu_user_os_log() - write one line to stderr
- * @os: the home
- * @level: lines above the level of @os are dropped
- * @text: the line
- *
- * Limits lines that a guest or a client can cause; writes all debug lines.
- */
+/* Write one line to stderr; limits the lines, except of debug, that guests and clients cause. */
 void vgpu_user_os_log(struct os_user *os, enum vgpu_os_log_level level, const char *text)
 {
 	uint64_t now_ms = now_ns(&os->os) / 1000000u;
@@ -224,13 +217,7 @@ static int init_dma(struct os_user *os)
 	return os->dma_memory == MAP_FAILED ? -errno : 0;
 }
 
-/**
- * vgpu_user_os_init() - make descriptors and memory; does not connect to the device
- * @os: filled in
- * @log_level: highest level that is logged
- *
- * Return: 0 or a negative errno.
- */
+/* Make descriptors and memory, without a connection. Return: 0 or a negative errno. */
 int vgpu_user_os_init(struct os_user *os, enum vgpu_os_log_level log_level)
 {
 	memset(os, 0, sizeof(*os));
@@ -248,10 +235,7 @@ int vgpu_user_os_init(struct os_user *os, enum vgpu_os_log_level log_level)
 	return init_dma(os);
 }
 
-/**
- * vgpu_user_os_fini() - release everything
- * @os: initialised
- */
+/* Release everything. */
 void vgpu_user_os_fini(struct os_user *os)
 {
 	vgpu_user_client_close(&os->device);
@@ -262,13 +246,7 @@ void vgpu_user_os_fini(struct os_user *os)
 	close(os->dma_fd);
 }
 
-/**
- * vgpu_user_os_connect() - connect to the device, and set up interrupts and DMA memory
- * @os: initialised, not connected
- * @path: vfio-user socket of the PF
- *
- * Return: 0 or a negative errno.
- */
+/* Connect to the PF's socket; set up interrupts and DMA memory. Return: 0 or negative errno. */
 int vgpu_user_os_connect(struct os_user *os, const char *path)
 {
 	struct vfio_user_dma dma = {.fd = os->dma_fd, .bus = DMA_BUS_BASE, .bytes = DMA_BYTES};

@@ -36,30 +36,18 @@ struct os_user_hooks {
 	int64_t (*stream_read)(void *context, void *data, uint32_t bytes);
 };
 
-/**
- * struct os_user - the home's side of the core
- * @os: the core's handle; must be the first member, os_of() casts back from it
- * @device: connection to the PF; comes and goes while the rest stays
- * @hooks: see above
- * @timer_fd: the core's one timer, CLOCK_MONOTONIC; readable when vgpu_pf_timer() is due
- * @vector_fds: eventfd per MSI-X vector, written by the device's process
- * @dma_fd: sealed memfd that the device maps as a whole, once per connection
- * @dma_memory: the same memory, mapped here
- * @blocks: pieces of it that the core has allocated, unordered
- * @log_level: lines above it are dropped
- * @log_limit: keeps guests and clients from filling the log
- */
+/* the home's side of the core */
 struct os_user {
-	struct vgpu_os os; /* first member: the core's handle */
-	struct vfio_user_client device;
+	struct vgpu_os os; /* the core's handle; first, as os_of() casts back from it */
+	struct vfio_user_client device; /* connection to the PF; comes and goes */
 	struct os_user_hooks hooks;
-	int timer_fd;
-	int vector_fds[GPUIOV_VECTOR_COUNT];
-	int dma_fd;
-	void *dma_memory;
-	struct os_user_block blocks[OS_USER_DMA_BLOCKS];
-	enum vgpu_os_log_level log_level;
-	struct vgpu_log_limit log_limit;
+	int timer_fd;			     /* readable when vgpu_pf_timer() is due */
+	int vector_fds[GPUIOV_VECTOR_COUNT]; /* eventfds that the device's process writes */
+	int dma_fd;			     /* sealed memfd that the device maps as a whole */
+	void *dma_memory;		     /* the same memory, mapped here */
+	struct os_user_block blocks[OS_USER_DMA_BLOCKS]; /* allocated pieces, unordered */
+	enum vgpu_os_log_level log_level;		 /* lines above it are dropped */
+	struct vgpu_log_limit log_limit; /* keeps guests and clients from filling the log */
 };
 
 int vgpu_user_os_init(struct os_user *os, enum vgpu_os_log_level log_level);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The parts that the uapi server keeps as long as it runs: event ring memory and listening socket.
- */
+/* What the uapi server keeps as long as it runs: event ring memory and listening socket. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +12,7 @@
 #include "pf-driver/process/socket_watch.h"
 #include "pf-driver/user/uapi_server.h"
 
-/**
- * vgpu_user_server_make_ring() - make the memory of the event ring
- * @server: ring, ring_fd and ring_bytes are set
- *
- * Clients can only read the ring: a seal forbids writable maps after ours.
- */
+/* Make the memory of the event ring; a seal forbids writable maps after ours. */
 int vgpu_user_server_make_ring(struct uapi_server *server)
 {
 	server->ring_bytes = VGPU_PF_RING_EVENTS_OFFSET +
@@ -75,12 +69,9 @@ static int bind_socket(struct uapi_server *server)
 	return 0;
 }
 
-/**
- * vgpu_user_server_listen() - bind the socket, replacing a stale one
- * @server: the server
- * @path: of the socket; kept
- *
- * Return: 0, -EADDRINUSE if a process answers there, -EEXIST if it is not a socket, or an errno.
+/*
+ * Bind the socket; path is kept. Replaces a stale one. Return: 0, -EADDRINUSE if a process answers
+ * there, -EEXIST if the file is not a socket, or another errno.
  */
 int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 {
@@ -96,11 +87,9 @@ int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 	return vgpu_socket_watch_add(server->watch_fd, path);
 }
 
-/**
- * vgpu_user_server_listen_again() - bind the socket again if its file was removed
- * @server: listening; its watch_fd is readable
- *
- * Return: 0: the file exists; 1: it was bound again; else as vgpu_user_server_listen().
+/*
+ * Bind the socket again if its file was removed. Return: 0: the file exists; 1: it was bound again;
+ * else as vgpu_user_server_listen().
  */
 int vgpu_user_server_listen_again(struct uapi_server *server)
 {

@@ -402,14 +402,7 @@ static void accept_client(struct uapi_server *server)
 		close(fd);
 }
 
-/**
- * vgpu_user_server_add_client() - serve a connected socket
- * @server: the server
- * @fd: SOCK_SEQPACKET; the server owns it on success
- * @user: user of the peer
- *
- * Return: 0, or -EMFILE; then the caller keeps @fd.
- */
+/* Serve a connected SOCK_SEQPACKET of a user. Return: 0: the server owns fd; or -EMFILE. */
 int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user)
 {
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++) {
@@ -426,13 +419,7 @@ int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user)
 	return -EMFILE;
 }
 
-/**
- * vgpu_user_server_poll_fds() - list the descriptors for the event loop
- * @server: the server
- * @fds: filled in
- *
- * Return: their number.
- */
+/* List the descriptors for the event loop. Return: their number. */
 uint32_t vgpu_user_server_poll_fds(const struct uapi_server *server,
 				   struct pollfd fds[UAPI_POLL_FDS])
 {
@@ -474,12 +461,7 @@ static void handle_fd(struct uapi_server *server, int fd)
 			handle_client(server, &server->clients[i]);
 }
 
-/**
- * vgpu_user_server_handle() - serve the descriptors that poll() reported
- * @server: the server
- * @fds: as listed by vgpu_user_server_poll_fds()
- * @count: their number
- */
+/* Serve the descriptors of vgpu_user_server_poll_fds() that poll() reported. */
 void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fds, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -489,12 +471,7 @@ void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fd
 
 /* ---- start and end ---- */
 
-/**
- * vgpu_user_server_init() - make a server that does not listen yet
- * @server: filled in; pass its ring to vgpu_pf_init()
- * @pf: the core, initialised later by the caller
- * @hooks: of the home's os; set here
- */
+/* Make a server that does not listen yet; sets the hooks. Pass its ring to vgpu_pf_init(). */
 int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
 			  struct os_user_hooks *hooks)
 {
@@ -517,10 +494,7 @@ int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
 	return vgpu_user_server_make_ring(server);
 }
 
-/**
- * vgpu_user_server_fini() - drop all clients and release everything
- * @server: initialised
- */
+/* Drop all clients and release everything. */
 void vgpu_user_server_fini(struct uapi_server *server)
 {
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)

@@ -40,58 +40,34 @@ struct uapi_pending {
 	void *payload;
 };
 
-/**
- * struct uapi_client - one connection
- * @fd: the socket, owned; -1: the slot is free
- * @event_fd: eventfd signalled when the ring has entries, owned; the client has a duplicate
- * @may_write: peer is root or the owner of the process, by SO_PEERCRED at accept()
- * @is_lost: a reply could not be sent; nothing more is read, and the event loop drops the client
- * @pending: requests that the core still works on
- */
+/* one connection; its descriptors are owned */
 struct uapi_client {
-	int fd;	      /* -1: free */
-	int event_fd; /* -1: has not asked for the ring */
-	bool may_write;
-	bool is_lost;
+	int fd;		/* the socket; -1: the slot is free */
+	int event_fd;	/* signalled when the ring has entries; -1: the ring was not requested */
+	bool may_write; /* the peer (SO_PEERCRED) is root or the owner of the process */
+	bool is_lost;	/* a reply could not be sent: the event loop drops the client */
 	struct uapi_pending pending[UAPI_CLIENT_REQUESTS];
 };
 
-/**
- * struct uapi_server - the server; large, so it lives in static memory
- * @pf: the core; not owned
- * @hooks: callbacks of the core's home; set by init, must outlive the server
- * @listen_fd: listening socket
- * @watch_fd: readable when the socket's file may have been removed
- * @path: of the socket; the caller's
- * @socket_number: of the socket's file
- * @ring_fd: sealed memfd of the event ring, passed to clients
- * @ring: the same memory, @ring_bytes long, writable here; only the core writes it
- * @owner: effective user of the process, with the same rights as root
- * @next_token: last token given out; tokens are never reused, so a late answer finds no request
- * @stream_fd: client's fd that SAVE, RESTORE or DUMP reads or writes; set non-blocking
- * @is_stream_blocked: the last transfer would have blocked, so poll @stream_events on it
- * @stream_token: request of the stream
- * @clients: slots; clients do not see the index
- * @message: the message being parsed; valid only while it is handled
- */
+/* large, so it lives in static memory */
 struct uapi_server {
-	struct vgpu_pf *pf;
-	struct os_user_hooks *hooks; /* of the home's os */
+	struct vgpu_pf *pf;	     /* not owned */
+	struct os_user_hooks *hooks; /* of the home's os; set by init, must outlive the server */
 	int listen_fd;		     /* -1: none (tests add clients directly) */
-	int watch_fd;		     /* -1: likewise */
-	const char *path;
-	uint64_t socket_number;
-	int ring_fd;
-	void *ring;
+	int watch_fd;		     /* readable when the socket's file may have been removed */
+	const char *path;	     /* of the socket; the caller's */
+	uint64_t socket_number;	     /* of the socket's file */
+	int ring_fd;		     /* sealed memfd of the event ring, passed to clients */
+	void *ring;		     /* the same memory; only the core writes it */
 	uint32_t ring_bytes;
-	uid_t owner;
-	uint64_t next_token;
-	int stream_fd; /* of the only stream; -1: none */
-	bool is_stream_blocked;
+	uid_t owner;		/* effective user of the process, with the same rights as root */
+	uint64_t next_token;	/* never reused, so a late answer finds no request */
+	int stream_fd;		/* client's fd of SAVE, RESTORE or DUMP, non-blocking; -1: none */
+	bool is_stream_blocked; /* poll stream_fd for stream_events */
 	short stream_events;
 	uint64_t stream_token;
 	struct uapi_client clients[UAPI_CLIENTS];
-	uint8_t message[UAPI_MESSAGE_BYTES];
+	uint8_t message[UAPI_MESSAGE_BYTES]; /* the message being parsed */
 };
 
 int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,

@@ -81,10 +81,6 @@ struct request {
 	size_t reply_got;
 };
 
-/**
- * vgpu_user_client_init() - make a client that is not connected
- * @client: filled in; no descriptor is opened yet
- */
 void vgpu_user_client_init(struct vfio_user_client *client)
 {
 	client->fd = -1;
@@ -92,22 +88,16 @@ void vgpu_user_client_init(struct vfio_user_client *client)
 	client->max_transfer = MIN_TRANSFER;
 }
 
-/**
- * vgpu_user_client_is_connected() - whether the last call left a connection
- * @client: initialised
- *
- * Return: true until the client closes or a breach occurs. Only the next request, or poll(),
- * notices that the peer has died.
+/*
+ * Whether the last call left a connection. Return: true until the client closes or a breach occurs.
+ * Only the next request, or poll(), notices that the peer has died.
  */
 bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
 {
 	return client->fd >= 0;
 }
 
-/**
- * vgpu_user_client_close() - end the connection; the device drops our interrupts and DMA maps
- * @client: initialised; no effect if it is not connected
- */
+/* End the connection, if any; the device drops our interrupts and DMA maps. */
 void vgpu_user_client_close(struct vfio_user_client *client)
 {
 	if (client->fd >= 0)
@@ -312,13 +302,7 @@ static int negotiate(struct vfio_user_client *client)
 	return 0;
 }
 
-/**
- * vgpu_user_client_connect() - connect and agree on a version
- * @client: initialised, not connected
- * @path: unix socket
- *
- * Return: 0 or a negative errno; -EBUSY if the device serves another client.
- */
+/* Connect and agree on a version. Return: 0 or negative errno; -EBUSY: the device has a client. */
 int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 {
 	struct sockaddr_un address;
@@ -383,14 +367,6 @@ static int read_small(struct vfio_user_client *client, struct region_access acce
 	return error;
 }
 
-/**
- * vgpu_user_client_read() - read from a region
- * @client: the client
- * @region: VFIO_USER_REGION_*
- * @offset: in the region
- * @data: receives the bytes
- * @bytes: their number
- */
 int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			  void *data, uint32_t bytes)
 {
@@ -409,14 +385,6 @@ int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint
 	return error;
 }
 
-/**
- * vgpu_user_client_write() - write to a region
- * @client: the client
- * @region: VFIO_USER_REGION_*
- * @offset: in the region
- * @data: the bytes
- * @bytes: their number
- */
 int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			   const void *data, uint32_t bytes)
 {
@@ -443,14 +411,7 @@ int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uin
 	return error;
 }
 
-/**
- * vgpu_user_client_post() - write to a region without waiting for the reply
- * @client: the client
- * @region: VFIO_USER_REGION_*
- * @offset: in the region
- * @data: the bytes
- * @bytes: 1 to 8
- */
+/* Write 1 to 8 bytes to a region without waiting for the reply. */
 int vgpu_user_client_post(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			  const void *data, uint32_t bytes)
 {
@@ -465,13 +426,7 @@ int vgpu_user_client_post(struct vfio_user_client *client, uint32_t region, uint
 	return transact(client, &request);
 }
 
-/**
- * vgpu_user_client_set_irqs() - let the device signal interrupts by eventfds
- * @client: the client
- * @index: VFIO_USER_IRQ_*
- * @fds: one per vector, from vector 0
- * @count: their number, at most 8
- */
+/* Let the device signal interrupts by at most 8 eventfds, one per vector, from vector 0. */
 int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, const int *fds,
 			      uint32_t count)
 {
@@ -494,11 +449,7 @@ int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, c
 	return transact(client, &request);
 }
 
-/**
- * vgpu_user_client_map_dma() - let the device access our memory
- * @client: the client
- * @dma: the memory; page aligned
- */
+/* Let the device access page-aligned memory of ours. */
 int vgpu_user_client_map_dma(struct vfio_user_client *client, const struct vfio_user_dma *dma)
 {
 	struct dma_map map = {.argsz = sizeof(map),

@@ -24,18 +24,11 @@ extern "C" {
 #define VFIO_USER_REGION_CONFIG	   7u
 #define VFIO_USER_IRQ_MSIX	   2u
 
-/**
- * struct vfio_user_client - one connection to one device; made valid by vgpu_user_client_init()
- * @fd: the socket, owned; -1: not connected. The event loop may poll it, but only for its end:
- *      between two requests a correct device sends nothing.
- * @next_id: message id of the next request; a reply that does not repeat it is a breach
- * @max_transfer: data bytes of one message, the smaller limit of both sides, at least 4096; longer
- *                reads and writes are split
- */
+/* one connection to one device; made valid by vgpu_user_client_init() */
 struct vfio_user_client {
-	int fd; /* -1: not connected */
-	uint16_t next_id;
-	uint32_t max_transfer; /* data bytes of one message */
+	int fd;		  /* owned; -1: not connected. May be polled for its end */
+	uint16_t next_id; /* of the next request; a reply that does not repeat it is a breach */
+	uint32_t max_transfer; /* data bytes of one message, at least 4096; longer ones are split */
 };
 
 /*
