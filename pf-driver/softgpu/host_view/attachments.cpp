@@ -139,8 +139,7 @@ void Attachments::map_parts(pci::Function& function, const Iommu::Mapping& mappi
     }
 }
 
-/// Maps everything again after a change of translation: changes are rare, and this is easier to get
-/// right than differences.
+/// Maps everything again: changes of translation are rare, and differences are easier to get wrong.
 void Attachments::refill(const Attached& each) const {
     each.function->dma_unmap_all();
     const Result<> filled = fill(each);

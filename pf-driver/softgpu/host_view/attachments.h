@@ -3,9 +3,7 @@
 // Attachments: the functions that the host view has attached, and the VM's memory that they reach:
 // all of it, or the ranges that the IOMMU maps for them. A function that is attached later gets
 // every range mapped before. Descriptors are duplicated, one per file, and closed when the last
-// range of the file goes. The number of files is limited, because other VMs need descriptors, too.
-//
-// Part of HostView; io thread only.
+// range of the file goes. Their number is limited, as other VMs need descriptors. Io thread only.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +21,7 @@ namespace vgpu::softgpu::host_view {
 /// Leaves functions that it has not attached alone: clients of their own sockets may use them.
 class Attachments final : private Iommu::Listener {
 public:
-    /// The VM has connected; nothing is attached yet. `peer` gets message DMA and interrupts of all
-    /// functions attached later.
+    /// The VM has connected. Functions attached later send message DMA and interrupts to `peer`.
     void open(std::shared_ptr<vfio_user::Peer> peer) { peer_ = std::move(peer); }
     /// The VM has gone; detaches all functions.
     void close();
@@ -34,8 +31,7 @@ public:
     /// Does nothing if the host view has not attached the function.
     void detach(pci::Function& function);
 
-    /// Gives the range to all functions or to none; an error refuses the VM's DMA_MAP (ENOSPC: too
-    /// many files).
+    /// Gives the range to all functions or none; an error refuses DMA_MAP (ENOSPC: too many files).
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
     /// The exact range of an earlier map(). When this returns, no function reaches it.
     void unmap(const vfio_user::DmaRange& range);
@@ -66,8 +62,7 @@ private:
     [[nodiscard]] std::vector<Range> parts_of(const Iommu::Mapping& mapping) const;
     [[nodiscard]] Result<> fill(const Attached& each) const;
     void map_parts(pci::Function& function, const Iommu::Mapping& mapping) const;
-    /// Removes all its mappings and adds those of the present tables; logs errors, because the VM
-    /// has no way to learn of them.
+    /// Makes its mappings those of the present tables; logs errors, because the VM cannot see them.
     void refill(const Attached& each) const;
     [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> keep(int fd);
     [[nodiscard]] static Result<> map_in(pci::Function& function, const Range& range);

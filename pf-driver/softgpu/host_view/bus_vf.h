@@ -6,8 +6,8 @@
 //   VFE           the configuration space answers, whoever has the VF
 //   BAR accessed  the host view attaches to the VF: reads all ones while a vfio-user client has it.
 //                 Drivers may use a VF for long before they need bus mastering, and amdgpu does
-//   BME set       the same, in case nothing was accessed before: the bit stays 0 while a client has
-//   it BME cleared   it detaches, as it does at FLR, VF disable, bus reset and when the VM goes
+//   BME set       the same, if nothing was accessed before; the bit stays 0 while a client has it
+//   BME cleared   it detaches, as it does at FLR, VF disable, bus reset and when the VM goes
 //
 // While a client has the VF, writes here are lost, and the capabilities look as after power-on.
 // Part of HostView; io thread only.

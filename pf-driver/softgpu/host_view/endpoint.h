@@ -2,9 +2,7 @@
 //
 // Endpoint: the PCI function that QEMU sees of the host view: a bridge to a PCI domain in the shape
 // of a RAID controller, because Intel's VMD is one. Its three BARs are the configuration window
-// (ECAM) of the domain and its two memory windows; it has no other behaviour.
-//
-// Part of HostView; io thread only.
+// (ECAM) of the domain and its two memory windows. Part of HostView; io thread only.
 #pragma once
 
 #include <cstdint>

@@ -230,8 +230,7 @@ std::optional<HostView::Target> HostView::decode_pf(std::uint64_t address) {
     return std::nullopt;
 }
 
-/// VF BARs are one array per BAR of the capability (PCIe 6.0, 9.3.3.14): VF n answers at base + n *
-/// size.
+/// VF n answers at base + n * size of each BAR of the capability (PCIe 6.0, 9.3.3.14).
 std::optional<HostView::Target> HostView::decode_vfs(std::uint64_t address) {
     if (!pf_.sriov().is_memory_enabled) return std::nullopt;
     for (const pci::BarSpec& bar : sriov_.vf_bars) {

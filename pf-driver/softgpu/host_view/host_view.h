@@ -50,8 +50,7 @@ public:
     void reset() override;
 
 private:
-    /// The target of one address: a place in a BAR of an attached function, or in the root port's.
-    /// Valid until the next write to a configuration space.
+    /// An address in a BAR of an attached function or the root port; valid until a config write.
     struct Target {
         bool is_iommu = false;
         pci::Function* function = nullptr;  ///< none: no function answers
@@ -76,8 +75,7 @@ private:
     /// Detaches the VFs that the write has removed before it returns.
     void write_pf(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// Decodes like the bus: the root port's own BAR, then the accesses that its windows forward to
-    /// PF and VFs.
+    /// Decodes like the bus: the root port's own BAR, then its windows to PF and VFs.
     [[nodiscard]] Target decode(std::uint64_t address);
     [[nodiscard]] std::optional<Target> decode_pf(std::uint64_t address);
     [[nodiscard]] std::optional<Target> decode_vfs(std::uint64_t address);

@@ -122,8 +122,7 @@ Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t 
     return Outcome::Done;
 }
 
-/// Functions that were routed to the domain are blocked, not back at identity: their kernel must
-/// route them explicitly.
+/// Functions routed to the domain are blocked until their kernel routes them explicitly.
 Iommu::Outcome Iommu::free(Domain domain) {
     const auto found = domains_.find(domain);
     if (found != domains_.end()) {

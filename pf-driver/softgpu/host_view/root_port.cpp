@@ -120,8 +120,7 @@ void RootPort::reset() {
     is_in_reset_ = false;
 }
 
-/// Without ARI a device has eight functions, and a port has one device, so further VFs are out of
-/// reach (PCIe 6.0, 6.13).
+/// Without ARI only the eight functions of the port's one device are in reach (PCIe 6.0, 6.13).
 std::optional<std::uint32_t> RootPort::function_behind(std::uint32_t bus,
                                                        std::uint32_t devfn) const {
     const std::uint32_t secondary = config_.get<std::uint8_t>(PCI_SECONDARY_BUS);

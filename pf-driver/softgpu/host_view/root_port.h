@@ -2,9 +2,7 @@
 //
 // RootPort: the bridge above the PF in the host view's domain, 00:00.0: bus numbers, memory
 // windows, ARI forwarding, secondary bus reset, and a BAR with the registers of the IOMMU. It only
-// decodes addresses; HostView does the accesses.
-//
-// Io thread only.
+// decodes addresses; HostView does the accesses. Io thread only.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +20,8 @@ public:
     explicit RootPort(std::function<void()> secondary_reset);
 
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
-    /// Routing id of a function behind the port, counted from the first one: 256 per bus, so the
-    /// first bus behind the port has 0 to 255. None if it is not behind the port, or out of reach
-    /// while ARI forwarding is off.
+    /// Routing id of a function behind the port; each bus has 256, the first one 0 to 255. None if
+    /// it is not behind the port, or out of reach while ARI forwarding is off.
     [[nodiscard]] std::optional<std::uint32_t> function_behind(std::uint32_t bus,
                                                                std::uint32_t devfn) const;
     /// Bytes from `address` on that one of the two memory windows forwards; 0 if none, also while

@@ -9,9 +9,7 @@
 // new entry is dropped. Entries for a disabled ring or for unmapped memory are dropped and counted.
 // A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and privileged paths can.
 // WPTR_OVERFLOW_CLEAR ends the overflow bit, and so does a move of the read pointer: a VF cannot
-// write the clear bit, and would read the whole ring again with every interrupt.
-//
-// All calls with the VF's lock held.
+// write the clear bit, and would read the whole ring each time. All calls with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -52,8 +50,7 @@ public:
     /// fails: an entry that cannot be delivered is counted in State and dropped, as on hardware.
     void raise(ih_iv_entry entry, Ring ring = Ring::Main);
 
-    /// Writes IH_RB_CNTL of ring 0..2 for PSP's PROG_REG, by which a VF's driver sets up its rings.
-    /// Other numbers are ignored.
+    /// Writes IH_RB_CNTL of ring 0..2 (others: ignored) for PSP's PROG_REG, which VFs' drivers use.
     void program_control(unsigned ring, std::uint32_t value);
 
     /// A read-pointer doorbell: true if `index` belongs to an enabled IH doorbell.

@@ -5,8 +5,7 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// TRAPSTS: the first watch is EXCP[7], the others are EXCP_HI (Linux,
-/// amdkfd/cwsr_trap_handler_gfx9.asm).
+/// TRAPSTS bits: EXCP[7], then EXCP_HI (Linux, amdkfd/cwsr_trap_handler_gfx9.asm).
 constexpr std::array<std::uint32_t, AddressWatches::kCount> kTrapSts = {1u << 7, 1u << 12, 1u << 13,
                                                                         1u << 14};
 

@@ -20,8 +20,7 @@ namespace vgpu::softgpu::isa {
 /// What a vector memory instruction does at an address.
 enum class WatchedAccess : std::uint8_t { Load, Store, Atomic };
 
-/// Which accesses a watch reports; the values of TCP_WATCHn_CNTL.MODE (Linux, kfd_ioctl.h, enum
-/// kfd_dbg_trap_address_watch_mode).
+/// The accesses that a watch reports: TCP_WATCHn_CNTL.MODE (kfd_dbg_trap_address_watch_mode).
 enum class WatchMode : std::uint8_t { Loads = 0, NonLoads = 1, Atomics = 2, All = 3 };
 
 struct AddressWatch {

@@ -58,8 +58,7 @@ void DecodeCache::invalidate() {
     valid_epoch_ = epoch_.load(std::memory_order_acquire);
 }
 
-/// Empties a full cache: most kernels are small against kMaxInstructions, and a larger one would
-/// fill any cache again.
+/// Empties a full cache: most kernels are small against kMaxInstructions.
 const Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     auto known = blocks_.find(pc);
     if (known == blocks_.end()) {

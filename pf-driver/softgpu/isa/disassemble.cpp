@@ -232,8 +232,7 @@ void Printer::constant() {
     add(jumps ? fmt::format("{}", constant16()) : fmt::format("{:#x}", constant16()));
 }
 
-/// Most program-control instructions print a constant; the others print none, although their word
-/// has the field.
+/// Prints the constant of program-control instructions; some do not use the field.
 void Printer::program() {
     switch (i_.op) {
         case Op::s_barrier:

@@ -58,7 +58,6 @@ uint32_t waves_for(uint64_t work_items) {
     return static_cast<uint32_t>((work_items + kLanes - 1) / kLanes);
 }
 
-/// Writes scalar registers in order.
 class SgprWriter {
 public:
     explicit SgprWriter(WaveState& state) : state_(state) {}

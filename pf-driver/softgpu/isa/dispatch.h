@@ -21,13 +21,11 @@ namespace vgpu::softgpu::isa {
 struct DispatchSpec {
     // kernel descriptor
     std::uint64_t entry = 0;  ///< address of the first instruction
-    /// COMPUTE_PGM_RSRC1 and 2, in the layout of the registers (LLVM AMDGPUUsage, kernel
-    /// descriptor).
+    /// COMPUTE_PGM_RSRC1 and 2 as the registers have them (LLVM AMDGPUUsage, kernel descriptor).
     std::uint32_t pgm_rsrc1 = 0;
     std::uint32_t pgm_rsrc2 = 0;
     std::uint16_t code_properties = 0;
-    /// PM4 dispatches: COMPUTE_USER_DATA registers instead of code_properties. 0 or 1; not a bool,
-    /// because a saved state may be damaged.
+    /// PM4: COMPUTE_USER_DATA instead of code_properties. 0 or 1: a saved bool may be damaged.
     std::uint8_t has_user_data = 0;
     std::uint8_t reserved = 0;
     // dispatch
@@ -60,15 +58,13 @@ enum class DispatchError : std::uint8_t {
 /// The first error of the spec; reads no memory.
 [[nodiscard]] DispatchError check(const DispatchSpec& spec);
 
-/// Work-groups in each dimension; a last, partial group counts.
-/// For a spec that check() accepted, as all functions below.
+/// Work-groups in each dimension, partial ones included. From here on check() accepted the spec.
 [[nodiscard]] std::array<std::uint32_t, 3> group_counts(const DispatchSpec& spec);
 
 /// Waves of a full group: the unit of scratch slots and occupancy.
 [[nodiscard]] std::uint32_t waves_per_group(const DispatchSpec& spec);
 
-/// VGPRs of each wave (4 to 256), in the gfx9 granule of four registers (LLVM AMDGPUUsage,
-/// GRANULATED_WORKITEM_VGPR_COUNT).
+/// VGPRs of each wave (4 to 256) in units of four (AMDGPUUsage, GRANULATED_WORKITEM_VGPR_COUNT).
 [[nodiscard]] std::uint32_t vgprs_per_wave(const DispatchSpec& spec);
 
 /// The MODE.EXCP_EN bits that a debugger requests.

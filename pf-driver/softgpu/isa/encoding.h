@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The places of the fields of gfx900 machine words (Vega ISA manual, chapter "Microcode Formats"),
-// and the meaning of operand numbers. Opcode numbers are in ops/*.def.
-//
-// Used by isa/decode and its tests.
+// Fields of gfx900 machine words (Vega ISA manual, chapter "Microcode Formats") and the meaning of
+// operand numbers, for isa/decode and its tests. Opcode numbers are in ops/*.def.
 #pragma once
 
 #include <array>
@@ -65,8 +63,7 @@ inline constexpr Field kMubufOp{18, 7}, kMubufOffset{0, 12}, kMubufOffen{12, 1},
     kMubufGlc{14, 1}, kMubufLds{16, 1}, kMubufSlc{17, 1}, kMubufVaddr{0, 8}, kMubufVdata{8, 8},
     kMubufSrsrc{16, 5}, kMubufTfe{23, 1}, kMubufSoffset{24, 8};
 inline constexpr Field kMtbufOp{15, 4}, kMtbufFormat{19, 7}, kMtbufSlc{22, 1};
-/// A format has the data format in its low bits and the number format above, as in descriptor
-/// words.
+/// The data format is in the low bits, the number format above, as in descriptor words.
 inline constexpr Field kDataFormat{0, 4}, kNumberFormat{4, 3};
 
 // operand numbers

@@ -29,8 +29,7 @@ using i64 = std::int64_t;
 using f32 = float;
 using f64 = double;
 
-/// MODE register fields.
-/// Vega ISA manual, "Program State", MODE.
+/// Fields of the MODE register (Vega ISA manual, "Program State").
 namespace mode {
 /// SKIP_VECTOR is the documents' VSKIP; the fork stack pointer above it is their CSP.
 inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingleShift = 4,
@@ -41,8 +40,7 @@ inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingle
                      kAddressWatch = 1u << 19;  // of EXCP_EN, for all four
 }  // namespace mode
 
-/// TRAPSTS register fields.
-/// Vega ISA manual, TRAPSTS: EXCP in the low bits, in the order of the host's MXCSR flags.
+/// Fields of the TRAPSTS register; EXCP is in the low bits, in the order of the host's MXCSR flags.
 namespace trapsts {
 inline constexpr u32 kDivideByZero = 1u << 2, kIntegerDivideByZero = 1u << 6;
 inline constexpr u32 kMemoryViolation = 1u << 8, kIllegalInstruction = 1u << 11,

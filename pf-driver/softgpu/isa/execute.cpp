@@ -36,15 +36,13 @@ private:
 /// Why a turn ended.
 enum class Turn : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
-/// Evaluated once per block: with default float mode, no indexing and all registers in range,
-/// handlers need no checks.
+/// Whether handlers need no checks: default float mode, no indexing, registers in range.
 bool is_usual(const WaveState& wave, const Block& block) {
     constexpr u32 bits = mode::kFloatBits | mode::kException | mode::kGprIndex |
                          mode::kHalfOverflow | mode::kSkipVector;
     return (wave.mode & bits) == mode::kFloatDefault && block.vgprs_needed <= wave.vgpr_count;
 }
 
-/// One run() call.
 class Runner {
 public:
     Runner(Workgroup& group, const RunContext& context) : group_(group), context_(context) {}
@@ -119,8 +117,7 @@ u32 exception_bits(Outcome outcome) {
     return outcome == Outcome::Fault ? trapsts::kMemoryViolation | trapsts::kXnackError : 0;
 }
 
-/// An exception ends run() even if the wave's trap handler takes it: the packet processor counts
-/// and reports it.
+/// An exception ends run() even if a trap handler takes it: the packet processor reports it.
 Turn Runner::event(const Env& env, Outcome outcome) {
     static constexpr std::array<std::pair<Outcome, StopReason>, 3> kReasons{{
         {Outcome::Fault, StopReason::Fault},
@@ -141,8 +138,7 @@ Turn Runner::event(const Env& env, Outcome outcome) {
     return Turn::Event;
 }
 
-/// If the port has no fault, the page is reached by message and its client has failed: for the
-/// guest there is no memory.
+/// No fault of the port: a page reached by message has failed. The guest has no memory there.
 Turn Runner::fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
     result_.wave = wave.wave_in_group;
@@ -156,8 +152,7 @@ Turn Runner::fetch_fault(WaveState& wave) {
     return Turn::Event;
 }
 
-/// Reads the stop flag and the address watches once per block, so every kBlockInstructions at the
-/// latest.
+/// Reads stop flag and address watches once per block: every kBlockInstructions at the latest.
 Turn Runner::turn(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),

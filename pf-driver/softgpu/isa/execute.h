@@ -33,15 +33,13 @@ public:
     /// s_sendmsg(MSG_INTERRUPT): `payload` is M0. Called in the thread that runs the wave.
     /// Must not run waves or touch the group; the engine notes it and asks the group back.
     virtual void interrupt(std::uint32_t payload) = 0;
-    /// The same, with the wave that sent it, for sinks that need the wave or its trap-handler
-    /// state.
+    /// The same, with the wave that sent it, for sinks that need the wave's state.
     virtual void interrupt_from(const WaveState& /*sender*/, std::uint32_t payload) {
         interrupt(payload);
     }
 };
 
-/// Flat-address windows of LDS and scratch (SH_MEM_BASES): 4 GiB each, aligned to 4 GiB. Only flat
-/// instructions use them.
+/// Windows of LDS and scratch for flat instructions (SH_MEM_BASES): 4 GiB each, aligned to 4 GiB.
 struct Apertures {
     std::uint64_t shared_base = 0x0001'0000'0000'0000;
     std::uint64_t private_base = 0x0002'0000'0000'0000;
@@ -61,8 +59,7 @@ struct RunContext {
     DecodeCache& cache;
     const Clock& clock;
     MessageSink& messages;
-    /// Set by any thread: run() returns at the next instruction boundary where it checks (within 32
-    /// instructions).
+    /// Set by any thread: run() returns within 32 instructions, at an instruction boundary.
     const std::atomic<bool>& stop;
     /// Never exceeded; 0 runs nothing.
     std::uint64_t budget = 0;  ///< instructions of all waves together

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Floating-point functions for ops/*.def, as lane_math.h: IEEE operations of the host, and the
-// parts where the GPU differs (NaN and zero rules of min and max, saturating conversions, division
-// helpers, half precision).
+// Floating-point functions for ops/*.def, as lane_math.h: IEEE operations of the host, and what the
+// GPU does otherwise (min and max, saturating conversions, division helpers, half precision).
 #pragma once
 
 #include "pf-driver/softgpu/isa/lane_math.h"
@@ -108,8 +107,7 @@ VGPU_INLINE f32 exp2_approximate(f32 a) {
     return a < -126.0f ? 0.0f : exp2_of(a);
 }
 
-/// Sine of `a` turns.
-/// Reduced in turns before the multiplication: exact, however large the argument.
+/// Sine of `a` turns, reduced before the multiplication: exact, however large the argument.
 VGPU_INLINE f32 sin_turns(f32 a) {
     const f64 turns = f64{a} - __builtin_floor(f64{a});
     return static_cast<f32>(std::sin(turns * 6.283185307179586476925));
@@ -271,8 +269,7 @@ template <class T> VGPU_INLINE bool is_class(T a, u32 classes) {
 
 // ---- division helpers: quotient estimate a, denominator b, numerator c
 
-/// Exponent distances at which a division needs scaling, and by how much (Vega ISA manual,
-/// V_DIV_SCALE_F32 and F64).
+/// Exponent distances at which a division needs scaling, and by how much (V_DIV_SCALE_F32, F64).
 template <class T> struct DivTraits;
 template <> struct DivTraits<f32> {
     static constexpr int kFar = 96, kScale = 64, kTiny = 23, kUnderflow = -150;

@@ -14,9 +14,8 @@ namespace vgpu::softgpu::isa {
 
 constexpr GlobalWaveSync::Ticket kQueued = 1;
 
-/// Hardware frees waiting waves the moment a barrier is complete. Here waves check later, when
-/// others may have completed a barrier for fewer waves, so each barrier has a number. The ticket of
-/// a waiting wave is never 0.
+/// Hardware frees waiting waves when a barrier is complete. Here waves check later, when others may
+/// have completed the next one, so each barrier has a number. A waiting wave's ticket is never 0.
 constexpr GlobalWaveSync::Ticket ticket_of(u16 barrier) {
     constexpr u16 in_use = std::numeric_limits<u16>::max();
     return static_cast<GlobalWaveSync::Ticket>(barrier % in_use + 1);

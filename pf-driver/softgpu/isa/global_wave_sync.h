@@ -27,8 +27,7 @@ public:
 
     /// Sets the next barrier to `waves_minus_1` + 1 waves.
     void init(std::uint32_t resource, std::uint32_t waves_minus_1);
-    /// True if every wave has arrived and this one continues. The last wave sets the number of
-    /// waves of the next barrier.
+    /// True if every wave has arrived. The last wave sets the number of waves of the next barrier.
     [[nodiscard]] bool arrive(std::uint32_t resource, std::uint32_t next_minus_1, Ticket& ticket);
 
     /// Lets `count` waves pass acquire(), waiting now or later.

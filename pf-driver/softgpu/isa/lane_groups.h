@@ -16,8 +16,7 @@ namespace {
 constexpr unsigned kGroup = 8;
 constexpr u32 kWholeGroup = (1u << kGroup) - 1;
 
-/// Where eight lanes are in a page or in LDS, in bytes. Lanes that are off have the place of the
-/// first lane that is on.
+/// Offsets of eight lanes in a page or in LDS. Lanes that are off have that of the first one on.
 struct GroupPlaces {
     alignas(32) u32 at[kGroup];
     bool follow = false;  ///< words, each directly behind the last
@@ -46,8 +45,7 @@ VGPU_INLINE void compare(GroupPlaces& places) {
     places.are_one = is_zero(distance);
 }
 
-/// Places of four addresses in `page`. Lanes whose bit in `on` (from `first` on) is clear get
-/// `lead`.
+/// Places of four addresses in `page`; lanes from `first` on whose bit in `on` is clear get `lead`.
 VGPU_INLINE __m256i places_of_four(const u64* at, u64 page, u64 lead, u32 on, u32 first) {
     const __m256i bits = _mm256_slli_epi64(_mm256_setr_epi64x(1, 2, 4, 8), static_cast<int>(first));
     const __m256i is_off = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64{on}), bits),
@@ -127,8 +125,7 @@ VGPU_INLINE void gather_parts(const std::byte* memory, const GroupPlaces& places
     }
 }
 
-/// The pages that an instruction touches. Neighbouring lanes are mostly in one page, so the last
-/// host address is kept; it is valid for the instruction.
+/// The pages that an instruction touches. The last host address is kept, valid for the instruction.
 class PageCursor {
 public:
     PageCursor(Env& env, Access access) : port_(env.context.port), access_(access) {}

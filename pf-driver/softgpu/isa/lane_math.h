@@ -184,8 +184,7 @@ VGPU_INLINE u32 lerp_u8(u32 a, u32 b, u32 c) {
 VGPU_INLINE u32 insert_byte(u32 into, u32 place, u32 byte) {
     return (into & ~(0xffu << (8 * place))) | ((byte & 0xff) << (8 * place));
 }
-/// Selectors 8 to 11 give copies of the sign of the odd bytes 1, 3, 5, 7; 12 is 0, more is 0xff
-/// (Vega ISA manual, V_PERM_B32).
+/// Selectors 8 to 11: the signs of bytes 1, 3, 5, 7; 12: 0; more: 0xff (manual, V_PERM_B32).
 VGPU_INLINE u32 permuted_byte(u64 bytes, u32 selector) {
     if (selector < 8) return static_cast<u32>(bytes >> (8 * selector)) & 0xff;
     if (selector >= 13) return 0xff;

@@ -217,8 +217,7 @@ template <class T> VGPU_INLINE T output_modified(T value, u32 omod, bool clamp, 
     return value < T{0} ? T{0} : (value > T{1} ? T{1} : value);
 }
 
-/// OMOD counts only with denormals off and outside IEEE mode.
-/// Vega ISA manual, "Output Modifiers".
+/// OMOD counts only with denormals off and outside IEEE mode (manual, "Output Modifiers").
 inline u32 effective_omod(const Env& env, const Instruction& i) {
     const u32 shift =
         i.float_class == FloatClass::Single ? mode::kDenormSingleShift : mode::kDenormDoubleShift;

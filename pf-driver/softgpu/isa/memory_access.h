@@ -25,8 +25,7 @@ template <class T> T* typed(std::byte* at) {
     return static_cast<T*>(static_cast<void*>(at));
 }
 
-/// Records fault and lane in env.result. If the port has no fault, a page reached by message
-/// failed.
+/// Records fault and lane in env.result. No fault of the port: a page reached by message failed.
 [[maybe_unused]] Outcome fault(Env& env, u32 lane, u64 va, Access access) {
     mem::Port& port = env.context.port;
     mem::Fault what = port.fault();
@@ -65,8 +64,7 @@ template <class T> T* typed(std::byte* at) {
     return port.write(GpuVa{va}, {static_cast<const std::byte*>(from), size});
 }
 
-/// LDS outside the group's allocation reads 0 and drops stores, as with the range check of M0 (Vega
-/// ISA manual, "LDS Access").
+/// LDS outside the group's allocation reads 0 and drops stores (Vega ISA manual, "LDS Access").
 [[maybe_unused]] void read_lds(const Env& env, u64 offset, void* to, u32 size) {
     if (offset + size <= env.lds_bytes)
         std::memcpy(to, env.lds + offset, size);
@@ -152,8 +150,7 @@ struct Addresses {
     }
 }
 
-/// Place in LDS of a lane's dword, for transfers between LDS and buffers. M0 holds the first
-/// lane's.
+/// Place in LDS of a lane's dword for transfers with buffers; M0 holds the first lane's.
 [[maybe_unused]] u64 lds_of_lane(const Env& env, const Instruction& i, u32 lane) {
     return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
 }

@@ -397,8 +397,7 @@ private:
     u32 count_ = 0;
 };
 
-/// The host's flags have the order of TRAPSTS.EXCP: invalid, denormal, division by zero, overflow,
-/// underflow, inexact.
+/// The host's flags are in the order of TRAPSTS.EXCP, so bits need no translation.
 u32 exceptions(const Instruction& i, u32 host_flags) {
     const u32 flags = host_flags & kMxcsrFlags;
     if (i.op != Op::v_rcp_iflag_f32 || (flags & trapsts::kDivideByZero) == 0) return flags;

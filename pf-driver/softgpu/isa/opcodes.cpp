@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of ops/*.def as tables: the properties of operations for decoding and printing, and the
-// operation of each opcode number.
+// The rows of ops/*.def as tables: properties of operations, and the operation of each number.
 #include "pf-driver/softgpu/isa/encoding.h"
 #include "pf-driver/softgpu/isa/instruction.h"
 

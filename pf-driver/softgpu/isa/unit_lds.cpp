@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: local data share. Compiled once for every variant. Places outside the group's share
-// read as 0 and ignore writes.
+// Execute unit: local data share, once per variant. Places outside the group's share read 0.
 #include <string_view>
 
 #include "pf-driver/softgpu/isa/lane_groups.h"
@@ -160,9 +159,8 @@ template <class T, u32 Stride> Outcome lds_write2(Env& env, const Instruction& i
     return Outcome::Next;
 }
 
-/// The value that an atomic leaves in LDS. Floats follow the denormal modes of MODE but always
-/// round to nearest (Mesa, aco_insert_fp_mode.cpp); compare-and-store moves the stored bits
-/// unchanged.
+/// The value that an atomic leaves in LDS. Floats follow MODE's denormal modes, but round to
+/// nearest (Mesa, aco_insert_fp_mode.cpp); compare-and-store moves the stored bits unchanged.
 template <class M, class T = typename M::T>
 T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
     if constexpr (!std::is_floating_point_v<T>) {

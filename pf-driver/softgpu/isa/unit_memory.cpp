@@ -111,8 +111,7 @@ bool is_in_scratch_words(const Env& env, const Addresses& a) {
     return low_bits % kScratchCell == 0;
 }
 
-/// Dword `k` of every lane's place in scratch, as global addresses; those of one place are
-/// adjacent.
+/// Dword `k` of every lane's place in scratch as global addresses; those of one place are adjacent.
 Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
     Addresses out;
     for (unsigned l = 0; l < kLanes; ++l)

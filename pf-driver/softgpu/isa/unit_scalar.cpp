@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: scalar arithmetic, branches and program control. None of it works on lanes, so it
-// is compiled once.
+// Execute unit, compiled once: scalar arithmetic, branches, program control. None works on lanes.
 #define VGPU_ISA_VARIANT scalar_unit
 #include "pf-driver/softgpu/isa/lane_math.h"
 
@@ -423,8 +422,7 @@ Outcome do_getreg(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Writes part of MODE or TRAPSTS; a trap handler may also write STATUS and IB_STS. A program may
-/// not write other registers.
+/// Programs may write MODE and TRAPSTS, trap handlers also STATUS and IB_STS.
 Outcome write_register(Env& env, const Instruction& i, u32 value) {
     const RegisterField f = register_field(i);
     const u32 mask = f.mask << f.first;

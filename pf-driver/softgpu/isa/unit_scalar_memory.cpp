@@ -113,8 +113,7 @@ u64 ticks(const Env& env, u64 hz) {
     return now / kPerSecond * hz + now % kPerSecond * hz / kPerSecond;
 }
 
-/// Both clocks are the device's clock, so they run while the wave is off the engine, as on
-/// hardware.
+/// Both clocks are the device's, and run while the wave is off the engine, as on hardware.
 Outcome do_memtime(Env& env, const Instruction& i) {
     env.set_pair(i.dst, ticks(env, env.context.core_hz));
     return Outcome::Next;

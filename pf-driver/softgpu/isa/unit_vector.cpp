@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: vector arithmetic and the vector operations that read the whole wave. Compiled once
-// for every variant.
+// Execute unit, once per variant: vector arithmetic, and operations that read the whole wave.
 #include "pf-driver/softgpu/isa/lanes.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {

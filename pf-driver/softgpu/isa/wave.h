@@ -52,8 +52,7 @@ struct alignas(64) VgprRow {
     std::array<std::uint32_t, kLanes> lane;
 };
 
-/// All of a wave except its vector registers. State streams hold this layout: a change requires a
-/// new kStateVersion in gpu.cpp.
+/// A wave without its vector registers. Another layout requires a new kStateVersion in gpu.cpp.
 struct WaveState {
     alignas(8) std::array<std::uint32_t, 128> scalar{};
     /// GPU address of the next instruction, a multiple of 4.
@@ -122,8 +121,7 @@ struct Workgroup {
     [[nodiscard]] bool ended() const;
     /// Appends the whole state.
     void save(Writer& writer) const;
-    /// The inverse of save(). A truncated or inconsistent stream is an error and leaves the group
-    /// empty.
+    /// The inverse of save(). An invalid stream is an error and leaves the group empty.
     [[nodiscard]] Result<> load(Reader& reader);
 };
 

@@ -24,8 +24,7 @@ static_assert(static_cast<std::uint64_t>(Access::Execute) == GPUVM_PTE_EXECUTABL
 static_assert(static_cast<std::uint64_t>(Access::Read) == GPUVM_PTE_READABLE);
 static_assert(static_cast<std::uint64_t>(Access::Write) == GPUVM_PTE_WRITEABLE);
 
-/// Register numbers of one hub; both hubs are programmed alike. Each is the first of an array that
-/// context n or engine n indexes.
+/// Registers of one hub, each the first of an array by context or engine; both hubs are alike.
 struct HubRegisters {
     std::uint32_t control;
     std::uint32_t root;
@@ -217,8 +216,7 @@ void GpuVm::refresh_contexts(Hub hub) {
     }
 }
 
-/// Complete on return, so the acknowledgement may be read at once. Only epochs move and nothing is
-/// searched: an invalidation costs the same however much is cached.
+/// Complete on return. Only epochs move: the costs do not depend on what is cached.
 void GpuVm::on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request) {
     const std::uint32_t vmids = HW_GET(VM_INVALIDATE_REQ, VMIDS, request);
     flush(static_cast<std::uint16_t>(vmids));

@@ -52,8 +52,7 @@ struct VmFault {
     Fault fault;
 };
 
-/// Page table format: Linux 6.12, amdgpu/amdgpu_vm.h (AMDGPU_PTE_*) and gmc_v9_0.c; numbers in
-/// hw/gpuvm.h.
+/// Page tables: hw/gpuvm.h; Linux 6.12, amdgpu/amdgpu_vm.h (AMDGPU_PTE_*) and gmc_v9_0.c.
 class GpuVm {
 public:
     /// Contexts are not part of it: they are registers, and saved with the register file.
@@ -65,15 +64,13 @@ public:
         std::uint64_t invalidations = 0;
     };
 
-    /// Claims the VM_* registers of both hubs in `regs`.
-    /// All three outlive it.
+    /// Claims the VM_* registers of both hubs in `regs`. All three outlive it.
     GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system);
     ~GpuVm();
     GpuVm(const GpuVm&) = delete;
     GpuVm& operator=(const GpuVm&) = delete;
 
-    /// MAP_PROCESS: `root` is a PDE and overrides the register of both hubs; flushes the VMID.
-    /// Ignored for VMID 0, which belongs to the kernel.
+    /// MAP_PROCESS: `root` (a PDE) overrides both hubs' register; flushes the VMID. Not for VMID 0.
     void set_root(Vmid vmid, std::uint64_t root);
     /// ATC_VMIDn_PASID_MAPPING is the only place that holds PASIDs; drivers write it too.
     void set_pasid(Vmid vmid, std::uint16_t pasid);
@@ -82,8 +79,7 @@ public:
     [[nodiscard]] std::optional<Vmid> vmid_of(std::uint16_t pasid) const;
 
     /// Ends all translations of the VMIDs whose bit is set. Returns at once; a walk in progress
-    /// fills an entry that is already stale. Pointers from Port::at() stay usable until the
-    /// engine's next stop point.
+    /// fills a stale entry. Pointers of Port::at() stay usable until the engine's next stop point.
     void invalidate(std::uint16_t vmid_mask);
     /// The same for the VMIDs of a process; with the VF's lock held.
     void invalidate_pasid(std::uint16_t pasid);
@@ -99,16 +95,14 @@ public:
         return epochs_[raw(vmid) % kVmids].value;
     }
 
-    /// After commit or release of the VF's VRAM: updates FB_LOCATION_TOP of both hubs, ends all
-    /// translations.
+    /// After commit or release of VRAM: updates FB_LOCATION_TOP of both hubs, ends translations.
     void vram_changed();
 
     /// Makes an engine's port into `vmid`. The port refers to this GpuVm and must not outlive it.
     [[nodiscard]] std::unique_ptr<Port> make_port(Vmid vmid, Hub hub);
 
-    /// After invalidate_all(): returns when no engine holds a pointer that a port returned before
-    /// the call, except inside a run of waves. Any thread, without a lock that a walk could wait
-    /// for.
+    /// After invalidate_all(): returns when no engine holds a pointer from before the call, except
+    /// inside a run of waves. Any thread, without a lock that a walk could wait for.
     void await_holds() const;
 
     /// Fills the fault registers of the hub (the first fault wins until cleared), counts, and

@@ -72,9 +72,8 @@ public:
     /// Any thread, after the epoch has moved: returns when no Hold from before the call exists.
     void await_hold() const;
 
-    /// Host address of `va`, valid up to the end of its 4 KiB page. nullptr if the access faults
-    /// (then fault() says how) or the page is only reachable indirectly (then has_fault() is
-    /// false).
+    /// Host address of `va`, valid to the end of its 4 KiB page. nullptr: the access faults
+    /// (fault() says how), or the page has no host address (has_fault() is false).
     [[nodiscard]] std::byte* at(GpuVa va, Access access) {
         const std::uint64_t page = raw(va) / kPageBytes;
         const Entry& entry = entries_[page % kEntries];
@@ -84,13 +83,11 @@ public:
         return miss(va, access);
     }
 
-    /// Copies across page borders; false on a fault, then fault() says where. Bytes before the
-    /// faulting page have been copied.
+    /// Copies across page borders; false on a fault(): bytes before the faulting page are copied.
     [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
 
-    /// For a page without a host address: false if only reads and writes work there. An atomic
-    /// there has no effect and returns all ones.
+    /// For a page without a host address: false if an atomic has no effect and returns all ones.
     [[nodiscard]] virtual bool takes_atomics(GpuVa) { return true; }
 
     /// Stays until clear_fault(); a later fault replaces it.

@@ -106,8 +106,7 @@ SystemMemory::File SystemMemory::file_of(const Mapping& mapping) {
     return {info.st_dev, info.st_ino, mapping.fd_offset};
 }
 
-/// Read-only mappings are mapped read-only, so a mistake here crashes this process instead of
-/// corrupting the guest.
+/// Maps read-only what is mapped read-only: a mistake crashes this process, but corrupts no guest.
 std::byte* SystemMemory::map_file(const Mapping& mapping) {
     if (mapping.fd < 0 || mapping.fd_offset % kPageBytes != 0) return nullptr;
     if (!is_safe_to_map(mapping.fd, mapping.fd_offset, mapping.size.count)) return nullptr;
@@ -186,8 +185,7 @@ void SystemMemory::retire(std::span<const Region> regions) {
     Share gone;
     for (const Region& region : regions) {
         if (region.host == nullptr) continue;
-        // A mapping that munmap() could not remove still counts in the share, so that it is
-        // bounded.
+        // A mapping that munmap() could not remove counts in the share, which bounds these.
         if (munmap(region.host, region.size) == 0)
             gone = {gone.mappings + 1, gone.size + Bytes{region.size}};
         else
@@ -257,8 +255,7 @@ bool SystemMemory::transfer(Iova address, std::span<Byte> bytes, Access access, 
         std::shared_ptr<MessageDma> messages;
         std::span<Byte> part;
         {
-            // The lock covers the copy, so unmap() cannot pull the memory away; a message may take
-            // long and runs without it.
+            // Locked during a copy, so that unmap() waits, but not during a message.
             const std::shared_lock lock(mutex_);
             const Piece piece = piece_at(at, bytes.size(), access);
             if (piece.bytes == 0) return false;

@@ -40,8 +40,7 @@ public:
     [[nodiscard]] virtual bool write(Iova address, std::span<const std::byte> data) = 0;
 };
 
-/// A BAR of the function as its own engines reach it. Any thread, whatever locks it holds; offset +
-/// size is inside the BAR.
+/// A BAR of the function for its engines. Any thread, with any lock; the range is inside the BAR.
 class OwnBar {
 public:
     virtual ~OwnBar() = default;
@@ -79,8 +78,7 @@ public:
     /// clients together leave most of them free, and no client can use up what another needs.
     [[nodiscard]] static Share share_of(std::uint64_t max_map_count);
 
-    /// Empty: every access fails until the client maps something. The share follows this host's
-    /// limit.
+    /// Every access fails until the client maps something. The share follows this host's limit.
     SystemMemory();
     explicit SystemMemory(const Share& share) : share_(share) {}
     ~SystemMemory();
@@ -112,8 +110,7 @@ public:
 
     /// The page that holds `address`. The host address is good until unmap() has revoked it.
     [[nodiscard]] Page find(Iova address) const;
-    /// False if a byte is not mapped for this access or the client failed; bytes before it may have
-    /// been transferred.
+    /// False: not mapped for this access, or the client failed; earlier bytes may be transferred.
     [[nodiscard]] bool read(Iova address, std::span<std::byte> out) const;
     [[nodiscard]] bool write(Iova address, std::span<const std::byte> data) const;
 
@@ -150,8 +147,7 @@ private:
     [[nodiscard]] bool overlaps(std::uint64_t address, std::uint64_t size) const;
     [[nodiscard]] bool is_in_share(Bytes size) const;
     [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t wanted, Access access) const;
-    /// Revokes, then unmaps: the regions have already left regions_, so no new translation finds
-    /// them.
+    /// Revokes, then unmaps; regions_ has the regions no more, so no translation finds them.
     void retire(std::span<const Region> regions);
     template <typename Byte, typename Direct, typename Message, typename Own>
     bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,

@@ -33,8 +33,7 @@ Result<> check_table(std::uint64_t offset) {
     return fail(EINVAL, fmt::format("VF page table at {:#x} is not in the PF's VRAM", offset));
 }
 
-/// Sealed against every resize, so that neither a client nor a mistake here can remove pages under
-/// a mapping.
+/// Sealed: neither a client nor a mistake here can remove pages under a mapping.
 Result<OwnedFd> create_sealed_memfd(VfId vf, Bytes size) {
     const std::string name = fmt::format("vgpu-vf{}-vram", raw(vf));
     OwnedFd fd(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -112,8 +111,7 @@ Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     return {};
 }
 
-/// Makes the VRAM untranslatable, then revokes, then frees: in this order no engine reaches pages
-/// that have a new owner.
+/// Makes VRAM untranslatable, revokes, then frees: no engine reaches pages of a new owner.
 void VfVram::release() {
     size_.store(0, std::memory_order_release);
     revocation_.run();

@@ -40,8 +40,7 @@ public:
     /// `root` is the device offset of the root table, inside the PF's VRAM; `size` a multiple of
     /// 2 MiB, fully mapped. On any error the VF is left without VRAM and the error says why.
     [[nodiscard]] Result<> commit(DeviceOffset root, Bytes size);
-    /// Idempotent. Afterwards pages are fresh and zero; mappings that a client kept show the old
-    /// memfd, which has no other user.
+    /// Idempotent. Pages are fresh and zero afterwards; a client's mappings keep the old memfd.
     void release();
 
     /// 0 without VRAM. Any thread.
@@ -58,8 +57,7 @@ public:
         return device_.host(DeviceOffset{leaf + at % DeviceVram::kLeafBytes});
     }
 
-    /// Trapped BAR0 accesses: beyond the VRAM reads are all ones, writes are dropped. False if any
-    /// byte was beyond.
+    /// Trapped BAR0 accesses; false if a byte was beyond the VRAM: reads all ones, write dropped.
     bool read(VfOffset offset, std::span<std::byte> out) const;
     bool write(VfOffset offset, std::span<const std::byte> data);
 

@@ -81,7 +81,7 @@ private:
     std::byte* base_;
     Bytes size_;
     std::mutex owners_mutex_;
-    std::vector<VfId> owners_;  // per 2 MiB page; kPf: nobody's or the PF's
+    std::vector<VfId> owners_;  // per 2 MiB page; kPf: free or the PF's
 };
 
 }  // namespace vgpu::softgpu::mem

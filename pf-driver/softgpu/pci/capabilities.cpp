@@ -12,8 +12,7 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// DevCap, LnkCap and the like as a Vega10 VF shows them, with FLR: 256-byte payloads, extended
-// tags, 8 GT/s x16.
+// DevCap, LnkCap and the like of a Vega10 VF with FLR: 256-byte payloads, extended tags, 8 GT/s x16
 constexpr std::uint32_t kDeviceCapabilities = 0x00008fa1u | PCI_EXP_DEVCAP_FLR;
 constexpr std::uint32_t kLinkCapabilities = 0x00000d03;
 constexpr std::uint16_t kLinkStatus = 0x1103;
@@ -162,8 +161,7 @@ void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
 
 }  // namespace
 
-/// Writing all ones and reading back gives the size (PCIe 6.0, 7.5.1.2.1): address bits below it
-/// are read-only zeros.
+/// All ones written read back as the size (PCIe 6.0, 7.5.1.2.1): address bits below it stay 0.
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars) {
     for (const BarSpec& bar : bars) {
         assert(std::has_single_bit(bar.size.count) && bar.size.count >= VGPU_PCI_CONFIG_BYTES);

@@ -107,7 +107,6 @@ inline constexpr std::uint32_t kSupportedPageSizes = 0x553;
 
 /// Base address registers from `first_register` on, of a function or of a PF's VFs.
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars);
-/// The address in the BAR at `first_register`.
 [[nodiscard]] std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_register,
                                         const BarSpec& bar);
 

@@ -5,9 +5,8 @@
 // a meaning: claim() puts a handler behind a range (the range's own storage is not used),
 // on_write() registers a callback that runs after a write has been stored.
 //
-// One access reaches a handler once, with all its bytes inside the range (a driver writes a command
-// and its arguments as one dword). Used on the io thread only; claims are made while the GPU is
-// built.
+// One access reaches a handler once, with all its bytes inside the range: drivers write a command
+// and its arguments as one dword. Io thread only; claims are made while the GPU is built.
 #pragma once
 
 #include <array>
@@ -36,8 +35,7 @@ class ConfigSpace {
 public:
     static constexpr std::size_t kBytes = VGPU_PCI_CONFIG_BYTES;
 
-    /// The function's own accesses; offset + size <= kBytes. Any size and alignment; an access
-    /// across a claim's edge is split.
+    /// The function's accesses; offset + size <= kBytes. An access across a claim's edge is split.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
     void write(std::uint32_t offset, std::span<const std::byte> data);
 

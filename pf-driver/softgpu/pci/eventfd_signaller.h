@@ -28,8 +28,7 @@ public:
 
     /// Call before the first signal(); does nothing if already started. An error may be temporary.
     [[nodiscard]] Result<> start();
-    /// False if `eventfd` is no eventfd, or the kernel has no memory. A full one is already
-    /// signalled.
+    /// False: not an eventfd, or the kernel has no memory. A full eventfd is already signalled.
     [[nodiscard]] bool signal(int eventfd);
 
 private:

@@ -139,8 +139,7 @@ void Function::sriov_control_changed() {
     owner_.sriov_changed(sriov_);
 }
 
-/// Updates everything that follows the configuration explicitly, because reset() of the space runs
-/// no observers.
+/// Updates explicitly what follows the configuration: reset() of the space runs no observers.
 void Function::reset_config() {
     config_.reset();
     interrupts_.reset();
@@ -164,8 +163,7 @@ Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer) {
     return attach(std::move(peer), Reach::Socket);
 }
 
-/// Sets sink and peer before the owner learns of the client, because it may raise interrupts at
-/// once.
+/// Sets sink and peer first: the owner may raise interrupts as soon as it learns of the client.
 Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
     if (reach_)
         return fail(EBUSY, *reach_ == Reach::Bus ? "it belongs to the host view"

@@ -89,8 +89,7 @@ public:
     virtual void reset(ResetKind kind) = 0;
     /// After a write, or a reset that took the VFs away.
     virtual void sriov_changed(const SriovState&) {}
-    /// BARs may have moved or stopped answering: after a write to them or to the memory bit, and
-    /// after a reset.
+    /// After a reset, or a write to BARs or the memory bit: BARs may have moved or gone.
     virtual void bars_moved() {}
 };
 

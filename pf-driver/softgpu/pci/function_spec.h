@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The parts of a PCI function, constant after build: identity, BARs, capabilities. pf_function()
-// and vf_function() give the two kinds that a GPU has, with the numbers of hw/pci.h; gpu.cpp makes
-// one Function from each.
+// and vf_function() give the two kinds of a GPU, with the numbers of hw/pci.h.
 #pragma once
 
 #include <cstdint>
@@ -75,8 +74,7 @@ struct FunctionSpec {
     DetachPolicy detach_policy = DetachPolicy::ResetConfig;
 };
 
-/// `vram` is the device's whole VRAM (BAR0, rounded up to a power of two), `vf_aperture` a VF's
-/// BAR0, a power of two.
+/// `vram`: all of the device's (BAR0, rounded up to a power of two); `vf_aperture`: BAR0 of a VF.
 [[nodiscard]] FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture);
 [[nodiscard]] FunctionSpec vf_function(VfId vf, Bytes aperture);
 

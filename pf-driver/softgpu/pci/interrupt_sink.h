@@ -36,8 +36,7 @@ public:
     [[nodiscard]] virtual bool sees_table() const = 0;
 };
 
-/// Signals eventfds that the client assigned; never waits, whatever the client does with them
-/// (EventfdSignaller).
+/// Signals eventfds of the client; never waits, whatever the client does (EventfdSignaller).
 class EventfdSink final : public InterruptSink {
 public:
     EventfdSink(std::string name, std::uint32_t vectors);
@@ -52,8 +51,7 @@ private:
     std::vector<OwnedFd> eventfds_;
 };
 
-/// Posts the write that the driver programmed into the VM's memory, where the interrupt controller
-/// takes it; never waits.
+/// Posts the write that the driver programmed to the VM's interrupt controller; never waits.
 class MessageSink final : public InterruptSink {
 public:
     explicit MessageSink(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}

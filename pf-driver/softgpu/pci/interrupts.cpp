@@ -60,8 +60,7 @@ InterruptMessage Interrupts::message_of(std::size_t vector) const {
             load<std::uint32_t>(table_, entry + PCI_MSIX_ENTRY_DATA)};
 }
 
-/// An unwritten entry is masked after reset (PCIe 6.0, 7.7.2), unless the client keeps the table to
-/// itself and would never unmask it here.
+/// An unwritten entry is masked (PCIe 6.0, 7.7.2), unless the client keeps the table to itself.
 bool Interrupts::is_masked(std::size_t vector) const {
     const Vector& state = vectors_[vector];
     if (state.is_client_masked || function_ == Delivery::Off) return true;
@@ -78,8 +77,7 @@ void Interrupts::deliver_pending() {
         if (vectors_[i].is_pending && !is_masked(i)) signal(i);
 }
 
-/// Trigger by SET_IRQS is the client's own test of its eventfd, so masks and bus master do not
-/// apply.
+/// Trigger is the client's own test of its eventfd: masks and bus master do not apply.
 void Interrupts::act(std::uint32_t vector, vfio_user::IrqAction action) {
     if (action == vfio_user::IrqAction::Trigger)
         (void)sink_->deliver(vector, message_of(vector));

@@ -7,9 +7,7 @@
 //
 // A vfio-user client may keep the MSI-X table to itself (QEMU never forwards table writes): an
 // unwritten entry then counts as unmasked. Assigning eventfds enables the capability and disabling
-// the index disables it, as the kernel's vfio-pci does, so a user-space driver need not touch the
-// capability.
-// touch the capability.
+// the index disables it, as the kernel's vfio-pci does: a user-space driver need not touch it.
 //
 // raise() may be called from any thread; all else is called on the io thread.
 #pragma once
@@ -53,8 +51,7 @@ public:
     /// SET_IRQS of this function's index, or of Error and Request, which are accepted and unused.
     [[nodiscard]] Result<> apply(const vfio_user::IrqRequest& request);
 
-    // Values of the configuration space.
-    /// On delivers all pending vectors; raise() while off loses the interrupt.
+    // Configuration space. On delivers pending vectors; raise() while off loses the interrupt.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
     void set_function_mask(Delivery delivery);          ///< Off: all vectors masked

@@ -68,8 +68,7 @@ void Psp::on_ring_command(std::uint32_t value) {
     regs_.set(kRingCommand, PSP_REPLY_READY | status);
 }
 
-/// No register holds the size: the ring is the page that the driver allocates (Linux 6.12,
-/// amdgpu/amdgpu_psp.c).
+/// No register holds the size: a driver allocates one page (Linux 6.12, amdgpu/amdgpu_psp.c).
 std::uint32_t Psp::create_ring() {
     state_.ring = join(regs_.get(kRingLow), regs_.get(kRingHigh));
     state_.ring_read_pointer = 0;
@@ -124,8 +123,7 @@ std::uint32_t Psp::run_command(const psp_command& command) {
     return row == kCommands.end() ? PSP_STATUS_NOT_SUPPORTED : (this->*row->handler)(command);
 }
 
-/// Keeps only type and size: nothing here could execute the firmware, and a guest may load files of
-/// any content.
+/// Keeps type and size only: nothing executes firmware, which may have any content.
 std::uint32_t Psp::load_firmware(const psp_command& command) {
     const std::uint32_t bytes = command.words[PSP_LOAD_BYTES];
     const std::uint32_t type = command.words[PSP_LOAD_TYPE];

@@ -20,8 +20,7 @@
 
 namespace vgpu::softgpu::psp {
 
-/// Commands and layouts: Linux 6.12, amdgpu/psp_v3_1.c (ring of a VF: C2PMSG_101 to 103) and
-/// psp_gfx_if.h.
+/// Source: Linux 6.12, amdgpu/psp_v3_1.c (ring of a VF: C2PMSG_101 to 103), psp_gfx_if.h.
 class Psp {
 public:
     /// Called with the VF lock held.
@@ -45,8 +44,7 @@ public:
         std::uint64_t memory_errors = 0;
     };
 
-    /// `kernel` is a port of VMID 0.
-    /// References outlive it. Claims C2PMSG_64 and C2PMSG_101.
+    /// `kernel`: port of VMID 0. References outlive it. Claims C2PMSG_64 and C2PMSG_101.
     Psp(regs::RegisterFile& regs, mem::Port& kernel, Hooks hooks);
 
     [[nodiscard]] const State& state() const { return state_; }

@@ -17,8 +17,7 @@
 
 namespace vgpu::softgpu::regs {
 
-/// Names and behaviour: Linux 6.12, amdgpu/nbio_v6_1.c, amdgpu/hdp_v4_0.c and amdgpu/gfx_v9_0.c
-/// (RLC_SAFE_MODE).
+/// Source: Linux 6.12, amdgpu/nbio_v6_1.c, hdp_v4_0.c, gfx_v9_0.c (RLC_SAFE_MODE).
 class BusRegisters {
 public:
     struct State {

@@ -12,8 +12,7 @@
 
 namespace vgpu::softgpu::regs {
 
-/// The counter at `now`, in ticks of the reference clock that the VBIOS announces. Converts
-/// microseconds and the rest separately, so that nothing overflows for centuries.
+/// Ticks at `now` of the clock that the VBIOS announces; no overflow for centuries.
 constexpr std::uint64_t gpu_ticks(Nanoseconds now) {
     constexpr std::uint64_t kTicksPerMicrosecond = 27;
     const auto ns = static_cast<std::uint64_t>(now.count());

@@ -46,8 +46,7 @@ public:
     [[nodiscard]] std::uint32_t get(RegisterIndex index) const;
     void set(RegisterIndex index, std::uint32_t value);
 
-    /// The function's own MMIO. Unknown registers are plain storage as on hardware; NA reads 0. A
-    /// refused access is counted.
+    /// MMIO of the function. Unknown registers are storage; NA reads 0. Refusals are counted.
     [[nodiscard]] std::uint32_t mmio_read(RegisterIndex index);
     /// NA and RO always refuse, FA while the gate is shut; the guest sees no error, as on hardware.
     void mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate);

@@ -36,8 +36,7 @@ Rlcg::Rlcg(RegisterFile& registers, std::function<Gate()> gate)
                      });
 }
 
-/// The access is complete when the write of RLC_SPARE_INT returns, so a driver's first poll of
-/// SCRATCH_REG1 sees the answer.
+/// Complete when the write of RLC_SPARE_INT returns: the driver's first poll sees the answer.
 void Rlcg::perform() {
     const RegisterIndex mailbox{REG_GC_SCRATCH_REG1};
     std::uint32_t request = registers_.get(mailbox);

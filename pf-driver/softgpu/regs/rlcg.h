@@ -16,8 +16,7 @@
 
 namespace vgpu::softgpu::regs {
 
-/// Fields and answers: Linux 6.12, amdgpu/amdgpu_virt.c (amdgpu_virt_rlcg_reg_rw) and the legacy
-/// write of amdgpu/soc15_common.h.
+/// Source: Linux 6.12, amdgpu/amdgpu_virt.c (amdgpu_virt_rlcg_reg_rw), soc15_common.h.
 class Rlcg {
 public:
     /// `gate` returns the current state of the VF's register write gate.

@@ -23,9 +23,8 @@ constexpr std::uint32_t kPositionMark = 0x53440000;
 constexpr std::uint32_t kDepthMask = 0xffff;
 constexpr std::uint32_t kMaxIbDwords = HW_FIELD_MASK(SDMA_INDIRECT_3, SIZE);
 
-/// Dword indices in the MQD's private area, from SDMA_MQD_MIDCMD_DATA0: the position inside a
-/// packet or IB of a preempted queue. The layout is ours; the driver keeps these dwords and never
-/// reads them.
+/// Dword indices in the MQD's private area, from SDMA_MQD_MIDCMD_DATA0: the position of a preempted
+/// queue inside a packet or IB. The layout is ours: the driver keeps, but never reads these dwords.
 enum MidCommand : std::uint32_t {
     kProgressLow,
     kProgressHigh,
@@ -108,8 +107,7 @@ void Engine::claim_registers() {
                 {});
 }
 
-/// Starts from the registers on enable, because a driver sets pointers first
-/// (sdma_v4_0_gfx_resume).
+/// Starts from the registers on enable: drivers set pointers first (sdma_v4_0_gfx_resume).
 void Engine::on_ring_control() {
     Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_CNTL);
@@ -470,8 +468,7 @@ std::uint64_t Engine::available() const {
     return ib.dwords - ib.position;
 }
 
-/// Handles a packet that does not end inside its stream: in a ring the rest may still come, unless
-/// the packet could never fit.
+/// The packet ends outside its stream: in a ring the rest may come, unless it could never fit.
 Engine::Outcome Engine::truncated() const {
     const bool is_in_ring = queue_->ib_depth == 0;
     const bool fits = length_ * kDwordBytes < ring_bytes(*queue_) || queue_->skip != 0;

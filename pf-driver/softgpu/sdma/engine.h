@@ -100,8 +100,7 @@ public:
         std::uint32_t vmid = 0;
         std::uint32_t reserved = 0;
     };
-    /// Flat. An unmapped queue is all zero, except for the kernel's ring, which follows its
-    /// registers.
+    /// Flat. An unmapped queue is all zero; the kernel's ring follows its registers.
     struct Queue {
         std::uint32_t is_mapped = 0;
         std::uint32_t is_halted = 0;
@@ -135,20 +134,16 @@ public:
         std::uint64_t faults = 0;
     };
 
-    /// `index` is 0 or 1. Claims the SDMAn_GFX_* registers in `regs`.
-    /// Both references outlive the engine.
+    /// Claims the SDMAn_GFX_* registers of engine 0 or 1. Both references outlive the engine.
     Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hooks hooks);
 
-    /// Maps a user queue on the engine; false if there is no slot or the MQD is unusable. A queue
-    /// that is already mapped does not change.
+    /// Maps a user queue, if it is not mapped; false if there is no slot or the MQD is unusable.
     [[nodiscard]] bool map(const MapRequest& request);
-    /// Unmaps user queues and saves their positions in their MQDs; returns how many. Never unmaps
-    /// the kernel's ring. An MQD that cannot be written counts as a fault; the queue is unmapped
-    /// all the same.
+    /// Unmaps user queues, never the kernel's ring, and saves their positions in their MQDs (a
+    /// fault if one cannot be written); returns how many queues were unmapped.
     unsigned unmap(const UnmapRequest& request);
 
-    /// True if the doorbell belongs to a queue of this engine.
-    /// `value` is the new write pointer in bytes.
+    /// True if the doorbell is a queue's of this engine. `value`: new write pointer in bytes.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
     /// Runs one queue; the next call starts with the next queue.
@@ -256,8 +251,7 @@ private:
     Hooks hooks_;
     State state_;
 
-    // during one step()
-    /// Set by run_queue() while it runs a queue.
+    // during one step(); queue_ is the queue that run_queue() runs
     Queue* queue_ = nullptr;
     Budget budget_;
     std::array<std::uint32_t, kMaxPacketDwords> packet_{};

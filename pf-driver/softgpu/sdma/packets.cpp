@@ -260,8 +260,7 @@ Engine::Outcome Engine::get_global_timestamp() {
     return mem::store_value(port(), GpuVa{pair(1) & ~7ull}, ticks) ? Outcome::Done : Outcome::Fault;
 }
 
-/// From the kernel's stream only. Merges bytes that are not enabled from storage, so that no read
-/// behaviour is triggered.
+/// Kernel's stream only. Takes disabled bytes from storage, so that no read behaviour is triggered.
 Engine::Outcome Engine::write_register() {
     if (!is_privileged()) return Outcome::Bad;
     const RegisterIndex index{HW_GET(SDMA_SRBM_WRITE_1, ADDR, packet_[1])};

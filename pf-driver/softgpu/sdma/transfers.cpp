@@ -95,8 +95,7 @@ Engine::Outcome Engine::copy_linear() {
     return Outcome::Done;
 }
 
-/// Copies to two places. Progress counts bytes of the first copy, then of the second, so a packet
-/// that is interrupted continues in the right one.
+/// Progress counts bytes of the first copy, then of the second, so an interrupted packet continues.
 Engine::Outcome Engine::copy_broadcast() {
     const std::uint64_t bytes = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
     while (queue_->progress < 2 * bytes) {
@@ -158,8 +157,7 @@ Engine::Outcome Engine::write_linear() {
     return Outcome::Done;
 }
 
-/// The count is in bytes and one unit short: n units of 2^size bytes are encoded as (n - 1) <<
-/// size.
+/// The count is in bytes: n units of 2^size bytes are encoded as (n - 1) << size.
 Engine::Outcome Engine::fill() {
     const std::uint32_t size = HW_GET(SDMA_CONST_FILL, FILL_SIZE, packet_[0]);
     const std::uint64_t count = HW_GET(SDMA_CONST_FILL_4, COUNT, packet_[4]);

@@ -36,11 +36,9 @@ namespace vgpu::softgpu::vfio_user {
 class Channel {
 public:
     using Input = MessageBuffer::Input;
-    /// The events to watch the socket for. Only one at a time: a client that does not read its
-    /// replies is not read from.
+    /// What to watch the socket for: a client that does not read its replies is not read from.
     enum class Interest : std::uint8_t { Nothing, Input, Output };
-    /// How to reach the loop that watches the socket. Called on any thread, with the send lock
-    /// held.
+    /// The loop that watches the socket. Called on any thread, with the send lock held.
     struct Loop {
         std::function<void(Interest)> watch;
         std::function<void()> serve;  ///< messages wait for the io thread, not in the socket
@@ -56,8 +54,7 @@ public:
 
     explicit Channel(OwnedFd socket) : socket_(std::move(socket)) {}
 
-    /// The previous loop is not called any more when this returns. Empty functions: no loop is
-    /// called.
+    /// When this returns, the previous loop is not called any more. Empty functions: no loop.
     void set_loop(Loop loop);
     /// While held, the loop does not watch for input; Readers continue.
     void hold_input(bool is_held);
@@ -68,8 +65,7 @@ public:
 
     /// One recvmsg; does nothing while another thread reads.
     [[nodiscard]] Input fill();
-    /// The next whole message that is no reply, valid until the next call. None: call fill() again,
-    /// or the stream is broken.
+    /// The next message that is no reply, valid until the next call. None: fill() again, or broken.
     [[nodiscard]] std::optional<Message> next(ReplySink& replies);
     /// The size in the next message's header is impossible.
     [[nodiscard]] bool is_broken() const;

@@ -190,8 +190,7 @@ std::errc ClientMemory::outcome(const Call& call, const Message& reply) {
     return {};
 }
 
-/// Copies data straight into the caller's buffer, under the mutex: a call that has timed out is no
-/// longer in calls_, so nothing writes to its buffer.
+/// Copies into the caller's buffer under the mutex: a call that timed out has left calls_.
 void ClientMemory::take_reply(const Message& reply) {
     counters_->messages++;
     const std::lock_guard lock(mutex_);

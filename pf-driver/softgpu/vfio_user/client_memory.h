@@ -42,8 +42,7 @@ public:
 
     /// The limit agreed in VERSION: larger transfers are split into several messages.
     void set_max_transfer(std::uint32_t bytes);
-    /// Counts a reply that no call waits for. Any thread that reads the channel, with its input
-    /// lock held.
+    /// Counts a reply without a call. Any thread that reads the channel, with its input lock held.
     void take_reply(const Message& reply) override;
     /// The client has gone: every call fails from now on.
     void close();

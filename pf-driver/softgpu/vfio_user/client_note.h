@@ -11,8 +11,7 @@ namespace vgpu::softgpu::vfio_user {
 
 class ClientNote {
 public:
-    /// For a client at the socket `path`, connected as `fd`. If the note cannot be written, only
-    /// the note is missing.
+    /// For a client at socket `path`, connected as `fd`. A note that cannot be written is missing.
     ClientNote(const std::string& path, int fd);
     ~ClientNote();
     ClientNote(const ClientNote&) = delete;

@@ -18,8 +18,7 @@ struct Counters {
     std::atomic<std::uint64_t> refused_clients{0};     ///< clients beyond the one per socket
     std::atomic<std::uint64_t> unexpected_replies{0};  ///< replies that no call waited for
     std::atomic<std::uint64_t> dma_messages{0};        ///< DMA_READ and DMA_WRITE sent
-    /// Transfers that the client refused, answered too late or left; also those not sent because it
-    /// was too slow before.
+    /// Transfers that the client refused, left or answered too late, or was too slow for.
     std::atomic<std::uint64_t> dma_failures{0};
 };
 

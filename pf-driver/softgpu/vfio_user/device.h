@@ -38,8 +38,7 @@ public:
     virtual ~Peer() = default;
     [[nodiscard]] virtual std::errc dma_read(Iova address, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual std::errc dma_write(Iova address, std::span<const std::byte> data) = 0;
-    /// A posted write: does not wait, and does not report whether it arrived. For interrupts; at
-    /// most a page.
+    /// A posted write of at most a page, for interrupts: not waited for, its arrival not reported.
     [[nodiscard]] virtual std::errc dma_post(Iova address, std::span<const std::byte> data) = 0;
 };
 
@@ -111,11 +110,9 @@ public:
     /// The device moves the fds it keeps out of the request; the others are closed.
     [[nodiscard]] virtual Result<> set_irqs(const IrqRequest& request) = 0;
 
-    /// `fd` is borrowed for the call; -1: reachable by message only. 4 KiB aligned, not empty, does
-    /// not overlap a mapped range.
+    /// `fd` is borrowed; -1: by message only. 4 KiB aligned, not empty, overlaps no mapped range.
     [[nodiscard]] virtual Result<> dma_map(const DmaRange& range, int fd) = 0;
-    /// Unmaps every map inside the range, at least one; the range cuts none. When this returns, no
-    /// access to them is in progress or follows.
+    /// Unmaps every map in the range, which cuts none. No access to them follows the return.
     virtual void dma_unmap(const DmaRange& range) = 0;
     /// Called if the client asks, and before every detach().
     virtual void dma_unmap_all() = 0;

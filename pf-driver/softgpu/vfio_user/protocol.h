@@ -110,8 +110,7 @@ static_assert(sizeof(RegionInfo) == 32);
 
 inline constexpr std::uint16_t kCapSparseMmap = 1;
 
-/// struct vfio_region_info_cap_sparse_mmap of <linux/vfio.h>: which parts of a region may be
-/// mapped.
+/// struct vfio_region_info_cap_sparse_mmap of <linux/vfio.h>: the mappable parts of a region.
 struct SparseMmap {
     std::uint16_t id = kCapSparseMmap;
     std::uint16_t version = 1;

@@ -74,8 +74,7 @@ public:
     const Counters& counters() const override { return *context_.counters; }
 
 private:
-    // Identifies the source of an epoll event. Ids are never reused, so an event that was fetched
-    // before its source went away finds nothing.
+    // The source of an epoll event. Never reused, so a stale event finds no source.
     using SourceId = std::uint64_t;
     struct Watch {
         int fd = -1;
@@ -229,8 +228,7 @@ void EpollServer::hang_up_now(const Device& device) {
     }
 }
 
-/// Runs posted work after the events of a round, so that a session's own socket does not starve the
-/// work that it posts.
+/// Runs posted work after a round's events: a session's socket must not starve the work it posts.
 void EpollServer::run() {
     std::array<epoll_event, 64> events{};
     HastyThread haste;

@@ -36,8 +36,7 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<Server>> create(ServerOptions options = {});
     virtual ~Server() = default;
 
-    /// Serves `device` at `path`; the device must outlive the server. EADDRINUSE: another server
-    /// answers there; EEXIST: the path is no socket.
+    /// The device outlives the server. EADDRINUSE: another server answers; EEXIST: not a socket.
     [[nodiscard]] virtual Result<> listen(const std::string& path, Device& device) = 0;
 
     /// Posted: hangs up every client of `device`, also one that does not read, and those that wait

@@ -328,8 +328,7 @@ Session::Reply Session::region_info(const Message& request) {
             static_cast<std::uint32_t>(sizeof(SparseMmap) + region.areas.size() * sizeof(MmapArea));
     }
     Reply reply = reply_with(info);
-    // Too small a buffer: the client learns the size and asks again; descriptor and areas go
-    // together.
+    // Too small a buffer: the client asks again with the size; descriptor and areas go together.
     if (asked.argsz < info.argsz) return reply;
     reply.fd = std::move(region.fd);
     if (is_whole) return reply;
@@ -406,8 +405,7 @@ bool Session::is_inside(const RegionAccess& access) const {
     return access.offset <= size && access.count <= size - access.offset;
 }
 
-/// Reads straight into the reply, without a copy of up to a megabyte. A bus has no posted reads,
-/// and without a reply the data would reach no one.
+/// Reads into the reply, without a copy. A bus has no posted reads: their data would reach no one.
 Session::Reply Session::region_read(const Message& request) {
     const auto access = load<RegionAccess>(request.body);
     const bool is_posted = (request.header.flags & kNoReply) != 0;

@@ -48,8 +48,7 @@ struct Port {
     std::string path{};  ///< path of the socket
 };
 
-/// State that all sessions of a server share; because one io thread serves them all, they can share
-/// the buffer of the reply.
+/// Shared by all sessions of a server; one io thread serves them, so one reply buffer is enough.
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
     std::shared_ptr<PresentWork> work = std::make_shared<PresentWork>();
@@ -104,8 +103,7 @@ private:
     static constexpr std::size_t kRows = 19;
     static const std::array<Row, kRows> kTable;
 
-    /// The REGION_WRITE_MULTI being served; the message stays in place until the next one is
-    /// requested.
+    /// The REGION_WRITE_MULTI being served; the message stays until the next one is requested.
     struct Writes {
         Header request;
         WriteMulti multi;

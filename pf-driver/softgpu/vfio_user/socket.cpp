@@ -27,8 +27,7 @@ OwnedFd new_socket() {
     return OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// True if a server accepts connections there, or might: a full backlog does not make a socket
-// stale.
+// Whether a server accepts connections there, or might: a full backlog is not stale.
 bool is_answered(const sockaddr_un& address) {
     const OwnedFd probe = new_socket();
     if (!probe) return true;

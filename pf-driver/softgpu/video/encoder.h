@@ -26,8 +26,7 @@ struct Bits {
     std::uint32_t mask;
 };
 
-/// Register numbers, fields and doorbells of one encoder (Linux 6.12, amdgpu/uvd_v7_0.c,
-/// vce_v4_0.c).
+/// Numbers of one encoder (Linux 6.12, amdgpu/uvd_v7_0.c, vce_v4_0.c).
 struct EncoderRow {
     doorbell_index doorbell;
     ih_client client;

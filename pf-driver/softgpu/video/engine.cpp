@@ -288,8 +288,7 @@ Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     return Outcome::Done;
 }
 
-/// A bad job harms its process only: the ring continues, because the kernel's fence behind the job
-/// must be reached.
+/// A bad job harms its process only: the ring continues to the kernel's fence behind the job.
 Engine::Outcome Engine::indirect(Encoder, const Packet& packet) {
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(VIDEO_IB_VM_1, VMID, packet[1]))};
     if (raw(vmid) != packet[1]) return Outcome::Bad;

@@ -36,8 +36,7 @@
 
 namespace vgpu::softgpu::video {
 
-/// Rings and packets as the stock driver's ring tests and IB tests need them: fences, traps,
-/// register writes. Frames are walked and not encoded.
+/// Rings and packets for the stock driver's tests of rings and IBs. Frames are walked, not encoded.
 class Engine final : public PacketSource {
 public:
     struct Hooks {
@@ -114,8 +113,7 @@ private:
     using Handler = Outcome (Engine::*)(Encoder encoder, const Packet& packet);
     struct PacketRow;
 
-    /// Boots the encoders that the table names. Returns the first failure; the other encoder is
-    /// booted all the same.
+    /// Boots all encoders that the table names; returns the first failure.
     [[nodiscard]] mmsch_response initialise(std::uint32_t request);
     [[nodiscard]] mmsch_response boot(Encoder encoder, std::span<const std::uint32_t> commands);
 

@@ -25,10 +25,9 @@ using CommandList = std::span<const std::uint32_t>;
 [[nodiscard]] std::optional<std::array<CommandList, kEncoders.size()>> find_lists(
     std::span<const std::uint32_t> table);
 
-/// Executes a list up to its END: DONE, or the reason why it stopped. Commands before a bad one
-/// have been executed. With the VF's lock held. NOT_READY: a polled condition does not hold.
-/// BAD_REGISTER: a register outside the encoder's own range. BAD_COMMAND: unknown, cut off, or no
-/// END.
+/// Executes a list up to its END: DONE, or the reason why it stopped; earlier commands have been
+/// executed. With the VF's lock held. NOT_READY: a polled condition does not hold. BAD_REGISTER:
+/// not of the encoder's range. BAD_COMMAND: unknown, cut off, or no END.
 [[nodiscard]] mmsch_response run_list(const EncoderRow& row, CommandList list,
                                       regs::RegisterFile& regs);
 
