@@ -16,8 +16,7 @@ enum mmsch_command {
 #undef MMSCH
 };
 
-/* head of an init table; sizes and offsets count dwords, offsets from its start; both 0: no table
- */
+/* head of an init table; sizes and offsets in dwords, offsets from its start; both 0: no table */
 struct mmsch_init_header {
 	uint32_t version;
 	uint32_t header_dwords;

@@ -45,9 +45,7 @@ enum vgpu_pf_op {
 	VGPU_PF_OP_SAVE = 10,	 /* struct vgpu_pf_stream; fd: written until its end */
 	VGPU_PF_OP_RESTORE = 11, /* struct vgpu_pf_stream; fd: read until its end */
 	VGPU_PF_OP_LEASE = 12,	 /* struct vgpu_pf_lease: only this client sets policy */
-	/* struct vgpu_pf_vf_ref: -EUCLEAN if released VRAM is not 0, -ECANCELED if SCRUB_DURABLE
-	 * came before all VRAM was read
-	 */
+	/* struct vgpu_pf_vf_ref: -EUCLEAN: released VRAM is not 0; -ECANCELED: by SCRUB_DURABLE */
 	VGPU_PF_OP_VERIFY_ZERO = 13,
 	/* struct vgpu_pf_stream, vf and generation 0; fd: text for a bug report */
 	VGPU_PF_OP_DUMP = 14,
@@ -295,17 +293,13 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_OVERRUN = 5, /* duration_ns beyond its quantum */
 	VGPU_PF_EVENT_HANG = 6,	   /* arg: enum vgpu_pf_reason; VF will be reset */
 	VGPU_PF_EVENT_RESET_DONE = 7, /* arg: enum vgpu_pf_reason */
-	/* VRAM zeroed in duration_ns, verified in arg2 ns; arg: generation; requires SCRUB_DURABLE
-	 */
+	/* zeroed in duration_ns, verified in arg2 ns; arg: generation; requires SCRUB_DURABLE */
 	VGPU_PF_EVENT_SCRUBBED = 8,
 	VGPU_PF_EVENT_GUARD = 9,	/* arg: index of the limit, 4 when relaxed; arg2: level */
 	VGPU_PF_EVENT_FULL_ACCESS = 10, /* arg: 1 granted, 0 released, 2 timed out */
 	VGPU_PF_EVENT_ATTACH = 11,	/* arg: 1 attached, 0 detached */
 	VGPU_PF_EVENT_GUEST_ERROR = 12, /* arg, arg2: dwords of LOG_VF_ERROR */
-	/*
-	 * sysfs write of a weight or quantum while the lease is held; vf 0: all; arg: enum
-	 * vgpu_pf_policy; arg2: value
-	 */
+	/* sysfs write during a lease; vf 0: all; arg: enum vgpu_pf_policy; arg2: value */
 	VGPU_PF_EVENT_POLICY = 13,
 	VGPU_PF_EVENT_TABLE = 14, /* arg: generation now in force */
 	VGPU_PF_EVENT_DEVICE_LOST = 15,
