@@ -141,9 +141,7 @@ HW_ASSERT_OFFSET(struct aql_queue, scratch_backing_memory_location, 160);
 HW_ASSERT_OFFSET(struct aql_queue, queue_inactive_signal, 192);
 
 enum aql_queue_property {
-	AQL_QUEUE_ENABLE_TRAP_HANDLER = 1u << 0,
 	AQL_QUEUE_IS_PTR64 = 1u << 1,
-	AQL_QUEUE_TRAP_HANDLER_SGPRS = 1u << 2,
 	AQL_QUEUE_ENABLE_PROFILING = 1u << 3,
 	AQL_QUEUE_USE_SCRATCH_ONCE = 1u << 4,
 };
@@ -166,7 +164,6 @@ enum aql_queue_error {
 #define AQL_QUEUE_ERROR_TRAP 0x80000000u
 
 /* s_trap ids of the HSA ABI */
-#define AQL_TRAP_ABORT 2u
 #define AQL_TRAP_DEBUG 3u
 
 /* amdhsa kernel descriptor (LLVM AMDGPUUsage); the entry offset counts from the descriptor */
@@ -187,9 +184,8 @@ struct aql_kernel_descriptor {
 HW_ASSERT_SIZE(struct aql_kernel_descriptor, 64);
 HW_ASSERT_OFFSET(struct aql_kernel_descriptor, compute_pgm_rsrc1, 48);
 
-#define AQL_MAX_WORKGROUP_ITEMS 1024u
-#define AQL_MAX_LDS_BYTES	65536u
-#define AQL_LDS_BLOCK_BYTES	512u /* unit of COMPUTE_PGM_RSRC2.LDS_SIZE */
-#define AQL_WAVE_LANES		64u
+#define AQL_MAX_LDS_BYTES   65536u
+#define AQL_LDS_BLOCK_BYTES 512u /* unit of COMPUTE_PGM_RSRC2.LDS_SIZE */
+#define AQL_WAVE_LANES	    64u
 
 #endif

@@ -30,8 +30,7 @@ enum doorbell_index {
 };
 #define DOORBELL_PROCESS_DWORDS 0x800u
 /* an SDMA user queue inside a process page; second queue of an engine: + 0x400 */
-#define DOORBELL_PROCESS_SDMA0	     0x1e0u
-#define DOORBELL_PROCESS_SDMA1	     0x1e4u
-#define DOORBELL_PROCESS_SDMA_SECOND 0x400u
+#define DOORBELL_PROCESS_SDMA0 0x1e0u
+#define DOORBELL_PROCESS_SDMA1 0x1e4u
 
 #endif

@@ -21,37 +21,28 @@ enum gpuiov_offset {
 	GPUIOV_INTR_ENABLE = 0x0c,
 	GPUIOV_INTR_STATUS = 0x10, /* write 1 to clear */
 	GPUIOV_RESET_CONTROL = 0x14,
-	GPUIOV_HVVM_MBOX0 = 0x18,
-	GPUIOV_HVVM_MBOX1 = 0x1c, /* 2 bits per VF (VF1 first): valid, ack */
-	GPUIOV_HVVM_MBOX2 = 0x20,
-	GPUIOV_CNTXT = 0x24,
+	GPUIOV_HVVM_MBOX1 = 0x1c,	  /* 2 bits per VF (VF1 first): valid, ack */
 	GPUIOV_TOTAL_FB_AVAILABLE = 0x28, /* u16, MB, as written by GIM */
 	GPUIOV_TOTAL_FB_CONSUMED = 0x2a,
 	GPUIOV_GFX_SCH_OFFSET = 0x2e, /* u8, x 16: scheduler block of GFX, as on MI200, Navi32 */
-	GPUIOV_REGION = 0x30,
-	GPUIOV_P2P_ENABLE = 0x34,
-	GPUIOV_VF1_FB = 0x38,	/* + 4 * (n - 1): size low half, offset high half */
-	GPUIOV_GFX_SCH0 = 0x80, /* where GFX_SCH_OFFSET points */
+	GPUIOV_VF1_FB = 0x38,	      /* + 4 * (n - 1): size low half, offset high half */
+	GPUIOV_GFX_SCH0 = 0x80,	      /* where GFX_SCH_OFFSET points */
 };
 
 /* per-scheduler block, relative to its start */
 enum gpuiov_sch_offset {
 	GPUIOV_SCH_CMD_CONTROL = 0x04, /* the driver writes +4..+7 as one dword */
 	GPUIOV_SCH_FCN_ID = 0x05,
-	GPUIOV_SCH_NXT_FCN_ID = 0x06,
 	GPUIOV_SCH_CMD_STATUS = 0x08,
 	GPUIOV_SCH_VM_BUSY_STATUS = 0x0c,	  /* bit per VF: has work */
-	GPUIOV_SCH_ACTIVE_FUNCTIONS = 0x10,	  /* bit per VF, b31 PF */
 	GPUIOV_SCH_ACTIVE_FUNCTION_ID = 0x14,	  /* [4:0] id, b31 valid (read as dword) */
 	GPUIOV_SCH_ACTIVE_FUNCTION_STATUS = 0x16, /* enum gpuiov_function_state */
-	GPUIOV_SCH_TIME_QUANTA_OPTION = 0x18,
 };
 
-#define GPUIOV_SCH_BLOCK_BYTES 0x30u
-#define GPUIOV_CMD_MASK	       0x0fu
-#define GPUIOV_CMD_EXECUTE     0x10u
-#define GPUIOV_FCN_PF	       0x00u
-#define GPUIOV_FCN_VF	       0x80u /* | VF number - 1 */
+#define GPUIOV_CMD_MASK	   0x0fu
+#define GPUIOV_CMD_EXECUTE 0x10u
+#define GPUIOV_FCN_PF	   0x00u
+#define GPUIOV_FCN_VF	   0x80u /* | VF number - 1 */
 
 /* command dword for one function (and the next one, for CONTEXT_SWITCH) */
 #define GPUIOV_COMMAND(cmd, fcn, next)                                                             \
@@ -67,7 +58,6 @@ enum gpuiov_command {
 	GPUIOV_CMD_LOAD = 3,
 	GPUIOV_CMD_RUN = 4,
 	GPUIOV_CMD_CONTEXT_SWITCH = 5, /* IDLE SAVE fcn, LOAD RUN next, in one command */
-	GPUIOV_CMD_ENABLE_AUTO_HW_SWITCH = 6,
 	GPUIOV_CMD_INIT = 7,
 	GPUIOV_CMD_CLEAR_VF_STATE = 0xa,
 	GPUIOV_CMD_SHUTDOWN = 0xd,
@@ -98,7 +88,6 @@ enum gpuiov_function_state {
 
 enum gpuiov_intr {
 	GPUIOV_INTR_GFX_CMD_COMPLETE = 1u << 0,
-	GPUIOV_INTR_GFX_HANG_RECOVERED = 1u << 1,
 	GPUIOV_INTR_GFX_HANG_NEED_FLR = 1u << 2,
 	GPUIOV_INTR_GFX_VM_BUSY = 1u << 3,	   /* an inactive VF got work: WAKE */
 	GPUIOV_INTR_GFX_QUANTUM_EXPIRED = 1u << 4, /* ours: the active VF parked itself */

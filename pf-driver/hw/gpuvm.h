@@ -16,26 +16,23 @@
 #define GPUVM_LEVELS	 4u
 #define GPUVM_ENTRIES	 512u
 
-#define GPUVM_PTE_VALID		 (1ull << 0)
-#define GPUVM_PTE_SYSTEM	 (1ull << 1)
-#define GPUVM_PTE_SNOOPED	 (1ull << 2)
-#define GPUVM_PTE_EXECUTABLE	 (1ull << 4)
-#define GPUVM_PTE_READABLE	 (1ull << 5)
-#define GPUVM_PTE_WRITEABLE	 (1ull << 6)
-#define GPUVM_PTE_FRAGMENT_SHIFT 7u
-#define GPUVM_PTE_PRT		 (1ull << 51)
-#define GPUVM_PDE_PTE		 (1ull << 54) /* this PDE maps a huge page */
-#define GPUVM_PTE_TF		 (1ull << 56)
-#define GPUVM_PTE_MTYPE_SHIFT	 57u
-#define GPUVM_MTYPE_UC		 3ull
+#define GPUVM_PTE_VALID	      (1ull << 0)
+#define GPUVM_PTE_SYSTEM      (1ull << 1)
+#define GPUVM_PTE_SNOOPED     (1ull << 2)
+#define GPUVM_PTE_EXECUTABLE  (1ull << 4)
+#define GPUVM_PTE_READABLE    (1ull << 5)
+#define GPUVM_PTE_WRITEABLE   (1ull << 6)
+#define GPUVM_PTE_PRT	      (1ull << 51)
+#define GPUVM_PDE_PTE	      (1ull << 54) /* this PDE maps a huge page */
+#define GPUVM_PTE_TF	      (1ull << 56)
+#define GPUVM_PTE_MTYPE_SHIFT 57u
+#define GPUVM_MTYPE_UC	      3ull
 
 #define GPUVM_PTE_ADDR_MASK 0x0000fffffffff000ull
 #define GPUVM_PDE_ADDR_MASK 0x0000ffffffffffc0ull
 
 /* flat apertures, VA[63:48]; the guest moves them with SH_MEM_BASES */
-#define GPUVM_LDS_APERTURE     0x0001000000000000ull
-#define GPUVM_SCRATCH_APERTURE 0x0002000000000000ull
-#define GPUVM_APERTURE_BYTES   0x100000000ull
+#define GPUVM_LDS_APERTURE 0x0001000000000000ull
 
 /* MC address of VRAM in VMID 0: FB_LOCATION_BASE 0xf400 << 24 */
 #define GPUVM_FB_LOCATION_BASE	0xf400u

@@ -51,7 +51,6 @@ enum ih_source {
 	IH_SOURCE_MAILBOX_MSG = 135,
 	IH_SOURCE_MAILBOX_ACK = 138,
 	IH_SOURCE_VCE_TRAP = 167, /* source data 0: ring */
-	IH_SOURCE_CPC = 178,
 	IH_SOURCE_CP_EOP = 181,
 	IH_SOURCE_CP_BAD_OPCODE = 183,
 	IH_SOURCE_CP_PRIV_REG = 184,
@@ -63,7 +62,6 @@ enum ih_source {
 /* source data of IH_SOURCE_VM_FAULT: data0 = VA >> 12, data1 as below; ring_id bits 3..5 */
 #define IH_FAULT_DATA1_VA_HI_MASK 0xfu /* VA >> 44 */
 #define IH_FAULT_DATA1_WRITE	  (1u << 5)
-#define IH_FAULT_DATA1_RETRY	  (1u << 7)
 #define IH_FAULT_RING_VALID	  (1u << 3)
 #define IH_FAULT_RING_READ	  (1u << 4)
 #define IH_FAULT_RING_WRITE	  (1u << 5)

@@ -27,6 +27,5 @@ enum mailbox_to_vf {
 #define MAILBOX_DWORDS		   4u
 #define MAILBOX_GUEST_ACK_LIMIT_MS 500u
 #define MAILBOX_GUEST_MSG_LIMIT_MS 6000u
-#define MAILBOX_GUEST_FLR_LIMIT_MS 10000u
 
 #endif

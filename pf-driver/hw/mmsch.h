@@ -38,7 +38,6 @@ HW_ASSERT_SIZE(struct mmsch_init_header, 32);
 
 /* VCE_MMSCH_VF_MAILBOX_RESP. Drivers wait for both bits of DONE; all other values are ours. */
 enum mmsch_response {
-	MMSCH_RESPONSE_NONE = 0,
 	MMSCH_RESPONSE_DONE = 0x10000002,
 	MMSCH_RESPONSE_REFUSED = 0x20000001,	  /* the VF has no access now */
 	MMSCH_RESPONSE_BAD_REQUEST = 0x20000002,  /* unknown HOST word, VMID or CTX_SIZE */

@@ -9,15 +9,14 @@
 
 #include "pf-driver/hw/types.h"
 
-#define VF_VRAM_VBIOS_OFFSET	 0u
-#define VF_VRAM_VBIOS_BYTES	 0x10000u
-#define VF_VRAM_PF2VF_OFFSET	 0x10000u
-#define VF_VRAM_VF2PF_OFFSET	 0x10400u
-#define VF_VRAM_BAD_PAGES_OFFSET 0x10800u
-#define VF_VRAM_RESERVED_BYTES	 0x40000u
-#define PF2VF_BYTES		 1024u
-#define PF2VF_VERSION		 2u
-#define VF2PF_VERSION		 3u
+#define VF_VRAM_VBIOS_OFFSET   0u
+#define VF_VRAM_VBIOS_BYTES    0x10000u
+#define VF_VRAM_PF2VF_OFFSET   0x10000u
+#define VF_VRAM_VF2PF_OFFSET   0x10400u
+#define VF_VRAM_RESERVED_BYTES 0x40000u
+#define PF2VF_BYTES	       1024u
+#define PF2VF_VERSION	       2u
+#define VF2PF_VERSION	       3u
 
 /*
  * Only the PF writes it. The guest checks it before each of its VF2PF updates and resets the VF if
@@ -57,12 +56,6 @@ HW_ASSERT_OFFSET(struct pf2vf_message, reg_access_flags, 104);
 HW_ASSERT_OFFSET(struct pf2vf_message, pcie_atomic_ops_support_flags, 188);
 HW_ASSERT_OFFSET(struct pf2vf_message, gpu_capacity, 192);
 
-enum pf2vf_feature {
-	PF2VF_FEATURE_ERROR_LOG = 1u << 0,
-	PF2VF_FEATURE_HOST_LOAD_UCODES = 1u << 1,
-	PF2VF_FEATURE_FLR_VRAM_LOST = 1u << 2,
-	PF2VF_FEATURE_PP_ONE_VF = 1u << 4,
-};
 #define PF2VF_UPDATE_INTERVAL_MS 2000u
 #define PF2VF_PCIE_ATOMICS_32_64 0x180u
 #define PF2VF_GPU_CAPACITY_FULL	 65535u
@@ -73,10 +66,7 @@ enum vf2pf_offset {
 	VF2PF_VERSION_OFFSET = 4,
 	VF2PF_CHECKSUM = 16,
 	VF2PF_DRIVER_VERSION = 20, /* 64 bytes of text */
-	VF2PF_OS_INFO = 88,
 	VF2PF_FB_USAGE_MB = 92,
-	VF2PF_FB_VIS_USAGE_MB = 140,
-	VF2PF_FB_VIS_SIZE_MB = 144,
 	VF2PF_FB_SIZE_MB = 148,
 };
 #define VF2PF_DRIVER_VERSION_BYTES 64u

@@ -18,7 +18,6 @@ enum pm4_opcode {
 #define PM4_TYPE_3	   3u
 #define PM4_TYPE_2	   2u
 #define PM4_COUNT_NO_BODY  0x3fffu /* NOP only */
-#define PM4_MAX_IB_DWORDS  0xfffffu
 #define PM4_MAX_IB_NESTING 3u
 
 #define PM4_HEADER_OF(opcode, body_dwords)                                                         \
@@ -26,7 +25,6 @@ enum pm4_opcode {
 	 HW_PREP(PM4_HEADER, COUNT, (body_dwords)-1))
 
 enum pm4_compare {
-	PM4_COMPARE_ALWAYS = 0,
 	PM4_COMPARE_LESS = 1,
 	PM4_COMPARE_LESS_EQUAL = 2,
 	PM4_COMPARE_EQUAL = 3,
@@ -46,7 +44,6 @@ enum pm4_engine_sel {
 enum pm4_unmap_action {
 	PM4_UNMAP_PREEMPT = 0,
 	PM4_UNMAP_RESET = 1,
-	PM4_UNMAP_DISABLE = 2,
 	PM4_UNMAP_PREEMPT_NO_UNMAP = 3,
 };
 
@@ -60,7 +57,6 @@ enum pm4_unmap_select {
 enum pm4_copy_select {
 	PM4_COPY_REGISTER = 0,
 	PM4_COPY_MEMORY = 1,
-	PM4_COPY_TC_L2 = 2,
 	PM4_COPY_DST_MEMORY = 5,
 	PM4_COPY_IMMEDIATE = 5,
 	PM4_COPY_GPU_CLOCK = 9,

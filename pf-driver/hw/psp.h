@@ -43,7 +43,6 @@ enum psp_command_id {
 
 /* status in the response of a command buffer: error numbers of the TEE */
 #define PSP_STATUS_OK		  0u
-#define PSP_STATUS_ACCESS_DENIED  0xffff0001u
 #define PSP_STATUS_BAD_PARAMETERS 0xffff0006u
 #define PSP_STATUS_NOT_SUPPORTED  0xffff000au
 

@@ -39,7 +39,6 @@ enum sdma_mqd_dword {
 	SDMA_MQD_RB_RPTR_HI = 4,
 	SDMA_MQD_RB_WPTR = 5,
 	SDMA_MQD_RB_WPTR_HI = 6,
-	SDMA_MQD_WPTR_POLL_CNTL = 7,
 	SDMA_MQD_RPTR_ADDR_HI = 8,
 	SDMA_MQD_RPTR_ADDR_LO = 9,
 	/* 12-16: the IB being executed; 32-40: position in a preempted packet (device-private) */
@@ -48,7 +47,6 @@ enum sdma_mqd_dword {
 	SDMA_MQD_IB_BASE_HI = 14,
 	SDMA_MQD_IB_SIZE = 15,
 	SDMA_MQD_SKIP_CNTL = 16,
-	SDMA_MQD_DOORBELL = 18,
 	SDMA_MQD_DOORBELL_OFFSET = 22,
 	SDMA_MQD_WPTR_POLL_ADDR_HI = 28,
 	SDMA_MQD_WPTR_POLL_ADDR_LO = 29,
