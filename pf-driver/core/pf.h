@@ -21,9 +21,7 @@
 #include "pf-driver/uapi/vgpu_pf.h"
 #include "pf-driver/uapi/vgpu_pf_limits.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+VGPU_C_BEGIN
 
 enum vgpu_pf_home {
 	VGPU_PF_HOME_PROCESS = 0,
@@ -139,8 +137,6 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes);
 const char *vgpu_pf_control_state_name(uint32_t state);
 const char *vgpu_pf_control_event_name(uint32_t event);
 
-#ifdef __cplusplus
-}
-#endif
+VGPU_C_END
 
 #endif

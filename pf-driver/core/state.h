@@ -11,10 +11,6 @@
 #include "pf-driver/core/resource/range.h"
 #include "pf-driver/core/run/state.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* timers of the whole PF, and what they do; vf.h has those of a VF */
 enum vgpu_pf_timer_id {
 	VGPU_PF_TIMER_SWITCH = 0,   /* poll the command of a world switch */
@@ -180,9 +176,5 @@ struct vgpu_pf {
 	uint64_t table_generation; /* of the run table in force */
 	uint8_t scratch[VGPU_PF_SCRATCH_BYTES] __attribute__((aligned(8)));
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -7,14 +7,14 @@
 #ifndef VGPU_USER_OS_USER_H
 #define VGPU_USER_OS_USER_H
 
+#include <sys/cdefs.h>
+
 #include "pf-driver/core/base/os.h"
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/process/log_limit.h"
 #include "pf-driver/user/vfio_user_client.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 #define OS_USER_DMA_BLOCKS 8u
 
@@ -55,8 +55,6 @@ void vgpu_user_os_fini(struct os_user *os);
 int vgpu_user_os_connect(struct os_user *os, const char *path);
 void vgpu_user_os_log(struct os_user *os, enum vgpu_os_log_level level, const char *text);
 
-#ifdef __cplusplus
-}
-#endif
+__END_DECLS
 
 #endif

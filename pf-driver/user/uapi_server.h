@@ -13,14 +13,13 @@
 #define VGPU_USER_UAPI_SERVER_H
 
 #include <poll.h>
+#include <sys/cdefs.h>
 #include <sys/types.h>
 
 #include "pf-driver/core/pf.h"
 #include "pf-driver/user/os_user.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 /*
  * A client beyond the first 32 is closed at once; a fifth request of one client gets -EBUSY. One
@@ -81,8 +80,6 @@ uint32_t vgpu_user_server_poll_fds(const struct uapi_server *server,
 				   struct pollfd fds[UAPI_POLL_FDS]);
 void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fds, uint32_t count);
 
-#ifdef __cplusplus
-}
-#endif
+__END_DECLS
 
 #endif

@@ -13,10 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/cdefs.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+__BEGIN_DECLS
 
 #define VFIO_USER_REPLY_TIMEOUT_MS 5000
 #define VFIO_USER_REGION_BAR0	   0u
@@ -57,8 +56,6 @@ int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, c
 			      uint32_t count);
 int vgpu_user_client_map_dma(struct vfio_user_client *client, const struct vfio_user_dma *dma);
 
-#ifdef __cplusplus
-}
-#endif
+__END_DECLS
 
 #endif

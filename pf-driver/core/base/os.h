@@ -14,10 +14,6 @@
 
 #include "pf-driver/core/base/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct vgpu_os;
 
 enum vgpu_os_log_level {
@@ -63,9 +59,5 @@ struct vgpu_os_ops {
 struct vgpu_os {
 	const struct vgpu_os_ops *ops;
 };
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -9,9 +9,7 @@
 
 #include "pf-driver/core/state.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+VGPU_C_BEGIN
 
 #define vgpu_for_each_vf(pf, vf)                                                                   \
 	for ((vf) = &(pf)->vfs[1]; (vf) <= &(pf)->vfs[(pf)->device.total_vfs]; (vf)++)
@@ -68,8 +66,6 @@ void vgpu_pf_reply_flush(struct vgpu_pf *pf);
 bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-#ifdef __cplusplus
-}
-#endif
+VGPU_C_END
 
 #endif

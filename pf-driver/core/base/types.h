@@ -65,6 +65,15 @@ int memcmp(const void *a, const void *b, size_t bytes);
 
 #endif /* !__KERNEL__ */
 
+/* around the functions of a header that C++ includes, too */
+#ifdef __cplusplus
+#define VGPU_C_BEGIN extern "C" {
+#define VGPU_C_END   }
+#else
+#define VGPU_C_BEGIN
+#define VGPU_C_END
+#endif
+
 #define VGPU_NS_PER_US 1000ull
 #define VGPU_NS_PER_MS 1000000ull
 #define VGPU_NS_PER_S  1000000000ull

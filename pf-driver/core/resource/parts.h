@@ -8,9 +8,7 @@
 
 #include "pf-driver/core/base/parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+VGPU_C_BEGIN
 
 /* vram.c */
 void vgpu_pf_vram_init(struct vgpu_pf *pf);
@@ -54,8 +52,6 @@ int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op);
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf);
 void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error);
 
-#ifdef __cplusplus
-}
-#endif
+VGPU_C_END
 
 #endif

@@ -10,9 +10,7 @@
 
 #include "pf-driver/core/base/types.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+VGPU_C_BEGIN
 
 #define VGPU_RANGE_UNITS    4096u
 #define VGPU_RANGE_OWNER_PF 0xffu
@@ -43,8 +41,6 @@ bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct 
 bool vgpu_pf_range_next_dirty(const struct vgpu_range_map *map, uint8_t owner,
 			      struct vgpu_range *range);
 
-#ifdef __cplusplus
-}
-#endif
+VGPU_C_END
 
 #endif

@@ -8,9 +8,7 @@
 
 #include "pf-driver/core/resource/parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+VGPU_C_BEGIN
 
 /* engine.c: what happens on the engine, and which VF is in it */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf);
@@ -58,8 +56,6 @@ void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *inf
 /* describe.c */
 uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+VGPU_C_END
 
 #endif

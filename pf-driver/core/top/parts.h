@@ -8,9 +8,7 @@
 
 #include "pf-driver/core/vf/parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+VGPU_C_BEGIN
 
 /* timers.c, device_reset.c, dump.c */
 void vgpu_pf_timers_run(struct vgpu_pf *pf);
@@ -25,8 +23,6 @@ void vgpu_pf_give_up(struct vgpu_pf *pf);
 void vgpu_pf_settle(struct vgpu_pf *pf);
 void vgpu_pf_reprogram_all(struct vgpu_pf *pf);
 
-#ifdef __cplusplus
-}
-#endif
+VGPU_C_END
 
 #endif

@@ -8,9 +8,7 @@
 
 #include "pf-driver/core/run/parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+VGPU_C_BEGIN
 
 /* provision.c */
 int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request,
@@ -114,8 +112,6 @@ void vgpu_pf_journal_mark_table(struct vgpu_pf *pf);
 void vgpu_pf_journal_flush(struct vgpu_pf *pf);
 bool vgpu_pf_journal_load(struct vgpu_pf *pf);
 
-#ifdef __cplusplus
-}
-#endif
+VGPU_C_END
 
 #endif
