@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Everything that the PF core takes from its compiler and C library: fixed-width integers, bool,
- * va_list, four memory functions and errno values. The core is freestanding C11, and the kernel
- * module and the process vgpu-pf compile the same files. This header is the only file of the core
- * that tests for which of the two it is compiled.
+ * va_list, four memory functions, vsnprintf() and errno values. The core is freestanding C11; the
+ * kernel module and the process vgpu-pf compile the same files. This header is the only file of the
+ * core that tests for which of the two it is compiled.
  */
 #ifndef VGPU_CORE_TYPES_H
 #define VGPU_CORE_TYPES_H
@@ -12,6 +12,7 @@
 
 #ifdef __KERNEL__
 #include <linux/errno.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/stdarg.h>
 #include <linux/string.h>
@@ -38,6 +39,7 @@ void *memcpy(void *dest, const void *src, size_t bytes);
 void *memmove(void *dest, const void *src, size_t bytes);
 void *memset(void *dest, int value, size_t bytes);
 int memcmp(const void *a, const void *b, size_t bytes);
+int vsnprintf(char *text, size_t bytes, const char *format, va_list args);
 #endif
 
 /* Linux's values, because -errno is part of the uapi */
