@@ -271,6 +271,7 @@ static int start(struct home *home)
 {
 	int error = vgpu_user_os_init(&home->os, home->options.log_level);
 
+	home->os.server = &home->server;
 	home->pf = calloc(1, vgpu_pf_bytes());
 	if (!error && !home->pf)
 		error = -ENOMEM;
@@ -280,7 +281,7 @@ static int start(struct home *home)
 	if (!error)
 		error = lock_device(home);
 	if (!error)
-		error = vgpu_user_server_init(&home->server, home->pf, &home->os.hooks);
+		error = vgpu_user_server_init(&home->server, home->pf);
 	if (!error)
 		error = init_core(home);
 	if (error) {

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pf-driver/user/uapi_server.h"
+
 /*
  * All DMA memory is one file and one map in the device, made at connect time. The core gets pieces
  * of it, so nothing is mapped or unmapped while the engine runs. The base lies above 4 GiB, so that
@@ -137,32 +139,22 @@ static void timer_arm(struct vgpu_os *os, uint64_t deadline_ns)
 
 static void events_notify(struct vgpu_os *os)
 {
-	struct os_user_hooks *hooks = &os_of(os)->hooks;
-
-	if (hooks->events_notify)
-		hooks->events_notify(hooks->context);
+	vgpu_user_server_events(os_of(os)->server);
 }
 
 static int64_t stream_write(struct vgpu_os *os, const void *data, uint32_t bytes)
 {
-	struct os_user_hooks *hooks = &os_of(os)->hooks;
-
-	return hooks->stream_write ? hooks->stream_write(hooks->context, data, bytes) : -EIO;
+	return vgpu_user_server_stream_write(os_of(os)->server, data, bytes);
 }
 
 static int64_t stream_read(struct vgpu_os *os, void *data, uint32_t bytes)
 {
-	struct os_user_hooks *hooks = &os_of(os)->hooks;
-
-	return hooks->stream_read ? hooks->stream_read(hooks->context, data, bytes) : -EIO;
+	return vgpu_user_server_stream_read(os_of(os)->server, data, bytes);
 }
 
 static void request_done(struct vgpu_os *os, uint64_t token, int error, const char *message)
 {
-	struct os_user_hooks *hooks = &os_of(os)->hooks;
-
-	if (hooks->request_done)
-		hooks->request_done(hooks->context, token, error, message);
+	vgpu_user_server_request_done(os_of(os)->server, token, error, message);
 }
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};

@@ -18,29 +18,19 @@ __BEGIN_DECLS
 
 #define OS_USER_DMA_BLOCKS 8u
 
+struct uapi_server;
+
+/* a piece of the DMA memory that the core has allocated */
 struct os_user_block {
 	uint64_t offset;
 	uint32_t bytes; /* 0: not in use */
 };
 
-/*
- * The home's handlers of the core's reports; set by uapi_server.c. The core calls them in the
- * loop's thread. A hook may be NULL: reports are then lost and streams fail with -EIO. stream_*
- * return the bytes moved, 0 at the end of input, -EAGAIN or another negative errno.
- */
-struct os_user_hooks {
-	void *context;
-	void (*request_done)(void *context, uint64_t token, int error, const char *message);
-	void (*events_notify)(void *context);
-	int64_t (*stream_write)(void *context, const void *data, uint32_t bytes);
-	int64_t (*stream_read)(void *context, void *data, uint32_t bytes);
-};
-
 /* the home's side of the core */
 struct os_user {
 	struct vgpu_os os; /* the core's handle; first, as os_of() casts back from it */
-	struct vfio_user_client device; /* connection to the PF; comes and goes */
-	struct os_user_hooks hooks;
+	struct vfio_user_client device;	     /* connection to the PF; comes and goes */
+	struct uapi_server *server;	     /* receives the reports of the core */
 	int timer_fd;			     /* readable when vgpu_pf_timer() is due */
 	int vector_fds[GPUIOV_VECTOR_COUNT]; /* eventfds that the device's process writes */
 	int dma_fd;			     /* sealed memfd that the device maps as a whole */

@@ -18,8 +18,8 @@
  * From message to reply: read_client() receives one message, check_message() checks its head,
  * refuse() checks rights. The operation of this home (event ring) is answered here;
  * all others go to the core: run_request() answers at once unless the core returns -EINPROGRESS;
- * then on_request_done() answers. A client may vanish at any point; the core then finishes its
- * requests, and their results are dropped.
+ * then vgpu_user_server_request_done() answers. A client may vanish at any point; the core then
+ * finishes its requests, and their results are dropped.
  */
 #define MAX_REPLY_FDS	2u
 #define MAX_REQUEST_FDS 1u
@@ -142,10 +142,10 @@ static void drop_client(struct uapi_server *server, struct uapi_client *client)
 
 /* ---- callbacks of the core ---- */
 
-static void on_request_done(void *context, uint64_t token, int error, const char *message)
+/* the core has finished a request */
+void vgpu_user_server_request_done(struct uapi_server *server, uint64_t token, int error,
+				   const char *message)
 {
-	struct uapi_server *server = context;
-
 	if (token == server->stream_token)
 		close_stream(server);
 	for (uint32_t c = 0; c < UAPI_CLIENTS; c++)
@@ -162,10 +162,9 @@ static void on_request_done(void *context, uint64_t token, int error, const char
 		}
 }
 
-static void on_events(void *context)
+/* the ring has new entries */
+void vgpu_user_server_events(struct uapi_server *server)
 {
-	struct uapi_server *server = context;
-
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
 		if (server->clients[i].event_fd >= 0)
 			eventfd_write(server->clients[i].event_fd, 1);
@@ -183,17 +182,14 @@ static int64_t stream_result(struct uapi_server *server, ssize_t moved, short ev
 	return -EAGAIN;
 }
 
-static int64_t on_stream_write(void *context, const void *data, uint32_t bytes)
+/* the stream services of core/base/os.h */
+int64_t vgpu_user_server_stream_write(struct uapi_server *server, const void *data, uint32_t bytes)
 {
-	struct uapi_server *server = context;
-
 	return stream_result(server, write(server->stream_fd, data, bytes), POLLOUT);
 }
 
-static int64_t on_stream_read(void *context, void *data, uint32_t bytes)
+int64_t vgpu_user_server_stream_read(struct uapi_server *server, void *data, uint32_t bytes)
 {
-	struct uapi_server *server = context;
-
 	return stream_result(server, read(server->stream_fd, data, bytes), POLLIN);
 }
 
@@ -471,13 +467,11 @@ void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fd
 
 /* ---- start and end ---- */
 
-/* Make a server that does not listen yet; sets the hooks. Pass its ring to vgpu_pf_init(). */
-int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
-			  struct os_user_hooks *hooks)
+/* Make a server that does not listen yet. Pass its ring to vgpu_pf_init(). */
+int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf)
 {
 	memset(server, 0, sizeof(*server));
 	server->pf = pf;
-	server->hooks = hooks;
 	server->listen_fd = -1;
 	server->watch_fd = -1;
 	server->stream_fd = -1;
@@ -486,11 +480,6 @@ int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
 		server->clients[i].fd = -1;
 		server->clients[i].event_fd = -1;
 	}
-	hooks->context = server;
-	hooks->request_done = on_request_done;
-	hooks->events_notify = on_events;
-	hooks->stream_write = on_stream_write;
-	hooks->stream_read = on_stream_read;
 	return vgpu_user_server_make_ring(server);
 }
 

@@ -17,7 +17,6 @@
 #include <sys/types.h>
 
 #include "pf-driver/core/pf.h"
-#include "pf-driver/user/os_user.h"
 
 __BEGIN_DECLS
 
@@ -50,14 +49,13 @@ struct uapi_client {
 
 /* large, so it lives in static memory */
 struct uapi_server {
-	struct vgpu_pf *pf;	     /* not owned */
-	struct os_user_hooks *hooks; /* of the home's os; set by init, must outlive the server */
-	int listen_fd;		     /* -1: none (tests add clients directly) */
-	int watch_fd;		     /* readable when the socket's file may have been removed */
-	const char *path;	     /* of the socket; the caller's */
-	uint64_t socket_number;	     /* of the socket's file */
-	int ring_fd;		     /* sealed memfd of the event ring, passed to clients */
-	void *ring;		     /* the same memory; only the core writes it */
+	struct vgpu_pf *pf;	/* not owned */
+	int listen_fd;		/* -1: none (tests add clients directly) */
+	int watch_fd;		/* readable when the socket's file may have been removed */
+	const char *path;	/* of the socket; the caller's */
+	uint64_t socket_number; /* of the socket's file */
+	int ring_fd;		/* sealed memfd of the event ring, passed to clients */
+	void *ring;		/* the same memory; only the core writes it */
 	uint32_t ring_bytes;
 	uid_t owner;		/* effective user of the process, with the same rights as root */
 	uint64_t next_token;	/* never reused, so a late answer finds no request */
@@ -69,8 +67,7 @@ struct uapi_server {
 	uint8_t message[UAPI_MESSAGE_BYTES]; /* the message being parsed */
 };
 
-int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf,
-			  struct os_user_hooks *hooks);
+int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf);
 int vgpu_user_server_make_ring(struct uapi_server *server);
 int vgpu_user_server_listen(struct uapi_server *server, const char *path);
 int vgpu_user_server_listen_again(struct uapi_server *server);
@@ -78,6 +75,11 @@ void vgpu_user_server_fini(struct uapi_server *server);
 int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user);
 uint32_t vgpu_user_server_poll_fds(const struct uapi_server *server,
 				   struct pollfd fds[UAPI_POLL_FDS]);
+void vgpu_user_server_request_done(struct uapi_server *server, uint64_t token, int error,
+				   const char *message);
+void vgpu_user_server_events(struct uapi_server *server);
+int64_t vgpu_user_server_stream_write(struct uapi_server *server, const void *data, uint32_t bytes);
+int64_t vgpu_user_server_stream_read(struct uapi_server *server, void *data, uint32_t bytes);
 void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fds, uint32_t count);
 
 __END_DECLS

@@ -34,7 +34,7 @@ using vgpu::simulator::ModelGpu;
 class Target {
 public:
     Target() : pf_(std::make_unique<vgpu_pf>()), server_(std::make_unique<uapi_server>()) {
-        if (vgpu_user_server_init(server_.get(), pf_.get(), &hooks_) != 0) std::abort();
+        if (vgpu_user_server_init(server_.get(), pf_.get()) != 0) std::abort();
         vgpu_pf_params params{};
         params.boot_id = 1;
         params.time_scale = 1;
@@ -42,14 +42,14 @@ public:
         params.event_ring_bytes = server_->ring_bytes;
         vgpu_pf_init(pf_.get(), gpu_.os(), &params);
         gpu_.forward.request_done = [this](std::uint64_t token, int error, const char* text) {
-            hooks_.request_done(hooks_.context, token, error, text);
+            vgpu_user_server_request_done(server_.get(), token, error, text);
         };
-        gpu_.forward.events = [this] { hooks_.events_notify(hooks_.context); };
+        gpu_.forward.events = [this] { vgpu_user_server_events(server_.get()); };
         gpu_.forward.stream_write = [this](const void* data, std::uint32_t bytes) {
-            return hooks_.stream_write(hooks_.context, data, bytes);
+            return vgpu_user_server_stream_write(server_.get(), data, bytes);
         };
         gpu_.forward.stream_read = [this](void* data, std::uint32_t bytes) {
-            return hooks_.stream_read(hooks_.context, data, bytes);
+            return vgpu_user_server_stream_read(server_.get(), data, bytes);
         };
         gpu_.bind(pf_.get());
         if (vgpu_pf_attach(pf_.get()) != 0) std::abort();
@@ -181,7 +181,6 @@ private:
     }
 
     ModelGpu gpu_{{.total_vfs = 2, .vram_mb = 96, .aperture_mb = 64, .cu_count = 4}};
-    os_user_hooks hooks_{};
     std::unique_ptr<vgpu_pf> pf_;
     std::unique_ptr<uapi_server> server_;
     int socket_ = -1;

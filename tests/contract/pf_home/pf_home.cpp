@@ -67,7 +67,7 @@ private:
 
     void start() {
         pf_ = std::make_unique<vgpu_pf>();
-        if (vgpu_user_server_init(&server_, pf_.get(), &hooks_) != 0)
+        if (vgpu_user_server_init(&server_, pf_.get()) != 0)
             throw std::runtime_error("uapi server");
         vgpu_pf_params params{};
         params.boot_id = ++boots_;
@@ -77,14 +77,14 @@ private:
         std::strcpy(params.name, "gpu0");
         vgpu_pf_init(pf_.get(), gpu_.os(), &params);
         gpu_.forward = {[this](std::uint64_t token, int error, const char* text) {
-                            hooks_.request_done(hooks_.context, token, error, text);
+                            vgpu_user_server_request_done(&server_, token, error, text);
                         },
-                        [this] { hooks_.events_notify(hooks_.context); },
+                        [this] { vgpu_user_server_events(&server_); },
                         [this](const void* data, std::uint32_t bytes) {
-                            return hooks_.stream_write(hooks_.context, data, bytes);
+                            return vgpu_user_server_stream_write(&server_, data, bytes);
                         },
                         [this](void* data, std::uint32_t bytes) {
-                            return hooks_.stream_read(hooks_.context, data, bytes);
+                            return vgpu_user_server_stream_read(&server_, data, bytes);
                         }};
         gpu_.bind(pf_.get());
         vgpu_pf_attach(pf_.get());
@@ -98,7 +98,6 @@ private:
     }
 
     ModelGpu gpu_;
-    os_user_hooks hooks_{};
     uapi_server server_{};
     std::unique_ptr<vgpu_pf> pf_;
     std::uint64_t boots_ = 0;
