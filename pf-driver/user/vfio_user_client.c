@@ -189,53 +189,15 @@ static int receive_all(struct vfio_user_client *client, void *data, size_t bytes
 	return 0;
 }
 
-/* refuses requests of the device (message DMA): it can map all our memory */
-static int refuse_server_request(struct vfio_user_client *client,
-				 const struct message_header *asked)
-{
-	struct message_header reply = {.id = asked->id,
-				       .command = asked->command,
-				       .size = sizeof(reply),
-				       .flags = FLAG_REPLY | FLAG_ERROR,
-				       .error = ENOTSUP};
-	char skipped[256];
-	size_t rest = asked->size - sizeof(*asked);
-
-	if (rest > MAX_TRANSFER + MAX_REPLY_EXTRA)
-		return -ENODEV;
-	while (rest) {
-		size_t part = rest < sizeof(skipped) ? rest : sizeof(skipped);
-
-		if (receive_all(client, skipped, part))
-			return -ENODEV;
-		rest -= part;
-	}
-	if (asked->flags & FLAG_NO_REPLY)
-		return 0;
-	return send(client->fd, &reply, sizeof(reply), MSG_NOSIGNAL) == (ssize_t)sizeof(reply)
-		       ? 0
-		       : -ENODEV;
-}
-
-static int receive_header(struct vfio_user_client *client, struct message_header *header)
-{
-	for (;;) {
-		if (receive_all(client, header, sizeof(*header)) || header->size < sizeof(*header))
-			return -ENODEV;
-		if ((header->flags & FLAG_TYPE_MASK) == FLAG_REPLY)
-			return 0;
-		if (refuse_server_request(client, header))
-			return -ENODEV;
-	}
-}
-
 /* an error reported by the device is the result of the request; the connection stays */
 static int receive_reply(struct vfio_user_client *client, struct request *request)
 {
 	struct message_header header;
 	size_t rest;
 
-	if (receive_header(client, &header))
+	/* a request of the device (message DMA) is a breach, too: it can map all our memory */
+	if (receive_all(client, &header, sizeof(header)) || header.size < sizeof(header) ||
+	    (header.flags & FLAG_TYPE_MASK) != FLAG_REPLY)
 		return -ENODEV;
 	rest = header.size - sizeof(header);
 	if (header.id != client->next_id || header.command != request->command ||
