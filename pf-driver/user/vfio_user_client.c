@@ -76,9 +76,11 @@ struct request {
 	size_t data_bytes;
 	const int *fds;
 	uint32_t fd_count;
-	void *reply;	    /* receives the bytes after the reply's header */
-	size_t reply_bytes; /* room; the reply must not be longer */
-	size_t reply_got;
+	void *reply; /* receives the bytes after the reply's header */
+	size_t reply_bytes;
+	void *payload; /* receives what is behind them; the reply must not be longer */
+	size_t payload_bytes;
+	size_t reply_got; /* of both */
 };
 
 void vgpu_user_client_init(struct vfio_user_client *client)
@@ -128,17 +130,17 @@ static void attach_fds(struct msghdr *message, void *control, const struct reque
 	memcpy(CMSG_DATA(header), request->fds, request->fd_count * sizeof(int));
 }
 
-/* removes the sent bytes from the front of the vector */
-static void consume(struct msghdr *message, size_t sent)
+/* removes the moved bytes, and what is empty behind them, from the front of the vector */
+static void consume(struct msghdr *message, size_t moved)
 {
-	while (message->msg_iovlen && sent >= message->msg_iov->iov_len) {
-		sent -= message->msg_iov->iov_len;
+	while (message->msg_iovlen && moved >= message->msg_iov->iov_len) {
+		moved -= message->msg_iov->iov_len;
 		message->msg_iov++;
 		message->msg_iovlen--;
 	}
 	if (message->msg_iovlen) {
-		message->msg_iov->iov_base = (char *)message->msg_iov->iov_base + sent;
-		message->msg_iov->iov_len -= sent;
+		message->msg_iov->iov_base = (char *)message->msg_iov->iov_base + moved;
+		message->msg_iov->iov_len -= moved;
 	}
 }
 
@@ -172,19 +174,19 @@ static int send_request(struct vfio_user_client *client, const struct request *r
 	return 0;
 }
 
-static int receive_all(struct vfio_user_client *client, void *data, size_t bytes)
+static int receive_all(struct vfio_user_client *client, struct iovec *parts, size_t count)
 {
-	char *at = data;
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
 
-	while (bytes) {
-		ssize_t got = recv(client->fd, at, bytes, 0);
+	consume(&message, 0);
+	while (message.msg_iovlen) {
+		ssize_t got = recvmsg(client->fd, &message, 0);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
 			return -ENODEV;
-		at += got;
-		bytes -= (size_t)got;
+		consume(&message, (size_t)got);
 	}
 	return 0;
 }
@@ -193,17 +195,22 @@ static int receive_all(struct vfio_user_client *client, void *data, size_t bytes
 static int receive_reply(struct vfio_user_client *client, struct request *request)
 {
 	struct message_header header;
+	struct iovec parts[2] = {{&header, sizeof(header)}};
 	size_t rest;
 
 	/* a request of the device (message DMA) is a breach, too: it can map all our memory */
-	if (receive_all(client, &header, sizeof(header)) || header.size < sizeof(header) ||
+	if (receive_all(client, parts, 1) || header.size < sizeof(header) ||
 	    (header.flags & FLAG_TYPE_MASK) != FLAG_REPLY)
 		return -ENODEV;
 	rest = header.size - sizeof(header);
 	if (header.id != client->next_id || header.command != request->command ||
-	    rest > request->reply_bytes)
+	    rest > request->reply_bytes + request->payload_bytes)
 		return -ENODEV;
-	if (receive_all(client, request->reply, rest))
+	parts[0].iov_base = request->reply;
+	parts[0].iov_len = rest < request->reply_bytes ? rest : request->reply_bytes;
+	parts[1].iov_base = request->payload;
+	parts[1].iov_len = rest - parts[0].iov_len;
+	if (receive_all(client, parts, 2))
 		return -ENODEV;
 	request->reply_got = rest;
 	if (header.flags & FLAG_ERROR)
@@ -289,44 +296,20 @@ int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 	return error;
 }
 
+/* the reply repeats the access before the data */
 static int read_part(struct vfio_user_client *client, struct region_access access, void *data)
 {
-	/* the reply repeats the access before the data */
-	char *reply = malloc(sizeof(access) + access.count);
+	struct region_access echo;
 	struct request request = {.command = COMMAND_REGION_READ,
 				  .body = &access,
 				  .body_bytes = sizeof(access),
-				  .reply = reply,
-				  .reply_bytes = sizeof(access) + access.count};
-	int error;
-
-	if (!reply)
-		return -ENOMEM;
-	error = transact(client, &request);
-	if (!error && request.reply_got != request.reply_bytes)
-		error = lose(client);
-	if (!error)
-		memcpy(data, reply + sizeof(access), access.count);
-	free(reply);
-	return error;
-}
-
-/* for registers and config space: without allocation */
-static int read_small(struct vfio_user_client *client, struct region_access access, void *data)
-{
-	char reply[sizeof(access) + 8];
-	struct request request = {.command = COMMAND_REGION_READ,
-				  .body = &access,
-				  .body_bytes = sizeof(access),
-				  .reply = reply,
-				  .reply_bytes = sizeof(access) + access.count};
+				  .reply = &echo,
+				  .reply_bytes = sizeof(echo),
+				  .payload = data,
+				  .payload_bytes = access.count};
 	int error = transact(client, &request);
 
-	if (!error && request.reply_got != request.reply_bytes)
-		return lose(client);
-	if (!error)
-		memcpy(data, reply + sizeof(access), access.count);
-	return error;
+	return !error && request.reply_got != sizeof(echo) + access.count ? lose(client) : error;
 }
 
 int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint64_t offset,
@@ -339,7 +322,7 @@ int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint
 		uint32_t part = bytes < client->max_transfer ? bytes : client->max_transfer;
 		struct region_access access = {offset, region, part};
 
-		error = part <= 8 ? read_small(client, access, at) : read_part(client, access, at);
+		error = read_part(client, access, at);
 		at += part;
 		offset += part;
 		bytes -= part;
