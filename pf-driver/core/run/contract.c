@@ -221,7 +221,7 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 	uint32_t mask = 0;
 	struct vgpu_vf *vf;
 
-	if (vgpu_pf_run_tables_active(pf)->flags & VGPU_PF_TABLE_STRICT)
+	if (vgpu_pf_run_tables_active(pf)->table.flags & VGPU_PF_TABLE_STRICT)
 		return UINT32_MAX;
 	if (!pf->executor.tables.has_contracts)
 		return 0;
@@ -471,7 +471,7 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		return;
 	pf->executor.tables.has_contracts = true;
 	vgpu_for_each_vf(pf, vf) {
-		const struct vgpu_pf_contract *terms = &table->contracts[vf->number - 1];
+		const struct vgpu_pf_contract *terms = &table->table.contracts[vf->number - 1];
 
 		take_cap(pf, vf, terms, bucket);
 		take_reservation(vf, terms);

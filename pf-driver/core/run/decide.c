@@ -20,12 +20,12 @@ static void take_pending_table(struct vgpu_pf *pf)
 	executor->cut.vf = 0;
 	executor->tables.active = !executor->tables.active;
 	executor->tables.is_pending = false;
-	pf->table_generation = vgpu_pf_run_tables_active(pf)->generation;
+	pf->table_generation = vgpu_pf_run_tables_active(pf)->table.generation;
 	memset(executor->tables.cursors, 0, sizeof(executor->tables.cursors));
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
 	vgpu_pf_run_share_take(pf);
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0, vgpu_pf_run_tables_active(pf)->generation,
-			     0);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0,
+			     vgpu_pf_run_tables_active(pf)->table.generation, 0);
 	vgpu_pf_run_pick_start_cycle(pf);
 }
 

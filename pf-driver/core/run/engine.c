@@ -375,9 +375,9 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	executor->exclusive_vf = 0;
 	executor->preemption = VGPU_PREEMPT_NONE;
 	executor->last.vf = 0;
-	if (vgpu_pf_run_tables_active(pf)->count == 0)
+	if (vgpu_pf_run_tables_active(pf)->table.count == 0)
 		vgpu_pf_run_tables_fallback(pf, vgpu_pf_run_tables_active(pf));
-	pf->table_generation = vgpu_pf_run_tables_active(pf)->generation;
+	pf->table_generation = vgpu_pf_run_tables_active(pf)->table.generation;
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_EMPTY);
 	vgpu_pf_run_share_take(pf);
 	vgpu_pf_run_pick_start_cycle(pf);

@@ -33,7 +33,7 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 
 static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
 {
-	uint32_t positions = vgpu_pf_run_tables_active(pf)->count + pf->device.total_vfs;
+	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
 
 	if (++pf->executor.tables.cursors[band] < positions)
 		return;
@@ -52,10 +52,10 @@ static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t ban
 	struct vgpu_pf_run_entry entry = {0, VGPU_PF_QUANTUM_DEFAULT_US};
 	uint32_t cursor = pf->executor.tables.cursors[band];
 
-	if (cursor < table->count)
-		entry = table->entries[cursor];
-	else if (!vgpu_has_bit(table->listed, cursor - table->count + 1))
-		entry.vf = cursor - table->count + 1;
+	if (cursor < table->table.count)
+		entry = table->table.entries[cursor];
+	else if (!vgpu_has_bit(table->listed, cursor - table->table.count + 1))
+		entry.vf = cursor - table->table.count + 1;
 	if (pf->vfs[entry.vf].contract.terms.band != band)
 		entry.vf = 0;
 	return entry;
@@ -122,7 +122,8 @@ static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
  */
 static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
 {
-	uint64_t limit = vgpu_pf_run_tables_active(pf)->max_gap_us[vf->number - 1] * VGPU_NS_PER_US;
+	uint64_t limit =
+		vgpu_pf_run_tables_active(pf)->table.max_gap_us[vf->number - 1] * VGPU_NS_PER_US;
 	uint64_t since = vf->service.waiting_since_ns;
 	uint64_t switches;
 
@@ -141,7 +142,7 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; table->has_contracts && i < pf->device.total_vfs; i++)
-		sum += table->contracts[i].budget_ns;
+		sum += table->table.contracts[i].budget_ns;
 	return sum;
 }
 
@@ -289,7 +290,7 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
 static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, uint32_t band,
 		       struct vgpu_run *run)
 {
-	uint32_t positions = vgpu_pf_run_tables_active(pf)->count + pf->device.total_vfs;
+	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
 	uint32_t first;
 
 	for (uint32_t i = 0; i < positions; i++, advance_cursor(pf, band)) {

@@ -379,7 +379,7 @@ void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
-		uint32_t weight = table->weights[vf->number - 1];
+		uint32_t weight = table->table.weights[vf->number - 1];
 
 		change_band(pf, vf, vf->contract.terms.band);
 		if (!weight)

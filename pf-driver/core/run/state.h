@@ -22,23 +22,16 @@ struct vgpu_pf_switch {
 	uint64_t poll_delay_ns;
 };
 
+/* a table, with what is derived from it */
 struct vgpu_run_slots {
-	uint64_t generation;
-	uint32_t flags;
-	uint32_t count;
-	uint32_t listed;   /* bit per VF that has an entry */
-	uint64_t cycle_ns; /* sum of the quanta */
+	struct vgpu_pf_run_table table; /* its weights are not all zero */
+	uint32_t listed;		/* bit per VF that has an entry */
+	uint64_t cycle_ns;		/* sum of the quanta */
 	bool has_contracts;
-	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
 	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: sum of its quanta */
 	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: first quantum; 0: no entry */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number: budget in a cycle; 0: none */
-	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
-	uint32_t reserve_count;
-	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS];
-	uint32_t weights[VGPU_PF_MAX_VFS]; /* at least one is not 0 */
-	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
-	uint32_t longest_us[VGPU_PF_BANDS]; /* longest quantum of the band's VFs */
+	uint32_t longest_us[VGPU_PF_BANDS];	  /* longest quantum of the band's VFs */
 };
 
 /* share.c: virtual time of one band (priority class), in 2^-24 ns per unit of weight */
@@ -151,13 +144,6 @@ struct vgpu_pf_executor {
 	struct vgpu_run_log log;
 	struct vgpu_run_switches switches;
 };
-
-/* the table in force */
-static inline const struct vgpu_run_slots *
-vgpu_pf_run_active(const struct vgpu_pf_executor *executor)
-{
-	return &executor->tables.slots[executor->tables.active];
-}
 
 /* whether a world switch is in progress */
 static inline bool vgpu_pf_run_is_switching(const struct vgpu_pf_executor *executor)

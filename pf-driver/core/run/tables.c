@@ -15,11 +15,12 @@ static bool has_contracts(const struct vgpu_pf_run_table *table)
 /* notes the longest quantum of each band (priority class) */
 static void note_longest(struct vgpu_run_slots *slots)
 {
-	for (uint32_t i = 0; i < slots->count; i++) {
-		uint32_t band = slots->contracts[slots->entries[i].vf - 1].band;
+	for (uint32_t i = 0; i < slots->table.count; i++) {
+		uint32_t band = slots->table.contracts[slots->table.entries[i].vf - 1].band;
 
-		if (band < VGPU_PF_BANDS && slots->longest_us[band] < slots->entries[i].quantum_us)
-			slots->longest_us[band] = slots->entries[i].quantum_us;
+		if (band < VGPU_PF_BANDS &&
+		    slots->longest_us[band] < slots->table.entries[i].quantum_us)
+			slots->longest_us[band] = slots->table.entries[i].quantum_us;
 	}
 }
 
@@ -27,7 +28,7 @@ static bool has_weights(const struct vgpu_run_slots *slots)
 {
 	static const uint32_t none[VGPU_PF_MAX_VFS];
 
-	return memcmp(slots->weights, none, sizeof(none)) != 0;
+	return memcmp(slots->table.weights, none, sizeof(none)) != 0;
 }
 
 /* time of a VF's entries in a round of the table; the default quantum if it has none */
@@ -46,16 +47,16 @@ static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
 	for (uint32_t vf = 1; vf <= vfs; vf++)
 		most_us = vgpu_max_u64(most_us, round_us(slots, vf));
 	for (uint32_t vf = 1; vf <= vfs; vf++)
-		if (!(slots->contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
-			slots->weights[vf - 1] = (uint32_t)vgpu_max_u64(
+		if (!(slots->table.contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
+			slots->table.weights[vf - 1] = (uint32_t)vgpu_max_u64(
 				1, round_us(slots, vf) * VGPU_PF_WEIGHT_MAX / most_us);
 }
 
 /* computes the members that are derived from entries, reserve section, contracts and weights */
 static void index_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
 {
-	for (uint32_t i = 0; i < slots->count; i++) {
-		const struct vgpu_pf_run_entry *entry = &slots->entries[i];
+	for (uint32_t i = 0; i < slots->table.count; i++) {
+		const struct vgpu_pf_run_entry *entry = &slots->table.entries[i];
 
 		slots->listed |= 1u << (entry->vf - 1);
 		slots->cycle_ns += entry->quantum_us * VGPU_NS_PER_US;
@@ -63,8 +64,8 @@ static void index_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
 		if (slots->first_us[entry->vf] == 0)
 			slots->first_us[entry->vf] = entry->quantum_us;
 	}
-	for (uint32_t i = 0; i < slots->reserve_count; i++)
-		slots->reserve_us[slots->reserve[i].vf] = slots->reserve[i].quantum_us;
+	for (uint32_t i = 0; i < slots->table.reserve_count; i++)
+		slots->reserve_us[slots->table.reserve[i].vf] = slots->table.reserve[i].quantum_us;
 	fill_weights(slots, pf->device.total_vfs);
 	note_longest(slots);
 }
@@ -73,16 +74,10 @@ static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
 		       const struct vgpu_pf_run_table *table)
 {
 	memset(slots, 0, sizeof(*slots));
-	slots->generation = table->generation;
-	slots->flags = table->flags;
-	slots->count = table->count;
-	memcpy(slots->entries, table->entries, table->count * sizeof(table->entries[0]));
-	slots->reserve_count = table->reserve_count;
-	memcpy(slots->reserve, table->reserve, sizeof(slots->reserve));
-	memcpy(slots->contracts, table->contracts, sizeof(slots->contracts));
+	slots->table = *table;
+	memset(slots->table.entries + table->count, 0,
+	       (VGPU_PF_TABLE_ENTRIES - table->count) * sizeof(table->entries[0]));
 	slots->has_contracts = has_contracts(table);
-	memcpy(slots->weights, table->weights, sizeof(slots->weights));
-	memcpy(slots->max_gap_us, table->max_gap_us, sizeof(slots->max_gap_us));
 	index_slots(pf, slots);
 }
 
@@ -91,8 +86,8 @@ void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slot
 {
 	memset(slots, 0, sizeof(*slots));
 	for (uint32_t vf = 1; vf <= pf->device.total_vfs; vf++) {
-		slots->entries[slots->count].vf = vf;
-		slots->entries[slots->count++].quantum_us = VGPU_PF_QUANTUM_DEFAULT_US;
+		slots->table.entries[slots->table.count].vf = vf;
+		slots->table.entries[slots->table.count++].quantum_us = VGPU_PF_QUANTUM_DEFAULT_US;
 	}
 	index_slots(pf, slots);
 }
@@ -168,9 +163,10 @@ uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
 	return (us ? us : VGPU_PF_QUANTUM_DEFAULT_US) * VGPU_NS_PER_US;
 }
 
-static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
+/* the table that takes over next, or else the table in force */
+static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_executor *executor = &pf->executor;
 
 	return &executor->tables.slots[executor->tables.is_pending ? !executor->tables.active
 								   : executor->tables.active];
@@ -183,7 +179,7 @@ static struct vgpu_run_slots *newest_table(struct vgpu_pf *pf)
 int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
-	uint64_t generation = newest_table(pf)->generation;
+	uint64_t generation = newest_of(pf)->table.generation;
 	int error = check_table(pf, table);
 
 	if (error)
@@ -207,19 +203,10 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *t
 	return 0;
 }
 
-/* the table that takes over next, or else the table in force */
-static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
-{
-	const struct vgpu_pf_executor *executor = &pf->executor;
-
-	return &executor->tables.slots[executor->tables.is_pending ? !executor->tables.active
-								   : executor->tables.active];
-}
-
 /* Get the weight of a VF in the newest run table. Return: 1 to 10000; 0: none. */
 uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf)
 {
-	return newest_of(pf)->weights[vf - 1];
+	return newest_of(pf)->table.weights[vf - 1];
 }
 
 /* The length of a VF's first turn in the newest run table, in us; 0: no entry. */
@@ -231,19 +218,8 @@ uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf)
 /* The newest table: the one that takes over next, or that in force. */
 void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table)
 {
-	const struct vgpu_run_slots *slots = newest_of(pf);
-
-	memset(table, 0, sizeof(*table));
+	*table = newest_of(pf)->table;
 	table->size = sizeof(*table);
-	table->count = slots->count;
-	table->generation = slots->generation;
-	table->flags = slots->flags;
-	table->reserve_count = slots->reserve_count;
-	memcpy(table->reserve, slots->reserve, sizeof(table->reserve));
-	memcpy(table->entries, slots->entries, slots->count * sizeof(slots->entries[0]));
-	memcpy(table->contracts, slots->contracts, sizeof(table->contracts));
-	memcpy(table->weights, slots->weights, sizeof(table->weights));
-	memcpy(table->max_gap_us, slots->max_gap_us, sizeof(table->max_gap_us));
 }
 
 /* Put the table of the journal in force, if it is valid. The scheduler is off. */
