@@ -52,7 +52,7 @@ struct vgpu_vf_control {
 	uint32_t mismatches; /* events that the transition table does not have */
 };
 
-/* provision.c: the resources and limits that the VF was provisioned with */
+/* provision.c: what the VF was provisioned with; a part of the journal: keep the layout */
 struct vgpu_vf_config {
 	uint64_t vram_bytes;
 	uint64_t cu_mask;

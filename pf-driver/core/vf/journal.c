@@ -10,7 +10,7 @@
 #include "pf-driver/core/resource/pf_vram.h"
 
 #define JOURNAL_MAGIC	0x4a475056u /* "VPGJ" */
-#define JOURNAL_VERSION 2u
+#define JOURNAL_VERSION 3u
 
 struct journal_head {
 	uint32_t magic;
@@ -27,14 +27,8 @@ struct journal_vf {
 	uint8_t full_access;
 	uint8_t last_error;
 	uint32_t generation;
-	uint32_t preempt_timeout_us;
-	uint32_t full_access_timeout_ms;
-	uint32_t flags;
-	uint32_t doorbell_pages;
-	uint64_t cu_mask;
-	uint64_t vram_bytes;
+	struct vgpu_vf_config config;
 	uint32_t guard_limits[VGPU_GUARD_KINDS];
-	uint8_t uuid[16];
 	uint8_t guard_paused;
 	uint8_t reserved[55];
 };
@@ -133,15 +127,9 @@ static void encode_vf(const struct vgpu_pf *pf, const struct vgpu_vf *vf, struct
 	out->full_access = vf->access.granted;
 	out->last_error = (uint8_t)vf->last_error;
 	out->generation = vf->generation;
-	out->preempt_timeout_us = vf->config.preempt_timeout_us;
-	out->full_access_timeout_ms = vf->config.full_access_timeout_ms;
-	out->flags = vf->config.flags;
-	out->doorbell_pages = vf->config.doorbell_pages;
-	out->cu_mask = vf->config.cu_mask;
-	out->vram_bytes = vf->config.vram_bytes;
+	out->config = vf->config;
 	out->guard_paused = vf->guard.paused;
 	memcpy(out->guard_limits, vf->guard.limits, sizeof(out->guard_limits));
-	memcpy(out->uuid, vf->config.uuid, sizeof(out->uuid));
 }
 
 static void decode_vf(const struct journal_vf *in, struct vgpu_vf *vf)
@@ -151,15 +139,9 @@ static void decode_vf(const struct journal_vf *in, struct vgpu_vf *vf)
 	vf->access.granted = in->full_access != 0;
 	vf->last_error = in->last_error;
 	vf->generation = in->generation;
-	vf->config.preempt_timeout_us = in->preempt_timeout_us;
-	vf->config.full_access_timeout_ms = in->full_access_timeout_ms;
-	vf->config.flags = in->flags;
-	vf->config.doorbell_pages = in->doorbell_pages;
-	vf->config.cu_mask = in->cu_mask;
-	vf->config.vram_bytes = in->vram_bytes;
+	vf->config = in->config;
 	vf->guard.paused = in->guard_paused != 0;
 	memcpy(vf->guard.limits, in->guard_limits, sizeof(in->guard_limits));
-	memcpy(vf->config.uuid, in->uuid, sizeof(in->uuid));
 }
 
 static void flush_vfs(struct vgpu_pf *pf)
