@@ -44,7 +44,7 @@ static int store_number(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy poli
 #define NUMBER_FILE(name, policy_id, value)                                                        \
 	static ssize_t show_##name(struct vgpu_home_vf *vf, char *text)                            \
 	{                                                                                          \
-		return sysfs_emit(text, "%u\n", value);                                            \
+		return sysfs_emit(text, "%llu\n", (u64)(value));                                   \
 	}                                                                                          \
 	static int store_##name(struct vgpu_home *home, u32 vf, const char *text)                  \
 	{                                                                                          \
@@ -56,26 +56,9 @@ NUMBER_FILE(exec_quantum_ms, VGPU_PF_POLICY_EXEC_QUANTUM_MS,
 NUMBER_FILE(weight, VGPU_PF_POLICY_WEIGHT, vgpu_policy_weight(vf->home, vf->number))
 NUMBER_FILE(min_pct, VGPU_PF_POLICY_MIN_PCT, READ_ONCE(vf->policy.min_pct))
 NUMBER_FILE(max_pct, VGPU_PF_POLICY_MAX_PCT, READ_ONCE(vf->policy.max_pct))
-
-static ssize_t show_preempt_timeout_us(struct vgpu_home_vf *vf, char *text)
-{
-	return sysfs_emit(text, "%u\n", vgpu_policy_preempt_timeout(vf->home, vf->number));
-}
-
-static int store_preempt_timeout_us(struct vgpu_home *home, u32 vf, const char *text)
-{
-	return store_number(home, vf, VGPU_PF_POLICY_PREEMPT_TIMEOUT_US, text);
-}
-
-static ssize_t show_vram_quota(struct vgpu_home_vf *vf, char *text)
-{
-	return sysfs_emit(text, "%llu\n", vgpu_policy_quota(vf->home, vf->number));
-}
-
-static int store_vram_quota(struct vgpu_home *home, u32 vf, const char *text)
-{
-	return store_number(home, vf, VGPU_PF_POLICY_VRAM_QUOTA, text);
-}
+NUMBER_FILE(preempt_timeout_us, VGPU_PF_POLICY_PREEMPT_TIMEOUT_US,
+	    vgpu_policy_preempt_timeout(vf->home, vf->number))
+NUMBER_FILE(vram_quota, VGPU_PF_POLICY_VRAM_QUOTA, vgpu_policy_quota(vf->home, vf->number))
 
 /* ---- choices: the one in force has brackets ---- */
 
