@@ -75,6 +75,12 @@ struct vgpu_policy {
 	u32 cap_ppm; /* in the VF's contract, by our plan; 0: none */
 };
 
+/* admin; the plan's input */
+struct vgpu_policies {
+	struct vgpu_policy vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
+	bool is_strict;				     /* all VFs keep their turns */
+};
+
 struct vgpu_home;
 
 struct vgpu_home_vf {
@@ -83,7 +89,6 @@ struct vgpu_home_vf {
 	struct device dev;
 	struct cdev cdev;
 	struct vgpu_sysfs_dir *dir;
-	struct vgpu_policy policy;
 	enum vgpu_handover handover; /* admin */
 	u32 auto_generation;	     /* admin; of the provisioning that came with numvfs; 0: none */
 	bool has_link;		     /* admin; sysfs "device" */
@@ -187,7 +192,6 @@ struct vgpu_home_sysfs {
 
 /* plan.c; admin */
 struct vgpu_home_plan {
-	bool is_strict; /* all VFs keep their turns */
 	u64 generation; /* of plan.c's run table; 0: none is in force */
 	u32 vfs;	/* bit per VF number: VFs with resources at that time */
 	bool is_due;	/* a lease has kept plan.c from planning again */
@@ -212,6 +216,7 @@ struct vgpu_home {
 	struct vgpu_home_ring ring;
 	struct vgpu_home_functions functions;
 	struct vgpu_home_sysfs sysfs;
+	struct vgpu_policies policies;
 	struct vgpu_home_plan plan;
 	struct vgpu_home_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
 };

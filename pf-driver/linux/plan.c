@@ -49,7 +49,7 @@ static u64 cycle_of(const struct vgpu_home *home, u32 vfs)
 	u64 cycle_us = 0;
 
 	for (u32 i = 1; i <= home->total_vfs; i++)
-		cycle_us += vfs & BIT(i) ? wanted_us(&home->vfs[i].policy) : 0;
+		cycle_us += vfs & BIT(i) ? wanted_us(&home->policies.vfs[i]) : 0;
 	cycle_us = max_t(u64, cycle_us, SHORTEST_US);
 	return most_us ? min(cycle_us, most_us) : cycle_us;
 }
@@ -71,7 +71,7 @@ static void make_plan(const struct vgpu_home *home, struct vgpu_plan *plan)
 	plan->cycle_us = cycle_of(home, plan->vfs);
 	for (u32 i = 1; i <= home->total_vfs; i++)
 		if (plan->vfs & BIT(i)) {
-			const struct vgpu_policy *policy = &home->vfs[i].policy;
+			const struct vgpu_policy *policy = &home->policies.vfs[i];
 
 			shares[count++] = (struct vgpu_share){
 				.weight = wanted_us(policy),
@@ -87,7 +87,7 @@ static void make_plan(const struct vgpu_home *home, struct vgpu_plan *plan)
 
 static u32 quantum_us(const struct vgpu_home *home, const struct vgpu_plan *plan, u32 vf)
 {
-	u64 wanted = wanted_us(&home->vfs[vf].policy);
+	u64 wanted = wanted_us(&home->policies.vfs[vf]);
 
 	if (plan->vfs & BIT(vf))
 		wanted =
@@ -122,7 +122,7 @@ static void fill_table(struct vgpu_home *home, const struct vgpu_plan *plan,
 		       struct vgpu_pf_run_table *table)
 {
 	for (u32 i = 1; i <= home->total_vfs; i++) {
-		struct vgpu_policy *policy = &home->vfs[i].policy;
+		struct vgpu_policy *policy = &home->policies.vfs[i];
 		struct vgpu_pf_run_entry entry = {.vf = i, .quantum_us = quantum_us(home, plan, i)};
 
 		table->entries[table->count++] = entry;
@@ -130,7 +130,7 @@ static void fill_table(struct vgpu_home *home, const struct vgpu_plan *plan,
 			table->reserve[table->reserve_count++] = entry;
 		fill_contract(policy, entry.quantum_us, &table->contracts[i - 1]);
 	}
-	table->flags = home->plan.is_strict ? VGPU_PF_TABLE_STRICT : 0;
+	table->flags = home->policies.is_strict ? VGPU_PF_TABLE_STRICT : 0;
 }
 
 /* table: two of them; the second is the one in force */

@@ -26,7 +26,7 @@
 void vgpu_policy_init(struct vgpu_home *home)
 {
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
-		home->vfs[i].policy =
+		home->policies.vfs[i] =
 			(struct vgpu_policy){.weight = VGPU_WEIGHT_DEFAULT, .max_pct = 100};
 }
 
@@ -52,7 +52,7 @@ u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
 	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
 
 	return view.is_provisioned ? view.preempt_timeout_us
-				   : READ_ONCE(home->vfs[vf].policy.preempt_timeout_us);
+				   : READ_ONCE(home->policies.vfs[vf].preempt_timeout_us);
 }
 
 /* The weight of a VF in the lease holder's run table; without a lease, that of sysfs. */
@@ -62,7 +62,7 @@ u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf)
 
 	vgpu_home_lock(home);
 	weight = vgpu_pf_view_is_leased(home->pf) ? vgpu_pf_weight_of(home->pf, vf) : 0;
-	weight = weight ?: home->vfs[vf].policy.weight;
+	weight = weight ?: home->policies.vfs[vf].weight;
 	vgpu_home_unlock(home);
 	return weight;
 }
@@ -78,7 +78,7 @@ u32 vgpu_policy_quantum_ms(struct vgpu_home *home, u32 vf)
 	vgpu_home_lock(home);
 	quantum_us = vgpu_pf_view_is_leased(home->pf) ? vgpu_pf_quantum_of(home->pf, vf) : 0;
 	quantum_ms = quantum_us ? DIV_ROUND_UP(quantum_us, (u32)USEC_PER_MSEC)
-				: home->vfs[vf].policy.exec_quantum_ms;
+				: home->policies.vfs[vf].exec_quantum_ms;
 	vgpu_home_unlock(home);
 	return quantum_ms;
 }
@@ -142,7 +142,7 @@ static int provision(struct vgpu_home *home, u32 vf, u64 bytes, u32 *generation)
 		.size = sizeof(request),
 		.vf = vf,
 		.vram_bytes = bytes,
-		.preempt_timeout_us = home->vfs[vf].policy.preempt_timeout_us,
+		.preempt_timeout_us = home->policies.vfs[vf].preempt_timeout_us,
 	};
 	int error = vgpu_home_request(home, VGPU_PF_OP_PROVISION, &request);
 
@@ -338,14 +338,14 @@ static int set_preempt_timeout(struct vgpu_home *home, u32 vf, u64 value)
 		error = vgpu_pf_set_preempt_timeout(home->pf, vf, (u32)value);
 	vgpu_home_unlock(home);
 	if (!error)
-		home->vfs[vf].policy.preempt_timeout_us = (u32)value;
+		home->policies.vfs[vf].preempt_timeout_us = (u32)value;
 	return error;
 }
 
 /* a VF without an advance has the common mode, which is_strict selects */
 static int set_priority(struct vgpu_home *home, u32 vf, u64 value)
 {
-	home->vfs[vf].policy.priority =
+	home->policies.vfs[vf].priority =
 		value == VGPU_PRIORITY_HIGH ? VGPU_PRIORITY_HIGH : VGPU_PRIORITY_LOW;
 	return 0;
 }
@@ -355,13 +355,13 @@ static u32 sum_of_floors(const struct vgpu_home *home, u32 except)
 	u32 sum = 0;
 
 	for (u32 i = 1; i <= home->total_vfs; i++)
-		sum += i == except ? 0 : home->vfs[i].policy.min_pct;
+		sum += i == except ? 0 : home->policies.vfs[i].min_pct;
 	return sum;
 }
 
 static int set_min_pct(struct vgpu_home *home, u32 vf, u64 value)
 {
-	struct vgpu_policy *policy = &home->vfs[vf].policy;
+	struct vgpu_policy *policy = &home->policies.vfs[vf];
 
 	if (value > policy->max_pct)
 		return -EINVAL;
@@ -373,7 +373,7 @@ static int set_min_pct(struct vgpu_home *home, u32 vf, u64 value)
 
 static int set_max_pct(struct vgpu_home *home, u32 vf, u64 value)
 {
-	struct vgpu_policy *policy = &home->vfs[vf].policy;
+	struct vgpu_policy *policy = &home->policies.vfs[vf];
 
 	if (value < policy->min_pct)
 		return -EINVAL;
@@ -383,13 +383,13 @@ static int set_max_pct(struct vgpu_home *home, u32 vf, u64 value)
 
 static int set_weight(struct vgpu_home *home, u32 vf, u64 value)
 {
-	home->vfs[vf].policy.weight = (u32)value;
+	home->policies.vfs[vf].weight = (u32)value;
 	return 0;
 }
 
 static int set_quantum(struct vgpu_home *home, u32 vf, u64 value)
 {
-	home->vfs[vf].policy.exec_quantum_ms = (u32)value;
+	home->policies.vfs[vf].exec_quantum_ms = (u32)value;
 	return 0;
 }
 
@@ -419,7 +419,7 @@ static enum vgpu_priority refused_priority(const struct vgpu_home *home, u32 vf)
 {
 	if (vf == VGPU_ALL_VFS)
 		return VGPU_PRIORITY_HIGH;
-	return home->plan.is_strict ? VGPU_PRIORITY_LOW : VGPU_PRIORITY_NORMAL;
+	return home->policies.is_strict ? VGPU_PRIORITY_LOW : VGPU_PRIORITY_NORMAL;
 }
 
 static int check(const struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
@@ -452,7 +452,7 @@ static int set_all(struct vgpu_home *home, const struct policy_row *row, enum vg
 	int error = 0;
 
 	if (policy == VGPU_PF_POLICY_SCHED_PRIORITY)
-		home->plan.is_strict = value == VGPU_PRIORITY_NORMAL;
+		home->policies.is_strict = value == VGPU_PRIORITY_NORMAL;
 	for (u32 i = 1; !error && i <= home->total_vfs; i++)
 		error = row->set(home, i, value);
 	return error;
@@ -465,37 +465,16 @@ static int set(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 v
 	return vf == VGPU_ALL_VFS ? set_all(home, row, policy, value) : row->set(home, vf, value);
 }
 
-/* the plan's input; until a plan is in force, the files show the earlier values */
-struct policies {
-	struct vgpu_policy vfs[VGPU_PF_MAX_VFS + 1];
-	bool is_strict;
-};
-
-static struct policies policies_of(const struct vgpu_home *home)
-{
-	struct policies kept = {.is_strict = home->plan.is_strict};
-
-	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
-		kept.vfs[i] = home->vfs[i].policy;
-	return kept;
-}
-
-static void put_back_policies(struct vgpu_home *home, const struct policies *kept)
-{
-	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
-		home->vfs[i].policy = kept->vfs[i];
-	home->plan.is_strict = kept->is_strict;
-}
-
 static int set_and_plan(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
 {
-	struct policies before = policies_of(home);
+	/* until a plan is in force, the files show the earlier values */
+	struct vgpu_policies before = home->policies;
 	int error = set(home, vf, policy, value);
 
 	if (!error)
 		error = vgpu_plan_table(home);
 	if (error)
-		put_back_policies(home, &before);
+		home->policies = before;
 	return error;
 }
 

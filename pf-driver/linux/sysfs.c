@@ -54,8 +54,8 @@ static int store_number(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy poli
 NUMBER_FILE(exec_quantum_ms, VGPU_PF_POLICY_EXEC_QUANTUM_MS,
 	    vgpu_policy_quantum_ms(vf->home, vf->number))
 NUMBER_FILE(weight, VGPU_PF_POLICY_WEIGHT, vgpu_policy_weight(vf->home, vf->number))
-NUMBER_FILE(min_pct, VGPU_PF_POLICY_MIN_PCT, READ_ONCE(vf->policy.min_pct))
-NUMBER_FILE(max_pct, VGPU_PF_POLICY_MAX_PCT, READ_ONCE(vf->policy.max_pct))
+NUMBER_FILE(min_pct, VGPU_PF_POLICY_MIN_PCT, READ_ONCE(vf->home->policies.vfs[vf->number].min_pct))
+NUMBER_FILE(max_pct, VGPU_PF_POLICY_MAX_PCT, READ_ONCE(vf->home->policies.vfs[vf->number].max_pct))
 NUMBER_FILE(preempt_timeout_us, VGPU_PF_POLICY_PREEMPT_TIMEOUT_US,
 	    vgpu_policy_preempt_timeout(vf->home, vf->number))
 NUMBER_FILE(vram_quota, VGPU_PF_POLICY_VRAM_QUOTA, vgpu_policy_quota(vf->home, vf->number))
@@ -86,9 +86,9 @@ static ssize_t show_choice(char *text, const char *const *names, u32 count, u32 
 
 static ssize_t show_sched_priority(struct vgpu_home_vf *vf, char *text)
 {
-	enum vgpu_priority priority = READ_ONCE(vf->policy.priority);
+	enum vgpu_priority priority = READ_ONCE(vf->home->policies.vfs[vf->number].priority);
 
-	if (priority == VGPU_PRIORITY_LOW && READ_ONCE(vf->home->plan.is_strict))
+	if (priority == VGPU_PRIORITY_LOW && READ_ONCE(vf->home->policies.is_strict))
 		priority = VGPU_PRIORITY_NORMAL;
 	return show_choice(text, priority_names, VGPU_PRIORITIES, priority);
 }
