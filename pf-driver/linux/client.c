@@ -156,23 +156,6 @@ static int end_wait(struct vgpu_home *home, struct vgpu_request *request, int er
 	return request->error;
 }
 
-static int wait_interruptible(struct vgpu_home *home, struct vgpu_request *request)
-{
-	return end_wait(home, request, wait_for_completion_interruptible(&request->done));
-}
-
-static int wait_killable(struct vgpu_home *home, struct vgpu_request *request)
-{
-	return end_wait(home, request, wait_for_completion_killable(&request->done));
-}
-
-/* the core's time-outs limit the wait, and the loss of the device ends it */
-static int wait_to_the_end(struct vgpu_request *request)
-{
-	wait_for_completion(&request->done);
-	return request->error;
-}
-
 /*
  * An operation without a stream on the home's own behalf. The home is not locked. Return: 0 or
  * negative errno, which has been logged.
@@ -185,11 +168,15 @@ int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
 	vgpu_home_lock(home);
 	vgpu_client_run(home, &request, op, payload);
 	vgpu_home_unlock(home);
-	/* even a killed caller learns of its resources: no one else returns them */
+	/*
+	 * Even a killed caller learns of its resources: nobody else returns them. The core's
+	 * time-outs limit the wait, and the loss of the device ends it.
+	 */
 	if (op == VGPU_PF_OP_PROVISION)
-		error = wait_to_the_end(&request);
+		wait_for_completion(&request.done);
 	else
-		error = wait_killable(home, &request);
+		end_wait(home, &request, wait_for_completion_killable(&request.done));
+	error = request.error;
 	if (error && error != -EINTR)
 		dev_warn(&home->pdev->dev, "%s\n", request.message);
 	return error;
@@ -207,15 +194,10 @@ s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes
 		return -EIO;
 	if (stream->error)
 		return stream->error;
-	room = min(bytes, VGPU_STREAM_BYTES - stream->used);
-	if (room == 0) {
-		stream->is_blocked = true;
-		return -EAGAIN;
-	}
 	/* filled from the start again after it has been emptied */
 	if (stream->used == 0)
 		stream->first = 0;
-	room = min(room, VGPU_STREAM_BYTES - stream->first - stream->used);
+	room = min(bytes, VGPU_STREAM_BYTES - stream->first - stream->used);
 	if (room == 0) {
 		stream->is_blocked = true;
 		return -EAGAIN;
@@ -472,7 +454,7 @@ int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32
 		moved = is_input ? pump_in(home, request, file) : pump_out(home, request, file);
 	if (moved)
 		give_up(home, request, moved);
-	error = wait_interruptible(home, request);
+	error = end_wait(home, request, wait_for_completion_interruptible(&request->done));
 	if (error || !moved || is_input)
 		return error;
 	/* the core finished before the file had taken the rest */
