@@ -15,7 +15,6 @@
 /* The largest VRAM that a VF page table of this layout can map, in bytes. */
 uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf)
 {
-	(void)pf;
 	return (uint64_t)TABLES_PER_VF << VF_PAGE_TABLE_ROOT_SHIFT;
 }
 

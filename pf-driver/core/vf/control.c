@@ -38,20 +38,15 @@
 
 static void enter_unchanged(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	(void)pf;
-	(void)vf;
-	(void)reason;
 }
 
 static void enter_absent(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	(void)reason;
 	vgpu_pf_provision_forget(pf, vf);
 }
 
 static void enter_provisioned(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	(void)reason;
 	vgpu_pf_full_access_end(pf, vf);
 	vf->control.driver_loaded = false;
 	vf->control.lost = false;
@@ -59,7 +54,6 @@ static void enter_provisioned(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_
 
 static void enter_granted(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	(void)reason;
 	vf->control.driver_loaded = true;
 	vgpu_pf_full_access_begin(pf, vf);
 }
@@ -72,14 +66,12 @@ static void enter_paused(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 
 static void enter_driver_gone(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	(void)reason;
 	vgpu_pf_full_access_end(pf, vf);
 	vf->control.driver_loaded = false;
 }
 
 static void enter_resumed(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	(void)reason;
 	vf->guard.paused = false;
 	vgpu_pf_full_access_resume(pf, vf);
 }
@@ -145,7 +137,6 @@ static void enter_quarantined(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_
 
 static void enter_scrubbing(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	(void)reason;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_reset_cancel(vf);
 	vgpu_pf_mailbox_forget(vf);

@@ -107,7 +107,6 @@ static void take_fini(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *me
 
 static void take_init_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	(void)message;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
 }
@@ -137,7 +136,6 @@ static void take_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *m
 
 static void take_init_data(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	(void)message;
 	if (!vgpu_vf_is_provisioned(vf) || vf->state == VGPU_PF_VF_SCRUBBING) {
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 		return;
@@ -155,7 +153,6 @@ static void take_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *m
 
 static void take_ready_to_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	(void)message;
 	vgpu_pf_reset_guest_ready(pf, vf);
 }
 
@@ -265,7 +262,6 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 /* The message of a throttled guest has waited for its time. */
 void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	(void)vf;
 	vgpu_pf_mailbox_service(pf);
 }
 

@@ -21,8 +21,6 @@ struct provision_step {
 
 static int undo_nothing(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	(void)pf;
-	(void)vf;
 	return 0;
 }
 
