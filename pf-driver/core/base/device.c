@@ -49,6 +49,16 @@ uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf
 	return low | (uint64_t)vgpu_pf_device_read_bank(pf, vf, reg_lo + 1) << 32;
 }
 
+/* write a pair of registers, the low half first */
+int vgpu_pf_device_write_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo,
+				uint64_t value)
+{
+	int error = vgpu_pf_device_write_bank(pf, vf, reg_lo, (uint32_t)value);
+
+	return error ? error
+		     : vgpu_pf_device_write_bank(pf, vf, reg_lo + 1, (uint32_t)(value >> 32));
+}
+
 static uint32_t read_config(struct vgpu_pf *pf, uint32_t offset)
 {
 	uint32_t value = UINT32_MAX;

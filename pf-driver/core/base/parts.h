@@ -22,6 +22,8 @@ int vgpu_pf_device_write(struct vgpu_pf *pf, uint32_t reg, uint32_t value);
 uint32_t vgpu_pf_device_read_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg);
 int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg,
 			      uint32_t value);
+int vgpu_pf_device_write_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo,
+				uint64_t value);
 uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo);
 uint32_t vgpu_pf_device_vsec_read(struct vgpu_pf *pf, uint32_t offset);
 int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t value);

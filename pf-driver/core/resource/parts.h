@@ -7,6 +7,8 @@
 #define VGPU_CORE_RESOURCE_PARTS_H
 
 #include "pf-driver/core/base/parts.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
 
 VGPU_C_BEGIN
 
@@ -32,14 +34,12 @@ int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf);
 
-/* doorbell.c, compute_unit.c */
-int vgpu_pf_doorbell_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages);
-int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages);
-uint32_t vgpu_pf_doorbell_get(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-uint64_t vgpu_pf_compute_unit_all(const struct vgpu_pf *pf);
-int vgpu_pf_compute_unit_check(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t mask);
-int vgpu_pf_compute_unit_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t mask);
-uint64_t vgpu_pf_compute_unit_get(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+/* how many of the pages of a VF's BAR2, from page 0, are live */
+static inline int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
+{
+	return vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_DOORBELLS,
+					 HW_PREP(VGPU_DOORBELLS, PAGES, pages));
+}
 
 /* vbios.c, pf2vf.c */
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb);

@@ -116,13 +116,8 @@ static int write_root(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root, uin
 {
 	int error = vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_FB_SIZE_MB, size_mb);
 
-	if (!error)
-		error = vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO,
-						  (uint32_t)root);
-	if (!error)
-		error = vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_HI,
-						  (uint32_t)(root >> 32));
-	return error;
+	return error ? error
+		     : vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO, root);
 }
 
 /*

@@ -293,8 +293,9 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	}
 	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
-	vf->config.cu_mask = vgpu_pf_compute_unit_get(pf, vf);
-	vf->config.doorbell_pages = vgpu_pf_doorbell_get(pf, vf);
+	vf->config.cu_mask = vgpu_pf_device_read_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO);
+	vf->config.doorbell_pages = HW_GET(
+		VGPU_DOORBELLS, PAGES, vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_DOORBELLS));
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: adopted in %s, generation %u, %llu MiB",
 			 vf->number, vgpu_pf_control_state_name(vf->state), vf->generation,
 			 (unsigned long long)(vf->config.vram_bytes >> 20));

@@ -36,12 +36,12 @@ static int undo_doorbells(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static int apply_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	return vgpu_pf_compute_unit_set(pf, vf, vf->config.cu_mask);
+	return vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, vf->config.cu_mask);
 }
 
 static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	return vgpu_pf_compute_unit_set(pf, vf, 0);
+	return vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);
 }
 
 static int apply_vbios(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -121,6 +121,11 @@ static struct vgpu_vf *choose_vf(struct vgpu_pf *pf, const struct vgpu_pf_provis
 	return &pf->vfs[request->vf];
 }
 
+static uint64_t all_cus(const struct vgpu_pf *pf)
+{
+	return pf->device.cu_count >= 64 ? UINT64_MAX : (1ull << pf->device.cu_count) - 1;
+}
+
 static int check_limits(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 			const struct vgpu_pf_provision *request)
 {
@@ -150,18 +155,24 @@ static int check(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: is %s, not ABSENT; release it first",
 					 vf->number, vgpu_pf_control_state_name(vf->state));
 	error = check_limits(pf, vf, request);
-	if (!error && request->doorbell_pages)
-		error = vgpu_pf_doorbell_check(pf, vf, request->doorbell_pages);
-	if (!error && request->cu_mask)
-		error = vgpu_pf_compute_unit_check(pf, vf, request->cu_mask);
-	return error;
+	if (error)
+		return error;
+	if (request->doorbell_pages > pf->device.doorbell_pages)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: %u doorbell pages; 1 to %u exist",
+					 vf->number, request->doorbell_pages,
+					 pf->device.doorbell_pages);
+	if (request->cu_mask & ~all_cus(pf))
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: CU mask 0x%llx; the device has 0x%llx",
+					 vf->number, (unsigned long long)request->cu_mask,
+					 (unsigned long long)all_cus(pf));
+	return 0;
 }
 
 static void take_config(struct vgpu_pf *pf, struct vgpu_vf *vf,
 			const struct vgpu_pf_provision *request)
 {
 	vf->config.vram_bytes = request->vram_bytes;
-	vf->config.cu_mask = request->cu_mask ? request->cu_mask : vgpu_pf_compute_unit_all(pf);
+	vf->config.cu_mask = request->cu_mask ? request->cu_mask : all_cus(pf);
 	vf->config.doorbell_pages =
 		request->doorbell_pages ? request->doorbell_pages : pf->device.doorbell_pages;
 	vf->config.preempt_timeout_us = request->preempt_timeout_us;
@@ -333,7 +344,7 @@ int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* The VF is ABSENT: free its resources. Its generation stays, so that no generation repeats. */
 void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	vgpu_pf_compute_unit_set(pf, vf, 0);
+	vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);
 	vgpu_pf_vram_release(pf, vf);
 	memset(&vf->config, 0, sizeof(vf->config));
 }
