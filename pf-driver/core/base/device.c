@@ -49,7 +49,7 @@ uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf
 	return low | (uint64_t)vgpu_pf_device_read_bank(pf, vf, reg_lo + 1) << 32;
 }
 
-/* write a pair of registers, the low half first */
+/* Write a pair REG_VGPU_VF0_*_LO, _HI of a VF's bank. Return: 0 or negative errno. */
 int vgpu_pf_device_write_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo,
 				uint64_t value)
 {

@@ -32,9 +32,8 @@ int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf);
 
-/* how many of the pages of a VF's BAR2, from page 0, are live */
+/* Make the first pages of a VF's BAR2 live. Return: 0 or negative errno. */
 static inline int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
 {
 	return vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_DOORBELLS,
@@ -43,7 +42,7 @@ static inline int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf 
 
 /* vbios.c, pf2vf.c */
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb);
-int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+int vgpu_pf_vbios_write(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out);
 

@@ -20,6 +20,9 @@
 #define PF_VRAM_TABLE_BYTES	   0x4000u
 #define PF_VRAM_PAGE_TABLES	   0x100000u
 #define PF_VRAM_PAGE_TABLES_STRIDE 0x80000u
+#define PF_VRAM_TABLES_PER_VF	   (PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
+/* the largest VRAM that the page table of a VF can map */
+#define PF_VRAM_VF_MAX_BYTES ((uint64_t)PF_VRAM_TABLES_PER_VF << VF_PAGE_TABLE_ROOT_SHIFT)
 
 static inline uint64_t pf_vram_root(uint32_t vf)
 {

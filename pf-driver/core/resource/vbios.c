@@ -121,7 +121,7 @@ void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 }
 
 /* Write the image into a VF's VRAM, over what the guest left. Return: 0 or negative errno. */
-int vgpu_pf_vbios_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+int vgpu_pf_vbios_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_vbios_build(pf->scratch, (uint32_t)(vf->config.vram_bytes >> 20));
 	return vgpu_pf_vram_write_vf(pf, vf, VF_VRAM_VBIOS_OFFSET, pf->scratch,

@@ -10,13 +10,6 @@
 
 #define LEAVES_PER_UNIT (1u << (VGPU_VRAM_UNIT_SHIFT - VF_PAGE_TABLE_LEAF_SHIFT))
 #define UNITS_PER_TABLE (VF_PAGE_TABLE_ENTRIES / LEAVES_PER_UNIT)
-#define TABLES_PER_VF	(PF_VRAM_PAGE_TABLES_STRIDE / VF_PAGE_TABLE_BYTES - 1)
-
-/* The largest VRAM that a VF page table of this layout can map, in bytes. */
-uint64_t vgpu_pf_vf_page_table_limit(const struct vgpu_pf *pf)
-{
-	return (uint64_t)TABLES_PER_VF << VF_PAGE_TABLE_ROOT_SHIFT;
-}
 
 static void put_entry(uint8_t *table, uint32_t index, uint64_t entry)
 {
@@ -95,7 +88,7 @@ int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	int error;
 
 	vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
-	while (tables < TABLES_PER_VF && (units = fill_leaf_table(pf, vf, &unit))) {
+	while (tables < PF_VRAM_TABLES_PER_VF && (units = fill_leaf_table(pf, vf, &unit))) {
 		error = write_table(pf, pf_vram_leaf(vf->number, tables), units * LEAVES_PER_UNIT,
 				    rest);
 		if (error)
@@ -183,7 +176,8 @@ int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	if (!vgpu_pf_vf_page_table_is_live(pf, vf))
 		return -ENOENT;
-	if (units == 0 || bytes % VGPU_VRAM_UNIT_BYTES || units > TABLES_PER_VF * UNITS_PER_TABLE)
+	if (units == 0 || bytes % VGPU_VRAM_UNIT_BYTES ||
+	    units > PF_VRAM_TABLES_PER_VF * UNITS_PER_TABLE)
 		return -EBADMSG;
 	for (uint32_t leaf = 0; !error && units; leaf++) {
 		uint32_t here = units < UNITS_PER_TABLE ? units : UNITS_PER_TABLE;

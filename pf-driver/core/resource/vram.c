@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* VRAM of the device, in units of 16 MiB: the PF owns unit 0, and VFs get the others. */
 #include "pf-driver/core/resource/parts.h"
+#include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/hw/vf_page_table.h"
 
 /* Make all units free, except the PF's unit. */
@@ -18,7 +19,7 @@ void vgpu_pf_vram_init(struct vgpu_pf *pf)
  */
 int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
 {
-	uint64_t limit = vgpu_min_u64(pf->device.aperture_bytes, vgpu_pf_vf_page_table_limit(pf));
+	uint64_t limit = vgpu_min_u64(pf->device.aperture_bytes, PF_VRAM_VF_MAX_BYTES);
 	uint64_t free_bytes = (uint64_t)vgpu_pf_range_free_units(&pf->vram) << VGPU_VRAM_UNIT_SHIFT;
 
 	if (bytes == 0 || bytes % VGPU_VRAM_UNIT_BYTES)

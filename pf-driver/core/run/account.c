@@ -123,7 +123,7 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	vf->service.wave_instructions += entry->wave_instructions;
 	vgpu_pf_event_push(pf, &event);
 	if (end->has_no_work)
-		vgpu_pf_run_contract_idle(vf);
+		vf->contract.is_awake = false;
 	/* a cap limits the time in the engine, with or without work */
 	vgpu_pf_run_contract_charge(pf, vf, run, in_engine, event.reserved_ns);
 	vgpu_pf_run_share_log(pf, vf, run, run ? used_ns(run, ran) : ran, !end->has_no_work);
@@ -134,7 +134,7 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 /* whether the entry is of a run whose switch the core has not seen complete yet: it must wait */
 static bool is_early(struct vgpu_pf_executor *executor, uint32_t vf)
 {
-	return vgpu_pf_run_is_switching(executor) && executor->next.vf == vf &&
+	return executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf &&
 	       !find_run(executor, vf);
 }
 

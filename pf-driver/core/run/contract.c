@@ -191,12 +191,6 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 	return is_changed;
 }
 
-/* Note that a VF in the engine has run out of work. */
-void vgpu_pf_run_contract_idle(struct vgpu_vf *vf)
-{
-	vf->contract.is_awake = false;
-}
-
 /*
  * Which VFs are throttled: skipped without tokens or an open slot. The VF that stops the table is
  * never throttled, because all others wait for it. Return: bit per VF.

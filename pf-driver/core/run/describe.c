@@ -34,7 +34,7 @@ struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
 	struct vgpu_pf_engine_view view = {
-		.is_switching = vgpu_pf_run_is_switching(executor),
+		.is_switching = executor->state == VGPU_EXECUTOR_SWITCHING,
 		.is_broken = executor->state == VGPU_EXECUTOR_BROKEN,
 	};
 

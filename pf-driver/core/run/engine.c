@@ -139,7 +139,7 @@ void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
 	struct vgpu_pf_executor *executor = &pf->executor;
 
 	if (executor->state == VGPU_EXECUTOR_RUNNING)
-		vgpu_pf_run_contract_idle(&pf->vfs[executor->run.vf]);
+		pf->vfs[executor->run.vf].contract.is_awake = false;
 	if (executor->state != VGPU_EXECUTOR_RUNNING || vgpu_pf_run_preempt_is_strict(pf))
 		return;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, VGPU_PF_IDLE_RUNNING, 0);

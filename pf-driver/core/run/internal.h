@@ -113,7 +113,6 @@ enum vgpu_bucket {
 };
 
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf);
-void vgpu_pf_run_contract_idle(struct vgpu_vf *vf);
 uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf);
 uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf);
 bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf);
@@ -148,7 +147,11 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);
 
 /* terms.c */
-uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms);
+/* When in its period a gang's slot begins. */
+static inline uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms)
+{
+	return terms->phase_us * VGPU_NS_PER_US;
+}
 int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts);
 
 #endif

@@ -145,10 +145,4 @@ struct vgpu_pf_executor {
 	struct vgpu_run_switches switches;
 };
 
-/* whether a world switch is in progress */
-static inline bool vgpu_pf_run_is_switching(const struct vgpu_pf_executor *executor)
-{
-	return executor->state == VGPU_EXECUTOR_SWITCHING;
-}
-
 #endif

@@ -5,12 +5,6 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/* When in its period a gang's slot begins. */
-uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms)
-{
-	return terms->phase_us * VGPU_NS_PER_US;
-}
-
 static int check_gang(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
 {
 	if (!(terms->flags & VGPU_PF_CONTRACT_GANG)) {

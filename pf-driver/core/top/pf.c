@@ -147,11 +147,13 @@ void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms)
 /* Set how long VF 1..total may take to leave the engine; 0: default. Return: 0 or -EINVAL. */
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us)
 {
-	int error = vgpu_pf_provision_set_preempt_timeout(pf, &pf->vfs[vf], timeout_us);
-
-	if (!error)
-		vgpu_pf_settle(pf);
-	return error;
+	if (timeout_us > VGPU_PF_PREEMPT_TIMEOUT_MAX_US)
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u", vf,
+					 timeout_us, VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
+	pf->vfs[vf].config.preempt_timeout_us = timeout_us;
+	vgpu_pf_journal_mark(pf);
+	vgpu_pf_settle(pf);
+	return 0;
 }
 
 /* The fd of the stream is ready for more data. */
@@ -351,7 +353,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->state == VGPU_PF_VF_STOPPED && vf->control.lost)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_NONE);
 	if (vf->state == VGPU_PF_VF_RESETTING)
-		vgpu_pf_reset_device_back(pf, vf);
+		vgpu_pf_reset_start_flr(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
@@ -381,7 +383,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_journal_mark(pf);
-	vgpu_pf_journal_mark_table(pf);
+	pf->journal.is_table_dirty = true;
 	vgpu_pf_run_engine_start(pf);
 }
 

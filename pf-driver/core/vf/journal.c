@@ -53,12 +53,6 @@ void vgpu_pf_journal_mark(struct vgpu_pf *pf)
 	pf->journal.is_dirty = true;
 }
 
-/* The record of the run table must be written. */
-void vgpu_pf_journal_mark_table(struct vgpu_pf *pf)
-{
-	pf->journal.is_table_dirty = true;
-}
-
 static uint32_t record_crc(const struct journal_head *head)
 {
 	uint32_t crc = vgpu_pf_text_crc32c(0, head + 1, head->bytes);

@@ -14,8 +14,6 @@ VGPU_C_BEGIN
 int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request,
 			      uint64_t token);
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
-int vgpu_pf_provision_set_preempt_timeout(struct vgpu_pf *pf, struct vgpu_vf *vf,
-					  uint32_t timeout_us);
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error);
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token);
 void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -61,7 +59,7 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* reset.c */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
-void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -108,7 +106,6 @@ void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error);
 /* journal.c */
 void vgpu_pf_journal_mark(struct vgpu_pf *pf);
 void vgpu_pf_journal_doubt(struct vgpu_pf *pf);
-void vgpu_pf_journal_mark_table(struct vgpu_pf *pf);
 void vgpu_pf_journal_flush(struct vgpu_pf *pf);
 bool vgpu_pf_journal_load(struct vgpu_pf *pf);
 

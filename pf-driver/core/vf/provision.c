@@ -19,11 +19,6 @@ struct provision_step {
 	int (*undo)(struct vgpu_pf *pf, struct vgpu_vf *vf);
 };
 
-static int undo_nothing(struct vgpu_pf *pf, struct vgpu_vf *vf)
-{
-	return 0;
-}
-
 static int apply_doorbells(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	return vgpu_pf_doorbell_set(pf, vf, vf->config.doorbell_pages);
@@ -44,11 +39,6 @@ static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);
 }
 
-static int apply_vbios(struct vgpu_pf *pf, struct vgpu_vf *vf)
-{
-	return vgpu_pf_vbios_write(pf, vf);
-}
-
 /* from here on the guest may write: its VRAM is dirty */
 static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -66,11 +56,11 @@ static int undo_written(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 static const struct provision_step steps[] = {
-	{"VF page table", vgpu_pf_vf_page_table_write, undo_nothing},
+	{"VF page table", vgpu_pf_vf_page_table_write, NULL},
 	{"VRAM", vgpu_pf_vf_page_table_commit, vgpu_pf_vf_page_table_clear},
 	{"doorbells", apply_doorbells, undo_doorbells},
 	{"compute units", apply_compute_units, undo_compute_units},
-	{"VBIOS", apply_vbios, undo_written},
+	{"VBIOS", vgpu_pf_vbios_write, undo_written},
 	{"PF2VF", apply_pf2vf, undo_written},
 };
 
@@ -91,7 +81,8 @@ static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
 					  vf->number, steps[i].name, error);
 		/* undoes the step that failed, too */
 		for (uint32_t undo = i + 1; undo > 0; undo--)
-			steps[undo - 1].undo(pf, vf);
+			if (steps[undo - 1].undo)
+				steps[undo - 1].undo(pf, vf);
 		return error;
 	}
 	return 0;
@@ -347,16 +338,4 @@ void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);
 	vgpu_pf_vram_release(pf, vf);
 	memset(&vf->config, 0, sizeof(vf->config));
-}
-
-/* Set how long the VF may take to leave the engine; 0: default. Return: 0 or -EINVAL. */
-int vgpu_pf_provision_set_preempt_timeout(struct vgpu_pf *pf, struct vgpu_vf *vf,
-					  uint32_t timeout_us)
-{
-	if (timeout_us > VGPU_PF_PREEMPT_TIMEOUT_MAX_US)
-		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u",
-					 vf->number, timeout_us, VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
-	vf->config.preempt_timeout_us = timeout_us;
-	vgpu_pf_journal_mark(pf);
-	return 0;
 }

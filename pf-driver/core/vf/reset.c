@@ -94,7 +94,8 @@ static void wait_for_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, RESET_POLL_FIRST_NS);
 }
 
-static void start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* Begin the FLR, also after a reset of the device, when the resources are programmed again. */
+void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET, HW_FIELD_MASK(VGPU_RESET, FLR));
 	wait_for_flr(pf, vf);
@@ -204,7 +205,7 @@ static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->reset.guest_told && !is_hang(vf->reset.reason))
 		wait_for_guest(pf, vf);
 	else
-		start_flr(pf, vf);
+		vgpu_pf_reset_start_flr(pf, vf);
 }
 
 /* Reset a VF in RESETTING. It is off the engine, except after a hang. */
@@ -220,12 +221,6 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	count_reset(pf, vf, reason);
 	if (!pf->whole_reset.is_under_way)
 		begin_stages(pf, vf);
-}
-
-/* The device was reset, and the VF's resources are programmed: reset the VF itself. */
-void vgpu_pf_reset_device_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
-{
-	start_flr(pf, vf);
 }
 
 /* READY_TO_RESET: the guest answers a notification, or requests a reset. */
@@ -244,7 +239,7 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		if (vf->reset.flr_done)
 			complete(vf);
 		else
-			start_flr(pf, vf);
+			vgpu_pf_reset_start_flr(pf, vf);
 		return;
 	}
 	if (vf->reset.told_unanswered) {
@@ -281,7 +276,7 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->reset.flr_done)
 		complete(vf);
 	else
-		start_flr(pf, vf);
+		vgpu_pf_reset_start_flr(pf, vf);
 }
 
 /* A more severe event has overtaken the reset. */
