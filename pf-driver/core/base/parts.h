@@ -55,6 +55,14 @@ void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id);
 bool vgpu_pf_timer_take(uint64_t *deadline_ns, uint64_t now);
 void vgpu_pf_timer_arm(struct vgpu_pf *pf);
 
+/* an operation of the uapi that a client or the home calls */
+struct vgpu_pf_call {
+	void *payload;
+	uint64_t token;
+	uint64_t client;
+	struct vgpu_vf *vf; /* the one that the payload names */
+};
+
 /* event.c: the ring of events that clients read */
 void vgpu_pf_event_init(struct vgpu_pf *pf);
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event);

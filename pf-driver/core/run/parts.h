@@ -40,7 +40,7 @@ const char *vgpu_pf_run_machine_input_name(uint32_t input);
 void vgpu_pf_run_switch_poll(struct vgpu_pf *pf);
 
 /* tables.c */
-int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table);
+int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table);
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table);
 

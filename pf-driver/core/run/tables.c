@@ -176,8 +176,9 @@ static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
  * Store a new table, which takes over at the next decision. Return: 0; or, with a message, -EINVAL
  * if the table is not valid, or -ESTALE if its generation is not the newest one + 1.
  */
-int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
+int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
+	const struct vgpu_pf_run_table *table = call->payload;
 	struct vgpu_pf_executor *executor = &pf->executor;
 	uint64_t generation = newest_of(pf)->table.generation;
 	int error = check_table(pf, table);

@@ -10,36 +10,24 @@
 
 enum request_vf {
 	REQUEST_NO_VF = 0,
-	REQUEST_VF,	       /* the second member is a VF number */
+	REQUEST_ANY_VF,	       /* the second member is a VF number; 0: any */
+	REQUEST_VF,	       /* ... and not 0 */
 	REQUEST_VF_GENERATION, /* ... and the third a generation; 0: any */
 	REQUEST_VF_REF,	       /* the same in a struct vgpu_pf_vf_ref */
-};
-
-struct request {
-	void *payload;
-	uint64_t token;
-	uint64_t client;
 };
 
 struct request_row {
 	struct vgpu_pf_op_traits traits;
 	enum request_vf vf;
-	int (*handle)(struct vgpu_pf *pf, const struct request *request);
+	int (*handle)(struct vgpu_pf *pf, const struct vgpu_pf_call *request);
 };
-
-static struct vgpu_vf *vf_of(struct vgpu_pf *pf, const void *payload)
-{
-	const struct vgpu_pf_vf_ref *ref = payload;
-
-	return &pf->vfs[ref->vf];
-}
 
 static uint64_t units_bytes(uint32_t units)
 {
 	return (uint64_t)units << VGPU_VRAM_UNIT_SHIFT;
 }
 
-static int get_info(struct vgpu_pf *pf, const struct request *request)
+static int get_info(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	struct vgpu_pf_info *info = request->payload;
 
@@ -105,10 +93,10 @@ static void fill_counters(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct v
 	out->guard_level = vf->guard.level;
 }
 
-static int get_vf(struct vgpu_pf *pf, const struct request *request)
+static int get_vf(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	struct vgpu_pf_vf *out = request->payload;
-	struct vgpu_vf *vf = vf_of(pf, request->payload);
+	struct vgpu_vf *vf = request->vf;
 
 	memset(out, 0, sizeof(*out));
 	out->size = sizeof(*out);
@@ -132,19 +120,9 @@ static int get_vf(struct vgpu_pf *pf, const struct request *request)
 	return 0;
 }
 
-static int provision(struct vgpu_pf *pf, const struct request *request)
+static int release(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
-	struct vgpu_pf_provision *wanted = request->payload;
-
-	if (wanted->vf > pf->device.total_vfs)
-		return vgpu_pf_text_fail(pf, -ENOENT, "there is no VF%u; the device has %u",
-					 wanted->vf, pf->device.total_vfs);
-	return vgpu_pf_provision_request(pf, wanted, request->token);
-}
-
-static int release(struct vgpu_pf *pf, const struct request *request)
-{
-	struct vgpu_vf *vf = vf_of(pf, request->payload);
+	struct vgpu_vf *vf = request->vf;
 
 	/* already released: only the scrub is left to be done */
 	if (vgpu_pf_scrub_has_given_up(vf)) {
@@ -152,11 +130,6 @@ static int release(struct vgpu_pf *pf, const struct request *request)
 		return 0;
 	}
 	return vgpu_pf_inbox_request(pf, vf, VGPU_VF_EVENT_RELEASE, request->token);
-}
-
-static int scrub_durable(struct vgpu_pf *pf, const struct request *request)
-{
-	return vgpu_pf_scrub_durable(pf, vf_of(pf, request->payload));
 }
 
 static const enum vgpu_vf_event control_events[] = {
@@ -167,9 +140,9 @@ static const enum vgpu_vf_event control_events[] = {
 	[VGPU_PF_CLEAR_QUARANTINE] = VGPU_VF_EVENT_CLEAR_QUARANTINE,
 };
 
-static int control(struct vgpu_pf *pf, const struct request *request)
+static int control(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
-	struct vgpu_vf *vf = vf_of(pf, request->payload);
+	struct vgpu_vf *vf = request->vf;
 	uint32_t action = ((const struct vgpu_pf_control *)request->payload)->action;
 	enum vgpu_vf_event event;
 
@@ -184,35 +157,13 @@ static int control(struct vgpu_pf *pf, const struct request *request)
 	return vgpu_pf_inbox_request(pf, vf, event, request->token);
 }
 
-static int set_run_table(struct vgpu_pf *pf, const struct request *request)
-{
-	return vgpu_pf_run_tables_set(pf, request->payload);
-}
-
-static int get_run_table(struct vgpu_pf *pf, const struct request *request)
+static int get_run_table(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	vgpu_pf_run_tables_get(pf, request->payload);
 	return 0;
 }
 
-static int save(struct vgpu_pf *pf, const struct request *request)
-{
-	return vgpu_pf_vf_state_save(pf, vf_of(pf, request->payload), request->payload,
-				     request->token);
-}
-
-static int restore(struct vgpu_pf *pf, const struct request *request)
-{
-	return vgpu_pf_vf_state_restore(pf, vf_of(pf, request->payload), request->payload,
-					request->token);
-}
-
-static int verify_zero(struct vgpu_pf *pf, const struct request *request)
-{
-	return vgpu_pf_scrub_verify(pf, vf_of(pf, request->payload), request->token);
-}
-
-static int dump(struct vgpu_pf *pf, const struct request *request)
+static int dump(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	const struct vgpu_pf_stream *stream = request->payload;
 
@@ -223,7 +174,7 @@ static int dump(struct vgpu_pf *pf, const struct request *request)
 }
 
 /* the lease ends with its client: vgpu_pf_request_gone() */
-static int lease(struct vgpu_pf *pf, const struct request *request)
+static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	const struct vgpu_pf_lease *wanted = request->payload;
 
@@ -246,17 +197,18 @@ static int lease(struct vgpu_pf *pf, const struct request *request)
 static const struct request_row request_table[] = {
 	ROW(GET_INFO, vgpu_pf_info, REQUEST_NO_VF, get_info, READS),
 	ROW(GET_VF, vgpu_pf_vf, REQUEST_VF, get_vf, READS),
-	ROW(PROVISION, vgpu_pf_provision, REQUEST_NO_VF, provision, DEVICE),
+	ROW(PROVISION, vgpu_pf_provision, REQUEST_ANY_VF, vgpu_pf_provision_request, DEVICE),
 	ROW(RELEASE, vgpu_pf_vf_ref, REQUEST_VF_REF, release, DEVICE),
-	ROW(SCRUB_DURABLE, vgpu_pf_vf_ref, REQUEST_VF_REF, scrub_durable, DEVICE),
+	ROW(SCRUB_DURABLE, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_durable, DEVICE),
 	ROW(CONTROL, vgpu_pf_control, REQUEST_VF_GENERATION, control, DEVICE),
-	ROW(SET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, set_run_table, LEASE, DEVICE),
+	ROW(SET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, vgpu_pf_run_tables_set, LEASE, DEVICE),
 	ROW(GET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, get_run_table, READS),
 	ROW(GET_EVENT_RING, vgpu_pf_event_ring_info, REQUEST_NO_VF, NULL, READS, HOMES),
-	ROW(SAVE, vgpu_pf_stream, REQUEST_VF_GENERATION, save, STREAM, DEVICE),
-	ROW(RESTORE, vgpu_pf_stream, REQUEST_VF_GENERATION, restore, STREAM, DEVICE),
+	ROW(SAVE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_vf_state_save, STREAM, DEVICE),
+	ROW(RESTORE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_vf_state_restore, STREAM,
+	    DEVICE),
 	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, lease, LEASE),
-	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, verify_zero, DEVICE),
+	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_verify, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
 	/* for ioctls only: a message carries its error, and closing the socket cancels */
 	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READS, HOMES),
@@ -279,21 +231,21 @@ const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op)
 	return row ? &row->traits : NULL;
 }
 
-static int check_vf(struct vgpu_pf *pf, const struct request_row *row, const void *payload)
+static int check_vf(struct vgpu_pf *pf, const struct request_row *row, struct vgpu_pf_call *call)
 {
-	const struct vgpu_pf_vf_ref *ref = payload;
+	const struct vgpu_pf_vf_ref *ref = call->payload;
 
 	if (row->vf == REQUEST_NO_VF)
 		return 0;
-	if (ref->vf == 0 || ref->vf > pf->device.total_vfs)
+	if ((ref->vf == 0 && row->vf != REQUEST_ANY_VF) || ref->vf > pf->device.total_vfs)
 		return vgpu_pf_text_fail(pf, -ENOENT, "there is no VF%u; the device has %u",
 					 ref->vf, pf->device.total_vfs);
+	call->vf = &pf->vfs[ref->vf];
 	if (row->vf == REQUEST_VF_REF && ref->reserved)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: the reserved field is not 0", ref->vf);
-	if (row->vf != REQUEST_VF && ref->generation &&
-	    ref->generation != pf->vfs[ref->vf].generation)
+	if (row->vf > REQUEST_VF && ref->generation && ref->generation != call->vf->generation)
 		return vgpu_pf_text_fail(pf, -ESTALE, "VF%u: generation %u is over; it is %u now",
-					 ref->vf, ref->generation, pf->vfs[ref->vf].generation);
+					 ref->vf, ref->generation, call->vf->generation);
 	return 0;
 }
 
@@ -312,7 +264,7 @@ static int check_row(struct vgpu_pf *pf, const struct request_row *row, uint64_t
 	return 0;
 }
 
-static int handle(struct vgpu_pf *pf, uint32_t op, const struct request *request)
+static int handle(struct vgpu_pf *pf, uint32_t op, struct vgpu_pf_call *request)
 {
 	const struct request_row *row = find_row(op);
 	int error;
@@ -322,7 +274,7 @@ static int handle(struct vgpu_pf *pf, uint32_t op, const struct request *request
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "there is no operation %u", op);
 	error = check_row(pf, row, request->client);
 	if (!error)
-		error = check_vf(pf, row, request->payload);
+		error = check_vf(pf, row, request);
 	return error ? error : row->handle(pf, request);
 }
 
@@ -341,7 +293,7 @@ static int handle(struct vgpu_pf *pf, uint32_t op, const struct request *request
 int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, void *payload,
 			    uint64_t token)
 {
-	const struct request request = {payload, token, client};
+	struct vgpu_pf_call request = {.payload = payload, .token = token, .client = client};
 	char message[sizeof(pf->requests.message)];
 	int error = handle(pf, op, &request);
 

@@ -11,8 +11,7 @@
 VGPU_C_BEGIN
 
 /* provision.c */
-int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request,
-			      uint64_t token);
+int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error);
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token);
@@ -85,14 +84,12 @@ void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf);
 void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf);
-int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token);
+int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
+int vgpu_pf_scrub_verify(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 
 /* vf_state.c */
-int vgpu_pf_vf_state_save(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
-			  uint64_t token);
-int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
-			     uint64_t token);
+int vgpu_pf_vf_state_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
+int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
 			   struct vgpu_pf_stream *payload, uint64_t token);
 void vgpu_pf_vf_state_ready(struct vgpu_pf *pf);

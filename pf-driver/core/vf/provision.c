@@ -242,17 +242,14 @@ static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_vram_is_clean(pf, vf) ? clear_tables(pf, vf) : vgpu_pf_scrub_units(pf, vf);
 }
 
-/**
- * vgpu_pf_provision_request() - give a VF its resources
- * @pf: the PF
- * @request: vf and generation are filled in; valid until the request is finished
- * @token: of the request
- *
- * Return: 0, -EINPROGRESS while VRAM is scrubbed first, or an error with a message; then nothing
- * has changed.
+/*
+ * Give a VF its resources. The payload's vf and generation are filled in; it stays valid until the
+ * request is finished. Return: 0, -EINPROGRESS while VRAM is scrubbed first, or an error with a
+ * message; then nothing has changed.
  */
-int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *request, uint64_t token)
+int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
+	struct vgpu_pf_provision *request = call->payload;
 	struct vgpu_vf *vf = choose_vf(pf, request);
 	int error;
 
@@ -279,7 +276,7 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, struct vgpu_pf_provision *requ
 		return error;
 	}
 	pf->provision.vf = vf->number;
-	pf->provision.token = token;
+	pf->provision.token = call->token;
 	pf->provision.payload = request;
 	return -EINPROGRESS;
 }

@@ -165,8 +165,10 @@ bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf)
 }
 
 /* The client has recorded the scrub: free the units. Return: 0, or -EINVAL or -EBUSY. */
-int vgpu_pf_scrub_durable(struct vgpu_pf *pf, struct vgpu_vf *vf)
+int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
+	struct vgpu_vf *vf = call->vf;
+
 	if (vf->state != VGPU_PF_VF_SCRUBBING)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s, not SCRUBBING", vf->number,
 					 vgpu_pf_control_state_name(vf->state));
@@ -264,8 +266,9 @@ static int submit_verify(struct vgpu_pf *pf)
  * passes. Return: 0, -EINPROGRESS, or an error. The reply may be -EUCLEAN, -EIO if the device was
  * reset meanwhile, or -ECANCELED if SCRUB_DURABLE freed the VRAM before all of it was read.
  */
-int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
+int vgpu_pf_scrub_verify(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
+	struct vgpu_vf *vf = call->vf;
 	struct vgpu_range none = {0, 0};
 	int error;
 
@@ -277,7 +280,7 @@ int vgpu_pf_scrub_verify(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t token)
 					 pf->verify.vf);
 	pf->verify.vf = vf->number;
 	pf->verify.serial++;
-	pf->verify.token = token;
+	pf->verify.token = call->token;
 	pf->verify.range = none;
 	error = submit_verify(pf);
 	if (error != -EINPROGRESS)

@@ -340,15 +340,15 @@ int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint3
 	return 0;
 }
 
-static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, struct vgpu_vf *vf,
-		    struct vgpu_pf_stream *payload, uint64_t token)
+static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, const struct vgpu_pf_call *call)
 {
+	const struct vgpu_vf *vf = call->vf;
 	int error;
 
 	if (vf->state != VGPU_PF_VF_PAUSED)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s; pause it first", vf->number,
 					 vgpu_pf_control_state_name(vf->state));
-	error = vgpu_pf_vf_state_begin(pf, kind, vf->number, payload, token);
+	error = vgpu_pf_vf_state_begin(pf, kind, vf->number, call->payload, call->token);
 	if (error)
 		return error;
 	if (kind == VGPU_STREAM_RESTORE)
@@ -357,18 +357,16 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, struct vgpu_
 	return -EINPROGRESS;
 }
 
-/* Write a paused VF to the request's stream; payload->bytes is filled in. */
-int vgpu_pf_vf_state_save(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
-			  uint64_t token)
+/* Write a paused VF to the request's stream; the payload's bytes are filled in. */
+int vgpu_pf_vf_state_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
-	return begin_vf(pf, VGPU_STREAM_SAVE, vf, payload, token);
+	return begin_vf(pf, VGPU_STREAM_SAVE, call);
 }
 
-/* Fill a paused VF from the request's stream; payload->bytes is filled in. */
-int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_pf_stream *payload,
-			     uint64_t token)
+/* Fill a paused VF from the request's stream; the payload's bytes are filled in. */
+int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
-	return begin_vf(pf, VGPU_STREAM_RESTORE, vf, payload, token);
+	return begin_vf(pf, VGPU_STREAM_RESTORE, call);
 }
 
 /* whether a RESTORE of this VF is in progress */
