@@ -15,25 +15,9 @@
  * PAUSE and the events after it wait until the engine does not hold the VF.
  */
 enum vgpu_vf_event {
-	VGPU_VF_EVENT_NONE = 0,
-	VGPU_VF_EVENT_PROVISION,
-	VGPU_VF_EVENT_GRANT,	    /* full access granted to the guest's driver */
-	VGPU_VF_EVENT_RESUME,	    /* the guest's driver is still loaded */
-	VGPU_VF_EVENT_RESUME_FRESH, /* the guest's driver is not loaded any more */
-	VGPU_VF_EVENT_RESET_DONE,
-	VGPU_VF_EVENT_CLEAR_QUARANTINE,
-	VGPU_VF_EVENT_SCRUB_DURABLE,
-	VGPU_VF_EVENT_DEVICE_BACK,
-	VGPU_VF_EVENT_LOADED,	/* a world switch has put the VF into the engine */
-	VGPU_VF_EVENT_UNLOADED, /* the VF has left the engine */
-	VGPU_VF_EVENT_HANG,	/* the VF is to blame for a world switch that failed */
-	VGPU_VF_EVENT_DEVICE_LOST,
-	VGPU_VF_EVENT_PAUSE,
-	VGPU_VF_EVENT_DRIVER_GONE,
-	VGPU_VF_EVENT_RESET,
-	VGPU_VF_EVENT_STOP,
-	VGPU_VF_EVENT_QUARANTINE,
-	VGPU_VF_EVENT_RELEASE,
+#define VF_EVENT(name) VGPU_VF_EVENT_##name,
+#include "pf-driver/core/base/vf_events.def"
+#undef VF_EVENT
 	VGPU_VF_EVENTS,
 };
 

@@ -218,25 +218,9 @@ static const char *const state_names[VGPU_PF_VF_STATES] = {
 };
 
 static const char *const event_names[VGPU_VF_EVENTS] = {
-	"NONE",
-	"PROVISION",
-	"GRANT",
-	"RESUME",
-	"RESUME_FRESH",
-	"RESET_DONE",
-	"CLEAR_QUARANTINE",
-	"SCRUB_DURABLE",
-	"DEVICE_BACK",
-	"LOADED",
-	"UNLOADED",
-	"HANG",
-	"DEVICE_LOST",
-	"PAUSE",
-	"DRIVER_GONE",
-	"RESET",
-	"STOP",
-	"QUARANTINE",
-	"RELEASE",
+#define VF_EVENT(name) #name,
+#include "pf-driver/core/base/vf_events.def"
+#undef VF_EVENT
 };
 
 /* the gates that are open in a state; full access opens the register write gate */
