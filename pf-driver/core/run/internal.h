@@ -124,14 +124,20 @@ void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
 void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 
+/* what a slice would do to the lags; outlook.c */
+enum vgpu_outlook {
+	VGPU_OUTLOOK_ALLOWED = 0,
+	VGPU_OUTLOOK_AHEAD,  /* its VF would be too far ahead */
+	VGPU_OUTLOOK_UNSAFE, /* somebody would be too far behind */
+};
+
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work);
 void vgpu_pf_run_share_update(struct vgpu_pf *pf);
 void vgpu_pf_run_share_evict(struct vgpu_pf *pf);
 void vgpu_pf_run_share_settle(struct vgpu_pf *pf);
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-bool vgpu_pf_run_outlook_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
-bool vgpu_pf_run_outlook_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
+enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing);
 bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf);
 uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band);

@@ -159,26 +159,17 @@ bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_run_share_lag(pf, vf) < -FAR_SLICES * longest_slice(pf, vf->share.band);
 }
 
-/* Whether a slice would put its VF too far ahead; false if the VF does not compete. */
-bool vgpu_pf_run_outlook_is_ahead(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
-{
-	struct outlook outlook;
-
-	if (!vf->share.is_competing)
-		return false;
-	look_ahead(pf, vf, ns, &outlook);
-	return is_ahead(pf, vf, &outlook);
-}
-
 /* Whether a VF may have a slice although its deadline is not the earliest, or does not compete. */
-bool vgpu_pf_run_outlook_allows(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
+enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
 	struct outlook outlook;
 
 	if (!vf->share.is_competing)
-		return true;
+		return VGPU_OUTLOOK_ALLOWED;
 	look_ahead(pf, vf, ns, &outlook);
-	return !is_ahead(pf, vf, &outlook) && is_safe(pf, vf->share.band, &outlook);
+	if (is_ahead(pf, vf, &outlook))
+		return VGPU_OUTLOOK_AHEAD;
+	return is_safe(pf, vf->share.band, &outlook) ? VGPU_OUTLOOK_ALLOWED : VGPU_OUTLOOK_UNSAFE;
 }
 
 /*

@@ -193,7 +193,8 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 				     vgpu_pf_run_tables_quantum(pf, vf->number));
 		run->is_advance = is_advance(pf, vf);
 		if (run->is_advance &&
-		    (!vgpu_pf_run_outlook_allows(pf, vf, budget) || first_late(pf, competing, run)))
+		    (vgpu_pf_run_outlook_of(pf, vf, budget) != VGPU_OUTLOOK_ALLOWED ||
+		     first_late(pf, competing, run)))
 			continue;
 		return true;
 	}
@@ -228,7 +229,8 @@ bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgp
 
 	pf->executor.cut.vf = 0;
 	if (vf == 0 || !vgpu_has_bit(competing, vf) || pf->executor.cut.left_ns < SLICE_MIN_NS ||
-	    !vgpu_pf_run_outlook_allows(pf, &pf->vfs[vf], (int64_t)pf->executor.cut.left_ns))
+	    vgpu_pf_run_outlook_of(pf, &pf->vfs[vf], (int64_t)pf->executor.cut.left_ns) !=
+		    VGPU_OUTLOOK_ALLOWED)
 		return false;
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.cut.left_ns,
 			     vgpu_pf_run_tables_quantum(pf, vf));
@@ -291,6 +293,7 @@ static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, u
 		       struct vgpu_run *run)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
+	enum vgpu_outlook outlook;
 	uint32_t first;
 
 	for (uint32_t i = 0; i < positions; i++, advance_cursor(pf, band)) {
@@ -300,12 +303,13 @@ static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, u
 
 		if (entry.vf == 0 || !vgpu_has_bit(turns, entry.vf))
 			continue;
-		if (!vgpu_pf_run_outlook_is_far(pf, vf)) {
-			if (vgpu_pf_run_outlook_is_ahead(pf, vf, slice))
-				continue;
-			if (!vgpu_pf_run_outlook_allows(pf, vf, slice))
-				break;
-		}
+		outlook = vgpu_pf_run_outlook_is_far(pf, vf)
+				  ? VGPU_OUTLOOK_ALLOWED
+				  : vgpu_pf_run_outlook_of(pf, vf, slice);
+		if (outlook == VGPU_OUTLOOK_AHEAD)
+			continue;
+		if (outlook == VGPU_OUTLOOK_UNSAFE)
+			break;
 		set_slice(run, entry.vf, (uint64_t)slice);
 		return true;
 	}
@@ -329,7 +333,8 @@ static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, st
 		late = run->vf;
 	quantum_ns = vgpu_pf_run_tables_quantum(pf, late);
 	set_slice(run, late, quantum_ns);
-	if (!vgpu_pf_run_outlook_allows(pf, &pf->vfs[late], (int64_t)quantum_ns) ||
+	if (vgpu_pf_run_outlook_of(pf, &pf->vfs[late], (int64_t)quantum_ns) !=
+		    VGPU_OUTLOOK_ALLOWED ||
 	    first_late(pf, competing, run))
 		vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE,
 				     vgpu_min_u64(RESCUE_NS, quantum_ns), quantum_ns);
