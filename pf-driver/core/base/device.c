@@ -145,7 +145,7 @@ static int check_shape(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 	if (device->vram_bytes < 2 * VGPU_VRAM_UNIT_BYTES ||
 	    device->vram_bytes > VGPU_RANGE_UNITS * VGPU_VRAM_UNIT_BYTES)
 		return vgpu_pf_text_fail(pf, -ENODEV, "device reports %llu MiB of VRAM",
-					 (unsigned long long)(device->vram_bytes >> 20));
+					 LLU(device->vram_bytes >> 20));
 	if (device->cu_count == 0 || device->cu_count > 64)
 		return vgpu_pf_text_fail(pf, -ENODEV,
 					 "device reports %u CUs; 1 to 64 are supported",
@@ -180,9 +180,8 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 
 	if (vgpu_pf_device_read(pf, REG_VGPU_ID) != VGPU_ID_MAGIC ||
 	    vgpu_pf_device_read(pf, REG_VGPU_VERSION) != VGPU_REGISTERS_VERSION)
-		return vgpu_pf_text_fail(pf, -ENODEV,
-					 "not a vgpu device: no VGPU registers of "
-					 "version 1 in BAR5");
+		return vgpu_pf_text_fail(
+			pf, -ENODEV, "not a vgpu device: no VGPU registers of version 1 in BAR5");
 	device->vsec = find_vsec(pf);
 	if (device->vsec == 0)
 		return vgpu_pf_text_fail(pf, -ENODEV, "no GPU-IOV capability in config space");

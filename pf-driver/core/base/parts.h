@@ -34,6 +34,7 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device);
 uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf);
 
 /* text.c: formatting, and CRC-32C */
+#define LLU(value) ((unsigned long long)(value)) /* for %llu */
 uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_list args)
 	__attribute__((format(printf, 3, 0)));
 uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)

@@ -23,23 +23,20 @@ int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
 	uint64_t free_bytes = (uint64_t)vgpu_pf_range_free_units(&pf->vram) << VGPU_VRAM_UNIT_SHIFT;
 
 	if (bytes == 0 || bytes % VGPU_VRAM_UNIT_BYTES)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "VF%u: VRAM of %llu bytes is not a multiple "
-					 "of %llu MiB; round it up",
-					 vf->number, (unsigned long long)bytes,
-					 VGPU_VRAM_UNIT_BYTES >> 20);
+		return vgpu_pf_text_fail(
+			pf, -EINVAL,
+			"VF%u: VRAM of %llu bytes is not a multiple of %llu MiB; round it up",
+			vf->number, LLU(bytes), VGPU_VRAM_UNIT_BYTES >> 20);
 	if (bytes > limit)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "VF%u: VRAM of %llu MiB exceeds the aperture "
-					 "of %llu MiB; ask for less",
-					 vf->number, (unsigned long long)(bytes >> 20),
-					 (unsigned long long)(limit >> 20));
+		return vgpu_pf_text_fail(
+			pf, -EINVAL,
+			"VF%u: VRAM of %llu MiB exceeds the aperture of %llu MiB; ask for less",
+			vf->number, LLU(bytes >> 20), LLU(limit >> 20));
 	if (bytes > free_bytes)
-		return vgpu_pf_text_fail(pf, -ENOSPC,
-					 "VF%u: VRAM of %llu MiB wanted, %llu MiB "
-					 "free; release or shrink a VF",
-					 vf->number, (unsigned long long)(bytes >> 20),
-					 (unsigned long long)(free_bytes >> 20));
+		return vgpu_pf_text_fail(
+			pf, -ENOSPC,
+			"VF%u: VRAM of %llu MiB wanted, %llu MiB free; release or shrink a VF",
+			vf->number, LLU(bytes >> 20), LLU(free_bytes >> 20));
 	return vgpu_pf_range_claim(&pf->vram, (uint32_t)(bytes >> VGPU_VRAM_UNIT_SHIFT),
 				   (uint8_t)vf->number);
 }

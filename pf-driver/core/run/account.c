@@ -29,8 +29,7 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 				   log)) {
 		log->cpu = NULL;
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
-				 "no memory for the run log: service of "
-				 "VFs is not accounted");
+				 "no memory for the run log: service of VFs is not accounted");
 		return;
 	}
 	vgpu_pf_device_write(pf, REG_VGPU_LOG_BASE_LO, (uint32_t)log->bus);

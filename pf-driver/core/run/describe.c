@@ -18,15 +18,14 @@ uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes)
 		"VF%u, busy 0x%04x, exclusive VF%u, mismatches %u\n"
 		"switch: busy %u, %u -> %u, step %u of %u, status 0x%x\n"
 		"switches %llu, p50 %llu ns, p99 %llu ns, max %llu ns\n",
-		(unsigned long long)table->table.generation, table->table.count,
-		executor->tables.cursors[0], executor->tables.is_pending,
-		vgpu_pf_run_machine_state_name(executor->state), run->vf,
-		vgpu_pf_run_kind(run)->name, run->decision, vgpu_pf_run_decide_name(run->decision),
-		(unsigned long long)run->granted_ns, executor->next.vf, executor->work.busy,
-		executor->exclusive_vf, executor->mismatches, pf->sw.is_busy, pf->sw.from,
-		pf->sw.to, pf->sw.step, pf->sw.step_count, pf->sw.status,
-		(unsigned long long)info.switches, (unsigned long long)info.switch_p50_ns,
-		(unsigned long long)info.switch_p99_ns, (unsigned long long)info.switch_max_ns);
+		LLU(table->table.generation), table->table.count, executor->tables.cursors[0],
+		executor->tables.is_pending, vgpu_pf_run_machine_state_name(executor->state),
+		run->vf, vgpu_pf_run_kind(run)->name, run->decision,
+		vgpu_pf_run_decide_name(run->decision), LLU(run->granted_ns), executor->next.vf,
+		executor->work.busy, executor->exclusive_vf, executor->mismatches, pf->sw.is_busy,
+		pf->sw.from, pf->sw.to, pf->sw.step, pf->sw.step_count, pf->sw.status,
+		LLU(info.switches), LLU(info.switch_p50_ns), LLU(info.switch_p99_ns),
+		LLU(info.switch_max_ns));
 }
 
 /* Get the state of the engine, for the simulator. */

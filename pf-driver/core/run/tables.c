@@ -186,12 +186,10 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	if (error)
 		return error;
 	if (table->generation != generation + 1)
-		return vgpu_pf_text_fail(pf, -ESTALE,
-					 "run table: generation %llu; %llu is in "
-					 "force, read it and send %llu",
-					 (unsigned long long)table->generation,
-					 (unsigned long long)generation,
-					 (unsigned long long)generation + 1);
+		return vgpu_pf_text_fail(
+			pf, -ESTALE,
+			"run table: generation %llu; %llu is in force, read it and send %llu",
+			LLU(table->generation), LLU(generation), LLU(generation) + 1);
 	fill_slots(pf, &executor->tables.slots[!executor->tables.active], table);
 	executor->tables.is_pending = true;
 	/* an endless run does not end by itself, so that the new table could take over */

@@ -16,11 +16,11 @@ static int check_gang(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, 
 	}
 	if (terms->budget_ns == 0 || terms->ahead || terms->rate_ppm ||
 	    vgpu_pf_run_terms_phase_ns(terms) >= terms->period_ns)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u is of a gang: that takes a budget, a "
-					 "phase (%u us) within the period, nothing ahead and no "
-					 "cap",
-					 vf, terms->phase_us);
+		return vgpu_pf_text_fail(
+			pf, -EINVAL,
+			"run table: VF%u is of a gang: that takes a budget, a phase (%u us) within "
+			"the period, nothing ahead and no cap",
+			vf, terms->phase_us);
 	return 0;
 }
 
@@ -67,10 +67,9 @@ static int check_slots(struct vgpu_pf *pf, const struct vgpu_pf_contract *contra
 static int check_reservation(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
 {
 	if (terms->budget_ns == 0 && (terms->period_ns || terms->ahead))
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a period or budgets ahead, but no "
-					 "budget",
-					 vf);
+		return vgpu_pf_text_fail(
+			pf, -EINVAL, "run table: VF%u has a period or budgets ahead, but no budget",
+			vf);
 	if (terms->budget_ns == 0)
 		return 0;
 	if (terms->budget_ns < VGPU_PF_CONTRACT_MIN_NS || terms->budget_ns > terms->period_ns ||
@@ -78,8 +77,7 @@ static int check_reservation(struct vgpu_pf *pf, const struct vgpu_pf_contract *
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: VF%u has a budget of %llu ns in %llu ns; 100 "
 					 "us to its period, that at most 10 s",
-					 vf, (unsigned long long)terms->budget_ns,
-					 (unsigned long long)terms->period_ns);
+					 vf, LLU(terms->budget_ns), LLU(terms->period_ns));
 	if (terms->ahead > VGPU_PF_CONTRACT_MAX_AHEAD)
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: VF%u has %u budgets ahead; at most %u", vf,
@@ -101,8 +99,7 @@ static int check_cap(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, u
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: VF%u has a burst of %llu ns; its budget and "
 					 "100 us (%llu ns) to 10 s",
-					 vf, (unsigned long long)terms->burst_ns,
-					 (unsigned long long)least);
+					 vf, LLU(terms->burst_ns), LLU(least));
 	return 0;
 }
 
@@ -125,11 +122,9 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 	if (error)
 		return error;
 	if (terms->preempt_timeout_us > VGPU_PF_PREEMPT_TIMEOUT_MAX_US)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a preempt_timeout_us of %u, at most "
-					 "%u",
-					 vf, terms->preempt_timeout_us,
-					 VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
+		return vgpu_pf_text_fail(
+			pf, -EINVAL, "run table: VF%u has a preempt_timeout_us of %u, at most %u",
+			vf, terms->preempt_timeout_us, VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
 	if (vf > pf->device.total_vfs && memcmp(terms, &none, sizeof(none)))
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: a contract names VF%u; VFs are 1 to %u", vf,
@@ -155,9 +150,9 @@ int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *c
 			sum_ppm += terms->budget_ns * VGPU_PF_RATE_MAX_PPM / terms->period_ns;
 	}
 	if (sum_ppm > VGPU_PF_RATE_MAX_PPM)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: reservations take %llu ppm of the engine; at "
-					 "most %u",
-					 (unsigned long long)sum_ppm, VGPU_PF_RATE_MAX_PPM);
+		return vgpu_pf_text_fail(
+			pf, -EINVAL,
+			"run table: reservations take %llu ppm of the engine; at most %u",
+			LLU(sum_ppm), VGPU_PF_RATE_MAX_PPM);
 	return check_slots(pf, contracts);
 }

@@ -22,8 +22,6 @@ static void put(struct dump_text *dump, const char *format, ...)
 	va_end(args);
 }
 
-#define LLU(value) ((unsigned long long)(value))
-
 static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_device *device = &pf->device;

@@ -263,10 +263,10 @@ static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.gates = UINT32_MAX;
 	vf->state = VGPU_PF_VF_ABSENT;
 	if (vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO)) {
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING,
-				 "VF%u: in service but not in the "
-				 "journal; its resources are taken back",
-				 vf->number);
+		vgpu_pf_text_log(
+			pf, VGPU_OS_LOG_WARNING,
+			"VF%u: in service but not in the journal; its resources are taken back",
+			vf->number);
 		vgpu_pf_vf_page_table_clear(pf, vf);
 		vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
 					  HW_FIELD_MASK(VGPU_RESET, FLR));
@@ -300,7 +300,7 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		VGPU_DOORBELLS, PAGES, vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_DOORBELLS));
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: adopted in %s, generation %u, %llu MiB",
 			 vf->number, vgpu_pf_control_state_name(vf->state), vf->generation,
-			 (unsigned long long)(vf->config.vram_bytes >> 20));
+			 LLU(vf->config.vram_bytes >> 20));
 }
 
 /* continues what was in progress when the previous core ended */
@@ -448,7 +448,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, is_known, 0);
 	pf->was_attached = true;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "attached: %u VFs, %llu MiB of VRAM, %u CUs",
-			 pf->device.total_vfs, (unsigned long long)(pf->device.vram_bytes >> 20),
+			 pf->device.total_vfs, LLU(pf->device.vram_bytes >> 20),
 			 pf->device.cu_count);
 	vgpu_pf_settle(pf);
 	return 0;

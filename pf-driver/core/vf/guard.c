@@ -45,10 +45,10 @@ int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KIN
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
 		if (limits[kind] > VGPU_GUARD_LIMIT_MAX && limits[kind] != UINT32_MAX)
-			return vgpu_pf_text_fail(pf, -EINVAL,
-						 "guard_limits[%u] is %u; at most %u, "
-						 "or 0xffffffff for none",
-						 kind, limits[kind], VGPU_GUARD_LIMIT_MAX);
+			return vgpu_pf_text_fail(
+				pf, -EINVAL,
+				"guard_limits[%u] is %u; at most %u, or 0xffffffff for none", kind,
+				limits[kind], VGPU_GUARD_LIMIT_MAX);
 	return 0;
 }
 

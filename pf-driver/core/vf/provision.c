@@ -154,8 +154,7 @@ static int check(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 					 pf->device.doorbell_pages);
 	if (request->cu_mask & ~all_cus(pf))
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: CU mask 0x%llx; the device has 0x%llx",
-					 vf->number, (unsigned long long)request->cu_mask,
-					 (unsigned long long)all_cus(pf));
+					 vf->number, LLU(request->cu_mask), LLU(all_cus(pf)));
 	return 0;
 }
 

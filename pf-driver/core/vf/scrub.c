@@ -176,8 +176,7 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 		vgpu_pf_scrub_again(pf, vf);
 	if (vf->scrub.stage != VGPU_VF_SCRUB_DONE)
 		return vgpu_pf_text_fail(pf, -EBUSY,
-					 "VF%u: scrub is not finished; wait for event "
-					 "SCRUBBED",
+					 "VF%u: scrub is not finished; wait for event SCRUBBED",
 					 vf->number);
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
 	/* the rest of the VRAM will be free, or another VF's */

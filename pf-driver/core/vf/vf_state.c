@@ -66,7 +66,7 @@ void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what)
 {
 	vgpu_pf_text_fail(pf, error, "VF%u: stream: %s (at byte %llu)", pf->stream.vf, what,
-			  (unsigned long long)pf->stream.bytes);
+			  LLU(pf->stream.bytes));
 	vgpu_pf_stream_finish(pf, error);
 }
 
@@ -77,7 +77,7 @@ bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 
 	if (bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET) {
 		vgpu_pf_text_fail(pf, -E2BIG, "VF%u: stream: device state of %llu bytes",
-				  pf->stream.vf, (unsigned long long)bytes);
+				  pf->stream.vf, LLU(bytes));
 		vgpu_pf_stream_finish(pf, -E2BIG);
 		return false;
 	}
