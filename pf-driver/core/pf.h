@@ -99,7 +99,7 @@ const char *vgpu_pf_view_message(const struct vgpu_pf *pf);
 bool vgpu_pf_view_is_leased(const struct vgpu_pf *pf);
 struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf);
 
-int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
+void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
 int vgpu_pf_attach(struct vgpu_pf *pf);
 void vgpu_pf_detach(struct vgpu_pf *pf);
 void vgpu_pf_park(struct vgpu_pf *pf);
@@ -110,7 +110,12 @@ void vgpu_pf_stream_ready(struct vgpu_pf *pf);
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
 int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, void *payload,
 			    uint64_t token);
-int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token);
+/* Do one operation for the home itself. */
+static inline int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload,
+				      uint64_t token)
+{
+	return vgpu_pf_request_run_for(pf, 0, op, payload, token);
+}
 bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client);
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);

@@ -48,7 +48,7 @@ static void release_vf(struct device *dev)
 	put_device(node->home->device);
 }
 
-static int init_core(struct vgpu_home *home)
+static void init_core(struct vgpu_home *home)
 {
 	struct vgpu_pf_params params = {.boot_id = get_random_u64(),
 					.home = VGPU_PF_HOME_KERNEL,
@@ -59,7 +59,7 @@ static int init_core(struct vgpu_home *home)
 
 	snprintf(params.name, sizeof(params.name), "gpu%d", home->index);
 	home->os.ops = &vgpu_linux_os_ops;
-	return vgpu_pf_init(home->pf, &home->os, &params);
+	vgpu_pf_init(home->pf, &home->os, &params);
 }
 
 static void init_home(struct vgpu_home *home, struct pci_dev *pdev)
@@ -88,7 +88,7 @@ static void init_home(struct vgpu_home *home, struct pci_dev *pdev)
 struct vgpu_home *vgpu_nodes_make_home(struct pci_dev *pdev)
 {
 	struct vgpu_home *home = kzalloc(sizeof(*home), GFP_KERNEL);
-	int index, error = -ENOMEM;
+	int index, error;
 
 	if (!home)
 		return ERR_PTR(-ENOMEM);
@@ -103,8 +103,9 @@ struct vgpu_home *vgpu_nodes_make_home(struct pci_dev *pdev)
 		VGPU_PF_RING_EVENTS_OFFSET + VGPU_PF_RING_ENTRIES * sizeof(struct vgpu_pf_event);
 	home->ring.data = vmalloc_user(home->ring.bytes);
 	home->pf = vzalloc(vgpu_pf_bytes());
-	if (home->ring.data && home->pf)
-		error = init_core(home);
+	error = home->ring.data && home->pf ? 0 : -ENOMEM;
+	if (!error)
+		init_core(home);
 	if (!error)
 		error = dev_set_name(home->device, "vgpu-pf%d", index);
 	if (!error)

@@ -252,7 +252,8 @@ static int init_core(struct home *home)
 	if (getrandom(&params.boot_id, sizeof(params.boot_id), 0) != sizeof(params.boot_id))
 		return -errno;
 	memcpy(params.name, home->options.name, strlen(home->options.name));
-	return vgpu_pf_init(home->pf, &home->os.os, &params);
+	vgpu_pf_init(home->pf, &home->os.os, &params);
+	return 0;
 }
 
 /*

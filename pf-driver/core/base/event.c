@@ -20,8 +20,6 @@ static uint32_t entries_that_fit(uint32_t bytes)
 {
 	uint32_t entries = 1;
 
-	if (bytes < VGPU_PF_RING_EVENTS_OFFSET + sizeof(struct vgpu_pf_event))
-		return 0;
 	bytes -= VGPU_PF_RING_EVENTS_OFFSET;
 	while (entries * 2 * sizeof(struct vgpu_pf_event) <= bytes)
 		entries *= 2;

@@ -201,11 +201,8 @@ bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
 
-	if (executor->state == VGPU_EXECUTOR_OFF || executor->state == VGPU_EXECUTOR_BROKEN)
-		return false;
-	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf->number)
-		return true;
-	return executor->run.vf == vf->number;
+	return executor->run.vf == vf->number ||
+	       (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf->number);
 }
 
 /* Is a VF in the engine, while no world switch is in progress? */
@@ -213,8 +210,7 @@ bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
 
-	return executor->run.vf == vf->number && (executor->state == VGPU_EXECUTOR_RUNNING ||
-						  executor->state == VGPU_EXECUTOR_PARKED);
+	return executor->run.vf == vf->number && executor->state != VGPU_EXECUTOR_SWITCHING;
 }
 
 /* Which VF stops the table? Return: VF number; 0: none. */

@@ -20,13 +20,9 @@
 	 GPUIOV_INTR_GFX_QUANTUM_EXPIRED | GPUIOV_INTR_GFX_VM_IDLE)
 #define INTR_MAILBOX (GPUIOV_INTR_VF_FLR | GPUIOV_INTR_HVVM_MBOX_ACK | GPUIOV_INTR_HVVM_MBOX_VALID)
 
-/* Make a PF without a device; params are copied. Return: 0 or -EINVAL. */
-int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params)
+/* Make a PF without a device; params are copied. */
+void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params)
 {
-	if (!params->event_ring ||
-	    params->event_ring_bytes < VGPU_PF_RING_EVENTS_OFFSET + sizeof(struct vgpu_pf_event) ||
-	    params->time_scale == 0)
-		return -EINVAL;
 	memset(pf, 0, sizeof(*pf));
 	pf->os = os;
 	pf->params = *params;
@@ -36,7 +32,6 @@ int vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_pa
 		pf->vfs[i].control.gates = UINT32_MAX;
 	}
 	vgpu_pf_event_init(pf);
-	return 0;
 }
 
 /* handles what happened to the engine, then events of VFs, and decides which VF is next */

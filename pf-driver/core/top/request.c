@@ -303,12 +303,6 @@ int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, vo
 	return error;
 }
 
-/* Do one operation for the home itself; see vgpu_pf_request_run_for(). */
-int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload, uint64_t token)
-{
-	return vgpu_pf_request_run_for(pf, 0, op, payload, token);
-}
-
 /* A client has gone: end its lease, if any. Return: true if it held the lease. */
 bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client)
 {
