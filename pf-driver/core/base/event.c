@@ -16,14 +16,12 @@ static struct vgpu_pf_event *ring_entries(struct vgpu_pf *pf)
 	return (void *)((uint8_t *)pf->params.event_ring + VGPU_PF_RING_EVENTS_OFFSET);
 }
 
+/* a power of two */
 static uint32_t entries_that_fit(uint32_t bytes)
 {
-	uint32_t entries = 1;
+	uint64_t entries = (bytes - VGPU_PF_RING_EVENTS_OFFSET) / sizeof(struct vgpu_pf_event);
 
-	bytes -= VGPU_PF_RING_EVENTS_OFFSET;
-	while (entries * 2 * sizeof(struct vgpu_pf_event) <= bytes)
-		entries *= 2;
-	return entries;
+	return 1u << (63 - __builtin_clzll(entries));
 }
 
 /* Lay out the ring in the home's memory. */
