@@ -179,7 +179,7 @@ def check_def_overlap(files):
     for number, macro, args in rows('pf-driver/hw/regs.def'):
         offset, count, stride = int(args[2], 0), 1, 1
         if macro == 'REG_ARRAY':
-            count, stride = int(args[3]), int(args[4])
+            count, stride = int(args[3]), int(args[4], 0)
         for i in range(count):
             at = offset + i * stride
             if at in owner:

@@ -25,17 +25,20 @@ struct RingRegisters {
     std::uint32_t doorbell;
 };
 
-constexpr std::array<RingRegisters, IH_RINGS> kRings = {{
-    {REG_OSSSYS_IH_RB_CNTL, REG_OSSSYS_IH_RB_BASE, REG_OSSSYS_IH_RB_BASE_HI, REG_OSSSYS_IH_RB_RPTR,
-     REG_OSSSYS_IH_RB_WPTR, REG_OSSSYS_IH_RB_WPTR_ADDR_LO, REG_OSSSYS_IH_RB_WPTR_ADDR_HI,
-     REG_OSSSYS_IH_DOORBELL_RPTR},
-    {REG_OSSSYS_IH_RB_CNTL_RING1, REG_OSSSYS_IH_RB_BASE_RING1, REG_OSSSYS_IH_RB_BASE_HI_RING1,
-     REG_OSSSYS_IH_RB_RPTR_RING1, REG_OSSSYS_IH_RB_WPTR_RING1, kNone, kNone,
-     REG_OSSSYS_IH_DOORBELL_RPTR_RING1},
-    {REG_OSSSYS_IH_RB_CNTL_RING2, REG_OSSSYS_IH_RB_BASE_RING2, REG_OSSSYS_IH_RB_BASE_HI_RING2,
-     REG_OSSSYS_IH_RB_RPTR_RING2, REG_OSSSYS_IH_RB_WPTR_RING2, kNone, kNone,
-     REG_OSSSYS_IH_DOORBELL_RPTR_RING2},
-}};
+constexpr RingRegisters ring_registers(std::uint32_t ring) {
+    const std::uint32_t at = ring * REG_STRIDE_OSSSYS_IH_RB_CNTL;
+    return {REG_OSSSYS_IH_RB_CNTL + at,
+            REG_OSSSYS_IH_RB_BASE + at,
+            REG_OSSSYS_IH_RB_BASE_HI + at,
+            REG_OSSSYS_IH_RB_RPTR + at,
+            REG_OSSSYS_IH_RB_WPTR + at,
+            ring == 0 ? REG_OSSSYS_IH_RB_WPTR_ADDR_LO : kNone,
+            ring == 0 ? REG_OSSSYS_IH_RB_WPTR_ADDR_HI : kNone,
+            REG_OSSSYS_IH_DOORBELL_RPTR + at};
+}
+
+constexpr std::array<RingRegisters, IH_RINGS> kRings = {ring_registers(0), ring_registers(1),
+                                                        ring_registers(2)};
 
 const RingRegisters& registers_of(Ring ring) {
     return kRings[static_cast<unsigned>(ring)];

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kDwordBytes = sizeof(std::uint32_t);
 constexpr std::uint64_t kDwordMask = kDwordBytes - 1;
-constexpr std::uint32_t kEngineStride = REG_SDMA1_SDMA1_CNTL - REG_SDMA0_SDMA0_CNTL;
+constexpr std::uint32_t kEngineStride = REG_STRIDE_SDMA0_SDMA0_CNTL;
 constexpr unsigned kBaseShift = 8;
 constexpr std::uint32_t kStatusIdle = 1;
 /// In MIDCMD_CNTL above the IB depth: marks a position in the MQD as written by this device.

@@ -83,6 +83,9 @@ std::vector<TraceEvent> read_recording(const std::string& path) {
     return std::move(reader).events();
 }
 
+constexpr std::uint32_t kSdma1RingBase =
+    REG_SDMA0_SDMA0_GFX_RB_BASE + std::uint32_t{REG_STRIDE_SDMA0_SDMA0_GFX_RB_BASE};
+
 const std::vector<Milestone>& boot_milestones() {
     static const std::vector<Milestone> milestones{
         access("detect", Kind::Read, REG_NBIO_RCC_IOV_FUNC_IDENTIFIER),
@@ -122,7 +125,7 @@ const std::vector<Milestone>& boot_milestones() {
         valued("compute rings: resources", Kind::Packet, PM4_OP_SET_RESOURCES, DOORBELL_KIQ),
         valued("compute rings: map", Kind::Packet, PM4_OP_MAP_QUEUES, DOORBELL_KIQ),
         access("SDMA0", Kind::Write, REG_SDMA0_SDMA0_GFX_RB_BASE),
-        access("SDMA1", Kind::Write, REG_SDMA1_SDMA1_GFX_RB_BASE),
+        access("SDMA1", Kind::Write, kSdma1RingBase),
         valued("HIQ: resources", Kind::Packet, PM4_OP_SET_RESOURCES, DOORBELL_HIQ),
         access("release full access", Kind::MailboxSend, MAILBOX_REL_GPU_INIT_ACCESS),
         valued("IB tests", Kind::Packet, PM4_OP_INDIRECT_BUFFER, DOORBELL_GFX_RING0),

@@ -117,7 +117,7 @@ void init_contexts(VfDevice& device, const Hub& hub) {
 }
 
 /// SDMA registers of one engine; the second engine's are at a fixed distance.
-constexpr std::uint32_t kSdmaStride = REG_SDMA1_SDMA1_CNTL - REG_SDMA0_SDMA0_CNTL;
+constexpr std::uint32_t kSdmaStride = REG_STRIDE_SDMA0_SDMA0_CNTL;
 
 std::uint32_t checksum(std::span<const std::byte> bytes, std::size_t field) {
     std::uint32_t sum = 0;

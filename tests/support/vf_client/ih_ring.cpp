@@ -16,18 +16,8 @@
 namespace vgpu::test {
 namespace {
 
-struct RingRegisters {
-    std::uint32_t base, base_hi, rptr, wptr, doorbell_rptr;
-    std::uint32_t control;  // final value of the stock driver
-};
-constexpr std::array<RingRegisters, IH_RINGS> kRings{{
-    {REG_OSSSYS_IH_RB_BASE, REG_OSSSYS_IH_RB_BASE_HI, REG_OSSSYS_IH_RB_RPTR, REG_OSSSYS_IH_RB_WPTR,
-     REG_OSSSYS_IH_DOORBELL_RPTR, 0x903301a1},
-    {REG_OSSSYS_IH_RB_BASE_RING1, REG_OSSSYS_IH_RB_BASE_HI_RING1, REG_OSSSYS_IH_RB_RPTR_RING1,
-     REG_OSSSYS_IH_RB_WPTR_RING1, REG_OSSSYS_IH_DOORBELL_RPTR_RING1, 0x90110395},
-    {REG_OSSSYS_IH_RB_BASE_RING2, REG_OSSSYS_IH_RB_BASE_HI_RING2, REG_OSSSYS_IH_RB_RPTR_RING2,
-     REG_OSSSYS_IH_RB_WPTR_RING2, REG_OSSSYS_IH_DOORBELL_RPTR_RING2, 0x90110195},
-}};
+/// IH_RB_CNTL of each ring: final values of the stock driver.
+constexpr std::array<std::uint32_t, IH_RINGS> kControls{0x903301a1, 0x90110395, 0x90110195};
 
 std::uint32_t ring_bytes(std::uint32_t control) {
     return 4u << HW_GET(IH_RB_CNTL, RB_SIZE, control);
@@ -36,8 +26,8 @@ std::uint32_t ring_bytes(std::uint32_t control) {
 }  // namespace
 
 IhRing::IhRing(VfDevice& device) : device_(device) {
-    for (const auto& row : kRings) {
-        const auto bytes = ring_bytes(row.control);
+    for (const auto control : kControls) {
+        const auto bytes = ring_bytes(control);
         rings_.push_back({device.ram().allocate(bytes + 4096), bytes});
     }
 }
@@ -45,31 +35,32 @@ IhRing::IhRing(VfDevice& device) : device_(device) {
 void IhRing::start(PspRing& psp) {
     rptr_ = 0;
     for (unsigned i = 0; i < IH_RINGS; ++i)
-        psp.program_ih(i, HW_SET(IH_RB_CNTL, RB_ENABLE, kRings[i].control, 0));
-    for (unsigned i = 0; i < IH_RINGS; ++i) program(psp, i, kRings[i].control);
-    for (unsigned i = 0; i < IH_RINGS; ++i) psp.program_ih(i, kRings[i].control);
+        psp.program_ih(i, HW_SET(IH_RB_CNTL, RB_ENABLE, kControls[i], 0));
+    for (unsigned i = 0; i < IH_RINGS; ++i) program(psp, i, kControls[i]);
+    for (unsigned i = 0; i < IH_RINGS; ++i) psp.program_ih(i, kControls[i]);
 }
 
 void IhRing::program(PspRing& psp, unsigned index, std::uint32_t control) {
-    const auto& row = kRings[index];
+    const auto at = index * REG_STRIDE_OSSSYS_IH_RB_CNTL;
     const auto& ring = rings_[index];
-    device_.write(row.base, softgpu::low32(ring.iova >> 8));
-    device_.write(row.base_hi, softgpu::high32(ring.iova >> 8));
+    device_.write(REG_OSSSYS_IH_RB_BASE + at, softgpu::low32(ring.iova >> 8));
+    device_.write(REG_OSSSYS_IH_RB_BASE_HI + at, softgpu::high32(ring.iova >> 8));
     psp.program_ih(index, HW_SET(IH_RB_CNTL, RB_ENABLE, control, 0));
     if (index == 0) {
         const auto shadow = ring.iova + ring.bytes + IH_WPTR_SHADOW_OFFSET;
         device_.write(REG_OSSSYS_IH_RB_WPTR_ADDR_LO, softgpu::low32(shadow));
         device_.write(REG_OSSSYS_IH_RB_WPTR_ADDR_HI, softgpu::high32(shadow));
     }
-    device_.write(row.wptr, 0);
-    device_.write(row.rptr, 0);
-    device_.write(row.doorbell_rptr, HW_PREP(IH_DOORBELL_RPTR, OFFSET, DOORBELL_IH + index * 2) |
-                                         HW_PREP(IH_DOORBELL_RPTR, ENABLE, 1));
+    device_.write(REG_OSSSYS_IH_RB_WPTR + at, 0);
+    device_.write(REG_OSSSYS_IH_RB_RPTR + at, 0);
+    device_.write(REG_OSSSYS_IH_DOORBELL_RPTR + at,
+                  HW_PREP(IH_DOORBELL_RPTR, OFFSET, DOORBELL_IH + index * 2) |
+                      HW_PREP(IH_DOORBELL_RPTR, ENABLE, 1));
 }
 
 void IhRing::stop(PspRing& psp) {
     for (unsigned i = 0; i < IH_RINGS; ++i)
-        psp.program_ih(i, HW_SET(IH_RB_CNTL, RB_ENABLE, kRings[i].control, 0));
+        psp.program_ih(i, HW_SET(IH_RB_CNTL, RB_ENABLE, kControls[i], 0));
 }
 
 std::size_t IhRing::drain() {

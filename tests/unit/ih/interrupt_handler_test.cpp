@@ -204,11 +204,12 @@ TEST_F(InterruptHandlerTest, GraphicsVmidsGetThePasidOfTheLut) {
 }
 
 TEST_F(InterruptHandlerTest, RingsOneAndTwoHaveRegistersOfTheirOwn) {
-    rig.write_reg(REG_OSSSYS_IH_RB_BASE_RING1, low32(kRing >> 8));
+    const std::uint32_t first = REG_STRIDE_OSSSYS_IH_RB_CNTL;
+    rig.write_reg(REG_OSSSYS_IH_RB_BASE + first, low32(kRing >> 8));
     ih.program_control(1, control());
     ih.raise(entry(0x11), Ring::First);
     EXPECT_EQ(in_ring(0).source_data[0], 0x11u);
-    EXPECT_EQ(rig.read_reg(REG_OSSSYS_IH_RB_WPTR_RING1), IH_ENTRY_BYTES);
+    EXPECT_EQ(rig.read_reg(REG_OSSSYS_IH_RB_WPTR + first), IH_ENTRY_BYTES);
     EXPECT_EQ(write_pointer(), 0u);
     ih.raise(entry(0x22), Ring::Second);
     EXPECT_EQ(ih.state().dropped_disabled, 1u);

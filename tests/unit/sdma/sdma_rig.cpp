@@ -108,7 +108,7 @@ SdmaRig::SdmaRig(unsigned engine_index) : user_root(mem.new_table()), index_(eng
 }
 
 std::uint32_t SdmaRig::reg(std::uint32_t engine0_register) const {
-    return engine0_register + index_ * (REG_SDMA1_SDMA1_CNTL - REG_SDMA0_SDMA0_CNTL);
+    return engine0_register + index_ * REG_STRIDE_SDMA0_SDMA0_CNTL;
 }
 
 void SdmaRig::enable_kernel_ring() {
