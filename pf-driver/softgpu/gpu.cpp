@@ -61,7 +61,7 @@ Result<std::unique_ptr<Gpu>> Gpu::create(const Spec& spec, const Clock& clock) {
 Gpu::Gpu(const Spec& spec, const Clock& clock)
     : spec_(spec),
       clock_(clock),
-      world_switch_({spec.vfs}, *this, faults_, clock, [this] { wake_device(); }),
+      world_switch_(spec.vfs, *this, faults_, clock, [this] { wake_device(); }),
       switch_mode_(spec.switch_mode) {}
 
 Result<> Gpu::build() {

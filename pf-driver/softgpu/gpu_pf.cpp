@@ -56,7 +56,7 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
       pf_registers_(spec, registers_, vfs, operations_, log_, clock,
                     {[this](std::uint32_t mask) { device_.set_wake_mask(mask); },
                      [this](iov::SwitchMode mode) { device_.set_switch_mode(mode); }}),
-      vsec_({static_cast<std::uint32_t>(vfs.count()), spec.vram}, scheduler,
+      vsec_(spec.vram, scheduler,
             {[this](gpuiov_vector vector) { raise(vector); }, [this] { return device_.busy_vfs(); },
              [this] { device_.reset_device(); }, [this] { return device_.is_resetting(); }}),
       vram_bar_(std::make_unique<Vram>(vram)),

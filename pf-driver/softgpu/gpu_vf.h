@@ -10,7 +10,6 @@
 // engine exists only as a saved stream; enter() loads the stream before anybody can see poison.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>

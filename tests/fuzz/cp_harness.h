@@ -15,9 +15,9 @@
 
 #include "pf-driver/hw/aql.h"
 #include "pf-driver/hw/fields.h"
-#include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/cp/command_processor.h"
 #include "pf-driver/softgpu/regs/register_file.h"
+#include "tests/support/virtual_clock.h"
 
 namespace vgpu::fuzz {
 

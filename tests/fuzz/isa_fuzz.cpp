@@ -10,6 +10,7 @@
 #include "pf-driver/softgpu/isa/disassemble.h"
 #include "pf-driver/softgpu/isa/dispatch.h"
 #include "pf-driver/softgpu/isa/execute.h"
+#include "tests/support/virtual_clock.h"
 
 namespace {
 

@@ -20,6 +20,7 @@
 #include "pf-driver/hw/vf_page_table.h"
 #include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/sdma/engine.h"
+#include "tests/support/virtual_clock.h"
 
 namespace {
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Clock: the time of the device. Product code takes a Clock&; tests pass a VirtualClock and never
-// sleep.
+// Clock: the time of the device. Product code takes a Clock&; tests pass a VirtualClock
+// (tests/support/virtual_clock.h) and never sleep.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 
 namespace vgpu::softgpu {
@@ -26,16 +25,6 @@ public:
         return std::chrono::duration_cast<Nanoseconds>(
             std::chrono::steady_clock::now().time_since_epoch());
     }
-};
-
-/// Moves only by advance(), which any thread may call.
-class VirtualClock final : public Clock {
-public:
-    [[nodiscard]] Nanoseconds now() const override { return Nanoseconds{now_.load()}; }
-    void advance(Nanoseconds by) { now_ += by.count(); }
-
-private:
-    std::atomic<Nanoseconds::rep> now_{0};
 };
 
 }  // namespace vgpu::softgpu

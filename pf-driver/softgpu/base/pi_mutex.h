@@ -32,7 +32,6 @@ public:
 
     void lock() { pthread_mutex_lock(&mutex_); }
     void unlock() { pthread_mutex_unlock(&mutex_); }
-    [[nodiscard]] bool try_lock() { return pthread_mutex_trylock(&mutex_) == 0; }
     [[nodiscard]] pthread_mutex_t* native_handle() { return &mutex_; }
 
 private:

@@ -17,8 +17,6 @@ constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
 /// Most groups of one kernel in a stream: those of all CUs at one wave each, and the one in excess.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
-using Groups = std::vector<std::unique_ptr<ResidentGroup>>;
-
 /// True if slots of the same number are the same memory.
 bool has_same_scratch(const DispatchState& a, const DispatchState& b) {
     return a.spec.scratch_base == b.spec.scratch_base &&
@@ -262,11 +260,6 @@ void Dispatcher::reset() {
     for (std::vector<bool>& used : scratch_used_) used.clear();
     spare_.clear();
     turn_ = 0;
-}
-
-void Dispatcher::forget(QueueId queue) {
-    assert(!has_loans(queue));
-    drop(queue);
 }
 
 void Dispatcher::save(Writer& out, QueueId queue) const {

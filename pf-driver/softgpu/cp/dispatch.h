@@ -100,15 +100,12 @@ public:
     [[nodiscard]] bool has_loans() const;
     /// True if a group could be lent now.
     [[nodiscard]] bool has_runnable() const;
-    /// True if no kernel is left, not even a dropped one that waits for a loan.
-    [[nodiscard]] bool is_empty() const { return dispatches_.empty(); }
 
     /// For a queue that is preempted: its groups are neither lent nor started, and lent groups are
     /// asked to stop.
     void hold(QueueId queue);
     /// Ends hold(); groups may be lent again.
     void release(QueueId queue);
-    [[nodiscard]] bool is_held(QueueId queue) const { return held_[raw(queue)]; }
     /// Drops the kernels of the queue, which never complete. Lent groups are discarded when they
     /// come back.
     void drop(QueueId queue);
@@ -139,8 +136,6 @@ public:
     /// The same from a queue's save area, which belongs to the guest: whatever the area says, the
     /// kernels are those of `queue` and, if `vmid` is given, run in `vmid`.
     [[nodiscard]] Result<> load(Reader& in, QueueId queue, std::optional<Vmid> vmid);
-    /// Forgets the kernels of a queue that has left; none of its groups is lent.
-    void forget(QueueId queue);
 
 private:
     using Owned = std::unique_ptr<Dispatch>;

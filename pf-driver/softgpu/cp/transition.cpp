@@ -12,6 +12,7 @@
 // CWSR.
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <optional>
 
 #include "pf-driver/hw/fields.h"
@@ -111,7 +112,8 @@ void finish_stop(Core& core, Queue& queue) {
     queue.store_pointers();
     queue.set_reg(REG_GC_CP_HQD_ACTIVE, 0);
     queue.set_reg(REG_GC_CP_HQD_DEQUEUE_REQUEST, 0);
-    core.dispatcher.forget(queue.id);
+    assert(!core.dispatcher.has_loans(queue.id));
+    core.dispatcher.drop(queue.id);
     core.dispatcher.release(queue.id);
     if (!write_mqd(core, queue)) {
         ++core.counters.faults;

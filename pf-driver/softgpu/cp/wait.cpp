@@ -2,7 +2,6 @@
 //
 // The conditions of queues' waits, checked without executing anything: before a blocked packet is
 // tried again, and by the poller of inactive VFs.
-#include <array>
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/cp/aql.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/host_view/iommu.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>

@@ -12,7 +12,6 @@
 // write the clear bit, and would read the whole ring each time. All calls with the VF's lock held.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/base/log.h"

@@ -18,7 +18,6 @@
 // Any thread.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>

@@ -42,8 +42,8 @@ std::uint32_t byte_mask(std::size_t first, std::size_t count) {
 
 }  // namespace
 
-Vsec::Vsec(const Spec& spec, WorldSwitch& scheduler, Hooks hooks)
-    : spec_(spec), scheduler_(scheduler), hooks_(std::move(hooks)) {}
+Vsec::Vsec(Bytes vram, WorldSwitch& scheduler, Hooks hooks)
+    : vram_(vram), scheduler_(scheduler), hooks_(std::move(hooks)) {}
 
 void Vsec::read(std::uint32_t offset, std::span<std::byte> out) const {
     for (std::size_t done = 0; done < out.size();) {
@@ -85,7 +85,7 @@ std::uint32_t Vsec::read_dword(std::uint32_t offset) const {
         case GPUIOV_HVVM_MBOX1:
             return mailbox_;
         case GPUIOV_TOTAL_FB_AVAILABLE:
-            return stored | low32(spec_.vram.count >> GPUIOV_FB_UNIT_SHIFT);
+            return stored | low32(vram_.count >> GPUIOV_FB_UNIT_SHIFT);
         case GPUIOV_GFX_SCH_OFFSET & ~(kDwordBytes - 1):
             return high_half(GPUIOV_GFX_SCH0 / kOffsetUnit);
         case sch(GPUIOV_SCH_CMD_CONTROL):

@@ -36,11 +36,6 @@ constexpr std::uint32_t vf_bit(VfId vf) {
 /// mi300_gpuiov.h), with the differences that hw/gpuiov.h marks as "ours".
 class Vsec {
 public:
-    /// Constant after build.
-    struct Spec {
-        std::uint32_t total_vfs = GPUIOV_MAX_VFS;
-        Bytes vram;
-    };
     /// Called on the thread that causes the event, with any lock held.
     struct Hooks {
         /// There is one MSI-X vector for world switches, one for mailboxes and resets.
@@ -50,7 +45,7 @@ public:
         std::function<bool()> is_resetting;       ///< RESET_CONTROL shows it
     };
 
-    Vsec(const Spec& spec, WorldSwitch& scheduler, Hooks hooks);
+    Vsec(Bytes vram, WorldSwitch& scheduler, Hooks hooks);
     Vsec(const Vsec&) = delete;
     Vsec& operator=(const Vsec&) = delete;
 
@@ -80,7 +75,7 @@ private:
     void write_enable(std::uint32_t value, std::uint32_t mask);
     void deliver(std::uint32_t bits);
 
-    const Spec spec_;
+    const Bytes vram_;
     WorldSwitch& scheduler_;
     Hooks hooks_;
     /// Bytes without behaviour; the others are computed at each read.

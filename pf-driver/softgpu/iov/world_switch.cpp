@@ -24,7 +24,6 @@
 // otherwise changes no state; its stay is still recorded.
 #include "pf-driver/softgpu/iov/world_switch.h"
 
-#include <algorithm>
 #include <cassert>
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -125,9 +124,13 @@ std::string_view WorldSwitch::name(SwitchEvent event) {
     return kEventNames[at(event)];
 }
 
-WorldSwitch::WorldSwitch(const Spec& spec, SwitchPort& port, FaultPlan& faults, const Clock& clock,
-                         std::function<void()> notify)
-    : spec_(spec), port_(port), faults_(faults), clock_(clock), notify_(std::move(notify)) {}
+WorldSwitch::WorldSwitch(std::uint32_t total_vfs, SwitchPort& port, FaultPlan& faults,
+                         const Clock& clock, std::function<void()> notify)
+    : total_vfs_(total_vfs),
+      port_(port),
+      faults_(faults),
+      clock_(clock),
+      notify_(std::move(notify)) {}
 
 // --- the machine ---------------------------------------------------------------------------------
 
@@ -388,7 +391,7 @@ void WorldSwitch::run_script() {
 
 bool WorldSwitch::is_for_held(SwitchEvent event, VfId function) const {
     const bool takes_function_in = event == E::Load || event == E::Init;
-    const bool is_vf = function != kPf && raw(function) <= spec_.total_vfs;
+    const bool is_vf = function != kPf && raw(function) <= total_vfs_;
     if (!is_vf) return false;
     return takes_function_in || event == E::Clear || function == function_;
 }

@@ -20,7 +20,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "pf-driver/hw/gpuiov.h"
@@ -101,10 +100,6 @@ inline constexpr std::size_t kSwitchEvents = 10;
 /// One per device, because softgpu has one GFX scheduler, which all VFs share.
 class WorldSwitch {
 public:
-    /// Constant after build.
-    struct Spec {
-        std::uint32_t total_vfs = GPUIOV_MAX_VFS;
-    };
     /// The scheduler block as the PF reads it.
     struct View {
         std::uint32_t command = 0;  ///< dword at +4; has EXECUTE until done
@@ -121,7 +116,7 @@ public:
     };
 
     /// `notify` wakes the device thread.
-    WorldSwitch(const Spec& spec, SwitchPort& port, FaultPlan& faults, const Clock& clock,
+    WorldSwitch(std::uint32_t total_vfs, SwitchPort& port, FaultPlan& faults, const Clock& clock,
                 std::function<void()> notify);
     WorldSwitch(const WorldSwitch&) = delete;
     WorldSwitch& operator=(const WorldSwitch&) = delete;
@@ -202,9 +197,8 @@ private:
     [[nodiscard]] vgpu_hw_run_end command_reason();
     /// Copies the state for other threads, so that view() never waits for a park.
     void publish();
-    void set_status(gpuiov_status status);
 
-    const Spec spec_;
+    const std::uint32_t total_vfs_;
     SwitchPort& port_;
     FaultPlan& faults_;
     const Clock& clock_;

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "pf-driver/softgpu/base/ids.h"
 #include "pf-driver/softgpu/mem/port.h"

@@ -246,13 +246,6 @@ std::uint16_t GpuVm::pasid_of(Vmid vmid) const {
     return static_cast<std::uint16_t>(HW_GET(ATC_VMID_PASID_MAPPING, PASID, mapping));
 }
 
-std::optional<Vmid> GpuVm::vmid_of(std::uint16_t pasid) const {
-    if (pasid == 0) return std::nullopt;
-    for (std::uint8_t i = 0; i < kVmids; ++i)
-        if (pasid_of(Vmid{i}) == pasid) return Vmid{i};
-    return std::nullopt;
-}
-
 void GpuVm::invalidate(std::uint16_t vmid_mask) {
     for (unsigned i = 0; i < kVmids; ++i)
         if (bit(vmid_mask, i)) epochs_[i].value.fetch_add(1, std::memory_order_acq_rel);

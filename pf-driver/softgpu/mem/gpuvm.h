@@ -75,8 +75,6 @@ public:
     /// ATC_VMIDn_PASID_MAPPING is the only place that holds PASIDs; drivers write it too.
     void set_pasid(Vmid vmid, std::uint16_t pasid);
     [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0 if none
-    /// The lowest VMID if a guest gave a PASID to several; none for PASID 0.
-    [[nodiscard]] std::optional<Vmid> vmid_of(std::uint16_t pasid) const;
 
     /// Ends all translations of the VMIDs whose bit is set. Returns at once; a walk in progress
     /// fills a stale entry. Pointers of Port::at() stay usable until the engine's next stop point.

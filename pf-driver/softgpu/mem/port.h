@@ -95,9 +95,6 @@ public:
     [[nodiscard]] const Fault& fault() const { return fault_; }
     void clear_fault() { fault_ = {}; }
 
-    /// Forgets every translation of this port (the engine changes VMID or VF).
-    void flush() { entries_.fill({}); }
-
 protected:
     struct Translation {
         std::byte* host = nullptr;  ///< start of the 4 KiB page; nullptr: indirect only

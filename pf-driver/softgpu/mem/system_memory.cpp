@@ -137,7 +137,6 @@ Result<> SystemMemory::map(const Mapping& mapping) {
         return fail(ENOSPC, fmt::format("more than {} DMA mappings", kMaxMappings));
     std::byte* const host = is_in_share(mapping.size) ? map_file(mapping) : nullptr;
     if (host != nullptr) used_ = {used_.mappings + 1, used_.size + mapping.size};
-    if (mapping.fd >= 0 && host == nullptr) ++refused_fds_;
     regions_.emplace(start, Region{mapping.size.count, host, mapping.access, file});
     return {};
 }
@@ -303,11 +302,6 @@ bool SystemMemory::write(Iova address, std::span<const std::byte> data) const {
 std::size_t SystemMemory::mapping_count() const {
     const std::shared_lock lock(mutex_);
     return regions_.size();
-}
-
-std::uint64_t SystemMemory::refused_fds() const {
-    const std::shared_lock lock(mutex_);
-    return refused_fds_;
 }
 
 }  // namespace vgpu::softgpu::mem

@@ -22,7 +22,6 @@
 #include <optional>
 #include <shared_mutex>
 #include <span>
-#include <vector>
 
 #include "pf-driver/softgpu/base/ids.h"
 #include "pf-driver/softgpu/base/result.h"
@@ -115,9 +114,6 @@ public:
     [[nodiscard]] bool write(Iova address, std::span<const std::byte> data) const;
 
     [[nodiscard]] std::size_t mapping_count() const;
-    /// Mappings since the device started that are reached by message although they have an fd. A
-    /// guest whose memory is not sealed, or in too many pieces, works, but slowly.
-    [[nodiscard]] std::uint64_t refused_fds() const;
 
 private:
     /// Identifies the file of an fd, so that the same mapping is recognised.
@@ -162,7 +158,6 @@ private:
     Regions regions_;
     Share used_;
     std::shared_ptr<MessageDma> messages_;
-    std::uint64_t refused_fds_ = 0;
 };
 
 }  // namespace vgpu::softgpu::mem

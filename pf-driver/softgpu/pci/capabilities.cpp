@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <cassert>
-#include <cstddef>
 #include <limits>
 #include <span>
 

@@ -43,11 +43,6 @@ void Function::set_bar(std::uint32_t index, BarHandler& handler) {
     bars_[index].handler = &handler;
 }
 
-std::shared_ptr<vfio_user::Peer> Function::peer() const {
-    const std::lock_guard lock(peer_mutex_);
-    return peer_;
-}
-
 // ---- configuration space
 
 /// The few registers whose writes have an effect on the function; all others are storage.
@@ -163,7 +158,7 @@ Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer) {
     return attach(std::move(peer), Reach::Socket);
 }
 
-/// Sets sink and peer first: the owner may raise interrupts as soon as it learns of the client.
+/// Sets the sink first: the owner may raise interrupts as soon as it learns of the client.
 Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
     if (reach_)
         return fail(EBUSY, *reach_ == Reach::Bus ? "it belongs to the host view"
@@ -171,27 +166,16 @@ Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
     // A driver on the bus may have written to the configuration without an attachment.
     if (reach == Reach::Socket && spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();
     interrupts_.connect(sink_for(reach, peer));
-    {
-        const std::lock_guard lock(peer_mutex_);
-        peer_ = peer;
-    }
     auto attached = owner_.attached(std::move(peer));
     if (attached) {
         reach_ = reach;
         return {};
     }
     interrupts_.drop_client();
-    const std::lock_guard lock(peer_mutex_);
-    peer_.reset();
     return attached;
 }
 
-/// Removes the peer first, so that threads that request it from now on get none.
 void Function::detach() {
-    {
-        const std::lock_guard lock(peer_mutex_);
-        peer_.reset();
-    }
     reach_.reset();
     interrupts_.drop_client();
     set_interrupt_enable(Delivery::Off);
@@ -260,7 +244,6 @@ vfio_user::RegionDescription Function::region(std::uint32_t index) {
 
 bool Function::decodes(std::uint32_t region) {
     if (is_decoding_) return true;
-    undecoded_++;
     if (has_warned_undecoded_) return false;
     has_warned_undecoded_ = true;
     log::warn("{}: BAR{} is accessed while the command register's memory bit is off", name(),

@@ -12,19 +12,17 @@
 // (host_view/), whose ECAM and windows reach config() and bar_read()/bar_write(). DMA and
 // interrupts go to the side that is attached; the other is refused with EBUSY.
 //
-// Everything is called on the io thread, except raise(), is_bus_master() and peer().
+// Everything is called on the io thread, except raise() and is_bus_master().
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/pci/config_space.h"
 #include "pf-driver/softgpu/pci/function_spec.h"
 #include "pf-driver/softgpu/pci/interrupts.h"
@@ -107,8 +105,6 @@ public:
     /// Any thread: MSI has vector 0 only.
     void raise(std::uint32_t vector) { interrupts_.raise(vector); }
     [[nodiscard]] bool is_bus_master() const { return is_bus_master_; }
-    /// Any thread: the attached client, or none.
-    [[nodiscard]] std::shared_ptr<vfio_user::Peer> peer() const;
 
     [[nodiscard]] const Interrupts& interrupts() const { return interrupts_; }
     [[nodiscard]] const SriovState& sriov() const { return sriov_; }
@@ -122,8 +118,6 @@ public:
     /// Accesses that the caller has decoded; offset + size is inside the BAR.
     void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
     void bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data);
-    /// Accesses to BARs whose memory bit was off.
-    [[nodiscard]] std::uint64_t undecoded() const { return undecoded_; }
 
     std::string name() const override { return spec_.name; }
     Result<> attach(std::shared_ptr<vfio_user::Peer> peer) override;
@@ -168,7 +162,7 @@ private:
         Reach reach, const std::shared_ptr<vfio_user::Peer>& peer) const;
     void reset_config();
     [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
-    /// Counts an access while the memory bit is off, and warns of the first one.
+    /// False while the memory bit is off; warns of the first such access.
     [[nodiscard]] bool decodes(std::uint32_t region);
     void handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
 
@@ -181,12 +175,9 @@ private:
     std::atomic<bool> is_bus_master_{false};
     bool is_decoding_ = false;
     bool has_warned_undecoded_ = false;
-    std::atomic<std::uint64_t> undecoded_{0};
     std::uint64_t resets_ = 0;
     SriovState sriov_;
     std::optional<Reach> reach_;  // set while attached
-    mutable PiMutex peer_mutex_;
-    std::shared_ptr<vfio_user::Peer> peer_;
 };
 
 }  // namespace vgpu::softgpu::pci

@@ -2,7 +2,6 @@
 #include "pf-driver/softgpu/regs/register_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <limits>
 #include <span>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/regs/shader_arrays.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "pf-driver/hw/fields.h"

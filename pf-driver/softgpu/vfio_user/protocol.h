@@ -128,8 +128,6 @@ struct MmapArea {
 static_assert(sizeof(MmapArea) == 16);
 
 inline constexpr std::uint32_t kIrqEventfd = 1u << 0;
-inline constexpr std::uint32_t kIrqMaskable = 1u << 1;
-inline constexpr std::uint32_t kIrqAutomasked = 1u << 2;
 inline constexpr std::uint32_t kIrqNoResize = 1u << 3;
 
 struct IrqInfo {

@@ -12,7 +12,6 @@
 // from any thread; everything else before run() or on the io thread.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/vfio_user/session.h"
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 

@@ -12,6 +12,7 @@
 #include "pf-driver/softgpu/regs/bus_registers.h"
 #include "pf-driver/softgpu/regs/register_file.h"
 #include "pf-driver/softgpu/sdma/engine.h"
+#include "tests/support/virtual_clock.h"
 #include "tests/unit/mem/memory_rig.h"
 
 namespace vgpu::softgpu::contract {

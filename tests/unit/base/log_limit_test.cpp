@@ -13,6 +13,7 @@
 #include <string>
 
 #include "pf-driver/softgpu/base/limited_sink.h"
+#include "tests/support/virtual_clock.h"
 
 namespace vgpu::softgpu {
 namespace {

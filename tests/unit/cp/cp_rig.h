@@ -16,9 +16,9 @@
 
 #include "pf-driver/hw/aql.h"
 #include "pf-driver/hw/pm4.h"
-#include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/cp/command_processor.h"
 #include "pf-driver/softgpu/regs/register_file.h"
+#include "tests/support/virtual_clock.h"
 
 namespace vgpu::test {
 

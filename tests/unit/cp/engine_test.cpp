@@ -9,6 +9,7 @@
 #include "pf-driver/softgpu/cp/engine.h"
 #include "tests/support/deadline.h"
 #include "tests/support/kernel_oracle.h"
+#include "tests/support/virtual_clock.h"
 #include "tests/unit/cp/cp_rig.h"
 #include "tests/unit/sdma/sdma_rig.h"
 

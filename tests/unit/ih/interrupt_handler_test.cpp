@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/virtual_clock.h"
 #include "tests/unit/mem/memory_rig.h"
 
 namespace vgpu::softgpu::ih {

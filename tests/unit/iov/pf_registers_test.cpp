@@ -7,6 +7,7 @@
 #include "pf-driver/hw/doorbell.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/vf_page_table.h"
+#include "tests/support/virtual_clock.h"
 #include "tests/unit/iov/fake_panel.h"
 
 namespace vgpu::softgpu::iov {

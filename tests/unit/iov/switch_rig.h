@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pf-driver/softgpu/iov/world_switch.h"
+#include "tests/support/virtual_clock.h"
 
 namespace vgpu::softgpu::iov {
 
@@ -77,7 +78,7 @@ struct SwitchRig {
     FakeEngine engine{clock};
     FaultPlan faults;
     int wakes = 0;
-    WorldSwitch machine{{4}, engine, faults, clock, [this] { ++wakes; }};
+    WorldSwitch machine{4, engine, faults, clock, [this] { ++wakes; }};
 
     /// Writes a command and lets the device thread work; the status afterwards.
     std::uint32_t command(gpuiov_command code, unsigned vf, unsigned next = 0) {

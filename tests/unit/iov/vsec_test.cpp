@@ -28,7 +28,7 @@ protected:
     int resets = 0;
     bool is_resetting = false;
     std::uint32_t busy = 0;
-    Vsec vsec{{4, 512_MiB},
+    Vsec vsec{512_MiB,
               rig.machine,
               {[this](gpuiov_vector v) {
                    ++(v == GPUIOV_VECTOR_SWITCH ? switch_vector : mailbox_vector);

@@ -14,6 +14,7 @@
 #include "pf-driver/softgpu/isa/dispatch.h"
 #include "pf-driver/softgpu/isa/execute.h"
 #include "tests/support/code_object.h"
+#include "tests/support/virtual_clock.h"
 
 namespace vgpu::test {
 

@@ -72,7 +72,6 @@ TEST_F(SystemMemoryTest, AnUnsealedMemfdIsReachedByMessage) {
     ASSERT_TRUE(system.map({kBase, 64_KiB, open_file.get(), 0, kBusReadWrite}));
     EXPECT_EQ(system.find(kBase).host, nullptr);
     EXPECT_TRUE(system.find(kBase).is_mapped);
-    EXPECT_EQ(system.refused_fds(), 1u);
     const std::uint32_t value = 5;
     ASSERT_TRUE(system.write(kBase, bytes_of(value)));
     std::uint32_t back = 0;
@@ -91,7 +90,6 @@ TEST_F(SystemMemoryTest, ASealedMemfdOfHugePagesIsReachedByMessage) {
     ASSERT_EQ(fcntl(huge.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
     ASSERT_TRUE(system.map({kBase, 4_KiB, huge.get(), 0, kBusReadWrite}));
     EXPECT_EQ(system.mapping_count(), 1u);
-    EXPECT_EQ(system.refused_fds(), 1u);
     EXPECT_TRUE(system.find(kBase).is_mapped);
     EXPECT_EQ(system.find(kBase).host, nullptr);
     EXPECT_TRUE(system.unmap(kBase, 4_KiB));
@@ -176,7 +174,6 @@ TEST_F(SystemMemoryTest, TheNumberOfMappingsIsBounded) {
     const Iova last{(SystemMemory::kMaxMappings - 1) * 8192};
     EXPECT_TRUE(system.find(last).is_mapped);
     EXPECT_EQ(system.find(last).host, nullptr);
-    EXPECT_GE(system.refused_fds(), SystemMemory::kMaxMappings - 1024);
     SystemMemory neighbour;
     ASSERT_TRUE(neighbour.map({kBase, 64_KiB, fd.get(), 0, kBusReadWrite}));
     EXPECT_NE(neighbour.find(kBase).host, nullptr);
@@ -201,7 +198,6 @@ TEST_F(SystemMemoryTest, MappingsBeyondTheShareAreReachedByMessage) {
     EXPECT_TRUE(is_direct(Iova{0x10000}));
     EXPECT_TRUE(is_direct(Iova{0x20000}));
     EXPECT_FALSE(is_direct(Iova{0x30000}));
-    EXPECT_EQ(small.refused_fds(), 1u);
     ASSERT_TRUE(small.unmap(Iova{0x30000}, 4_KiB));
     EXPECT_FALSE(is_direct(Iova{0x40000})) << "that one had nothing of the share";
     ASSERT_TRUE(small.unmap(Iova{0x10000}, 4_KiB));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "pf-driver/softgpu/regs/gpu_clock.h"
+#include "tests/support/virtual_clock.h"
 
 namespace vgpu::softgpu::regs {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/sdma.h"
-#include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/sdma/engine.h"
+#include "tests/support/virtual_clock.h"
 #include "tests/unit/mem/memory_rig.h"
 
 namespace vgpu::softgpu::test {
