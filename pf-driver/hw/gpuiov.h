@@ -114,13 +114,11 @@ enum gpuiov_vector {
 /* VGPU_OP_COMMAND: bulk operations that the PF lets the device do (ours) */
 enum vgpu_hw_op {
 	VGPU_OP_NONE = 0,
-	VGPU_OP_FILL = 1,	 /* PATTERN to SIZE bytes at DST */
-	VGPU_OP_COPY = 2,	 /* SRC to DST, both device VRAM */
-	VGPU_OP_DMA_IN = 3,	 /* bus address SRC to VRAM DST */
-	VGPU_OP_DMA_OUT = 4,	 /* VRAM SRC to bus address DST */
+	VGPU_OP_DMA_IN = 3,	 /* bus address SRC to VRAM DST of a VF */
+	VGPU_OP_DMA_OUT = 4,	 /* VRAM SRC of a VF to bus address DST */
 	VGPU_OP_SCRUB_VRAM = 5,	 /* replace the backing of SIZE bytes at DST by zeroes */
 	VGPU_OP_SCRUB_STATE = 6, /* registers, GPRs, LDS, TLB, IH, mailbox, doorbells of VF */
-	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes at SRC; status 2 if any byte is not zero */
+	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes of the device at SRC; status 2 if any is not zero */
 	VGPU_OP_SAVE_STATE = 8,	 /* serialised state of a parked VF to bus address DST */
 	VGPU_OP_LOAD_STATE = 9,	 /* the inverse, from SRC */
 };

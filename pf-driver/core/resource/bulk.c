@@ -37,8 +37,6 @@ static int write_operation(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 	if (!error)
 		error = write_pair(pf, REG_VGPU_OP_SIZE_LO, op->bytes);
 	if (!error)
-		error = vgpu_pf_device_write(pf, REG_VGPU_OP_PATTERN, 0);
-	if (!error)
 		error = vgpu_pf_device_write(pf, REG_VGPU_OP_COMMAND,
 					     HW_PREP(VGPU_OP_COMMAND, OPCODE, op->opcode) |
 						     HW_PREP(VGPU_OP_COMMAND, VF, op->vf));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::iov {
@@ -19,23 +18,24 @@ constexpr std::uint64_t kBufferBytes = 64ull << 10;
 
 }  // namespace
 
-/// One row per operation. A row with `needs_vf` acts on the state of one VF.
+/// One row per operation.
 struct BulkOps::Row {
+    /// Whose VRAM or state the operation may name.
+    enum Scope : std::uint8_t { Device, Vf, Both };
+
     vgpu_hw_op opcode;
-    bool needs_vf;
+    Scope scope;
     Result<> (BulkOps::*execute)(const Request&);
 };
 
 const BulkOps::Row BulkOps::kRows[] = {
-    {VGPU_OP_FILL, false, &BulkOps::fill},
-    {VGPU_OP_COPY, false, &BulkOps::copy},
-    {VGPU_OP_DMA_IN, false, &BulkOps::dma_in},
-    {VGPU_OP_DMA_OUT, false, &BulkOps::dma_out},
-    {VGPU_OP_SCRUB_VRAM, false, &BulkOps::scrub_vram},
-    {VGPU_OP_SCRUB_STATE, true, &BulkOps::scrub_state},
-    {VGPU_OP_VERIFY_ZERO, false, &BulkOps::verify_zero},
-    {VGPU_OP_SAVE_STATE, true, &BulkOps::save_state},
-    {VGPU_OP_LOAD_STATE, true, &BulkOps::load_state},
+    {VGPU_OP_DMA_IN, Row::Vf, &BulkOps::dma_in},
+    {VGPU_OP_DMA_OUT, Row::Vf, &BulkOps::dma_out},
+    {VGPU_OP_SCRUB_VRAM, Row::Both, &BulkOps::scrub_vram},
+    {VGPU_OP_SCRUB_STATE, Row::Vf, &BulkOps::scrub_state},
+    {VGPU_OP_VERIFY_ZERO, Row::Device, &BulkOps::verify_zero},
+    {VGPU_OP_SAVE_STATE, Row::Vf, &BulkOps::save_state},
+    {VGPU_OP_LOAD_STATE, Row::Vf, &BulkOps::load_state},
 };
 
 BulkOps::BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfPanels vfs)
@@ -102,94 +102,65 @@ Result<> BulkOps::execute(const Request& request) {
 
 Result<> BulkOps::check(const Request& request, const Row& row) const {
     if (raw(request.vf) > vfs_.count()) return fail(ENODEV, "there is no such VF");
-    if (row.needs_vf && request.vf == kPf) return fail(EINVAL, "it needs a VF number");
+    if (row.scope == Row::Vf && request.vf == kPf) return fail(EINVAL, "it needs a VF number");
+    if (row.scope == Row::Device && request.vf != kPf)
+        return fail(EINVAL, "it is for device VRAM; name no VF");
     return {};
 }
 
-template <typename Piece> Result<> BulkOps::in_pieces(std::uint64_t size, Piece piece) {
+template <typename Piece>
+Result<> BulkOps::in_pieces(std::uint64_t size, std::uint64_t piece_bytes, Piece piece) {
     for (std::uint64_t done = 0; done < size;) {
         if (is_stopping_) return fail(ECANCELED, "the device is stopping");
-        const std::uint64_t count = std::min(size - done, kPieceBytes);
+        const std::uint64_t count = std::min(size - done, piece_bytes);
         TRY_VOID(piece(done, count));
         done += count;
     }
     return {};
 }
 
-Result<> BulkOps::read(VfId vf, std::uint64_t offset, std::span<std::byte> out) {
-    const bool is_read = vf == kPf ? vram_.read(DeviceOffset{offset}, out)
-                                   : vfs_[vf].read_vram(VfOffset{offset}, out);
-    if (!is_read) return fail(ERANGE, fmt::format("VRAM offset {:#x} is outside", offset));
+Result<> BulkOps::write(const Request& request, std::uint64_t at, std::span<const std::byte> data) {
+    const std::uint64_t offset = request.destination + at;
+    if (!vfs_[request.vf].write_vram(VfOffset{offset}, data))
+        return fail(ERANGE, fmt::format("VRAM offset {:#x} is outside", offset));
     return {};
-}
-
-Result<> BulkOps::write(VfId vf, std::uint64_t offset, std::span<const std::byte> data) {
-    const bool is_written = vf == kPf ? vram_.write(DeviceOffset{offset}, data)
-                                      : vfs_[vf].write_vram(VfOffset{offset}, data);
-    if (!is_written) return fail(ERANGE, fmt::format("VRAM offset {:#x} is outside", offset));
-    return {};
-}
-
-Result<> BulkOps::fill(const Request& request) {
-    if (request.vf == kPf) {
-        if (!vram_.contains(DeviceOffset{request.destination}, {request.size}))
-            return fail(ERANGE, "the range is outside VRAM");
-        return in_pieces(request.size, [&](std::uint64_t at, std::uint64_t count) {
-            return vram_.fill(DeviceOffset{request.destination + at}, {count}, request.pattern);
-        });
-    }
-    std::vector<std::byte> buffer(kBufferBytes);
-    for (std::size_t at = 0; at < buffer.size(); at += sizeof(request.pattern))
-        store(std::span(buffer), at, request.pattern);
-    for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
-        const std::uint64_t count = std::min(request.size - done, kBufferBytes);
-        TRY_VOID(write(request.vf, request.destination + done, std::span(buffer).first(count)));
-    }
-    return {};
-}
-
-/// Device VRAM only: nothing is ever copied between VFs.
-Result<> BulkOps::copy(const Request& request) {
-    if (request.vf == kPf)
-        return vram_.copy(DeviceOffset{request.destination}, DeviceOffset{request.source},
-                          {request.size});
-    return fail(EINVAL, "COPY moves device VRAM; name no VF");
 }
 
 /// Copies through a bounce buffer, because VRAM and PF memory may both be in pieces.
 Result<> BulkOps::dma_in(const Request& request) {
     std::vector<std::byte> buffer(kBufferBytes);
-    for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
-        if (is_stopping_) return fail(ECANCELED, "the device is stopping");
-        const auto part = std::span(buffer).first(std::min(request.size - done, kBufferBytes));
-        if (!bus_.read(Iova{request.source + done}, part))
-            return fail(EFAULT, "the bus memory is not mapped for reading");
-        TRY_VOID(write(request.vf, request.destination + done, part));
-    }
-    return {};
+    return in_pieces(request.size, kBufferBytes, [&](std::uint64_t at, std::uint64_t count) {
+        const auto part = std::span(buffer).first(count);
+        const bool is_read = bus_.read(Iova{request.source + at}, part);
+        return is_read ? write(request, at, part)
+                       : Result<>(fail(EFAULT, "the bus memory is not mapped for reading"));
+    });
 }
 
 Result<> BulkOps::dma_out(const Request& request) {
     std::vector<std::byte> buffer(kBufferBytes);
-    for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
-        if (is_stopping_) return fail(ECANCELED, "the device is stopping");
-        const auto part = std::span(buffer).first(std::min(request.size - done, kBufferBytes));
-        TRY_VOID(read(request.vf, request.source + done, part));
-        if (!bus_.write(Iova{request.destination + done}, part))
-            return fail(EFAULT, "the bus memory is not mapped for writing");
-    }
-    return {};
+    return in_pieces(
+        request.size, kBufferBytes, [&](std::uint64_t at, std::uint64_t count) -> Result<> {
+            const auto part = std::span(buffer).first(count);
+            if (!vfs_[request.vf].read_vram(VfOffset{request.source + at}, part))
+                return fail(ERANGE,
+                            fmt::format("VRAM offset {:#x} is outside", request.source + at));
+            if (!bus_.write(Iova{request.destination + at}, part))
+                return fail(EFAULT, "the bus memory is not mapped for writing");
+            return {};
+        });
 }
 
 Result<> BulkOps::scrub_vram(const Request& request) {
     if (request.vf != kPf) {
-        Request zero = request;
-        zero.pattern = 0;
-        return fill(zero);
+        const std::vector<std::byte> zeroes(kBufferBytes);
+        return in_pieces(request.size, kBufferBytes, [&](std::uint64_t at, std::uint64_t count) {
+            return write(request, at, std::span(zeroes).first(count));
+        });
     }
     if (!vram_.contains(DeviceOffset{request.destination}, {request.size}))
         return fail(ERANGE, "the range is outside VRAM");
-    return in_pieces(request.size, [&](std::uint64_t at, std::uint64_t count) {
+    return in_pieces(request.size, kPieceBytes, [&](std::uint64_t at, std::uint64_t count) {
         return vram_.scrub(DeviceOffset{request.destination + at}, {count});
     });
 }
@@ -199,21 +170,11 @@ Result<> BulkOps::scrub_state(const Request& request) {
 }
 
 Result<> BulkOps::verify_zero(const Request& request) {
-    if (request.vf == kPf) {
-        if (!vram_.contains(DeviceOffset{request.source}, {request.size}))
-            return fail(ERANGE, "the range is outside VRAM");
-        return in_pieces(request.size, [&](std::uint64_t at, std::uint64_t count) {
-            return vram_.verify_zero(DeviceOffset{request.source + at}, {count});
-        });
-    }
-    std::vector<std::byte> buffer(kBufferBytes);
-    for (std::uint64_t done = 0; done < request.size; done += kBufferBytes) {
-        const auto part = std::span(buffer).first(std::min(request.size - done, kBufferBytes));
-        TRY_VOID(read(request.vf, request.source + done, part));
-        if (std::ranges::any_of(part, [](std::byte b) { return b != std::byte{0}; }))
-            return fail(EIO, "a byte is not zero");
-    }
-    return {};
+    if (!vram_.contains(DeviceOffset{request.source}, {request.size}))
+        return fail(ERANGE, "the range is outside VRAM");
+    return in_pieces(request.size, kPieceBytes, [&](std::uint64_t at, std::uint64_t count) {
+        return vram_.verify_zero(DeviceOffset{request.source + at}, {count});
+    });
 }
 
 Result<> BulkOps::save_state(const Request& request) {

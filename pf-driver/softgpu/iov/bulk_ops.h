@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// BulkOps: the operations of VGPU_OP_COMMAND (hw/gpuiov.h): fill, copy, DMA, scrub, verify, save
-// and load of device state. The PF starts an operation by a register write and polls OP_STATUS. The
-// op thread executes it, because moving VRAM takes longer than a register access may. Only one
-// operation runs at a time; a start while one is busy is refused and logged.
+// BulkOps: the operations of VGPU_OP_COMMAND (hw/gpuiov.h): DMA, scrub, verify, save and load of
+// device state. The PF starts an operation by a register write and polls OP_STATUS. The op thread
+// executes it, because moving VRAM takes longer than a register access may. Only one operation runs
+// at a time; a start while one is busy is refused and logged.
 //
-// All ranges are checked. FILL, COPY, SCRUB and VERIFY of device VRAM are refused as a whole before
-// their first byte; DMA, and an operation through a VF's page table, end at the first piece outside
-// the memory that they name. stop() ends DMA, and FILL, SCRUB and VERIFY of device VRAM, after the
-// current piece; other operations run to their end.
+// All ranges are checked. SCRUB and VERIFY of device VRAM are refused as a whole before their first
+// byte; an operation on a VF's VRAM ends at the first piece outside the memory that it names.
+// stop() ends an operation on VRAM after the current piece; other operations run to their end.
 //
 // start(), status(), size(): io thread. run(): op thread. stop(): any thread.
 #pragma once
@@ -38,8 +37,6 @@ public:
         std::uint64_t source = 0;
         std::uint64_t destination = 0;
         std::uint64_t size = 0;
-        /// FILL only; repeats from the first byte of the range.
-        std::uint32_t pattern = 0;
     };
     /// The largest state stream that LOAD_STATE accepts. A stream is held in memory as a whole, so
     /// this bounds what a PF can make softgpu allocate.
@@ -71,10 +68,6 @@ private:
     /// registers.
     [[nodiscard]] Result<> execute(const Request& request);
     [[nodiscard]] Result<> check(const Request& request, const Row& row) const;
-    /// Device VRAM: the range is checked as a whole first. VRAM of a VF: ends with ERANGE at the
-    /// first piece outside.
-    Result<> fill(const Request& request);
-    Result<> copy(const Request& request);
     Result<> dma_in(const Request& request);
     Result<> dma_out(const Request& request);
     /// Device VRAM: uses mem::DeviceVram::scrub(), which replaces whole pages of the host where
@@ -88,10 +81,12 @@ private:
     Result<> save_state(const Request& request);
     Result<> load_state(const Request& request);
 
-    [[nodiscard]] Result<> read(VfId vf, std::uint64_t offset, std::span<std::byte> out);
-    [[nodiscard]] Result<> write(VfId vf, std::uint64_t offset, std::span<const std::byte> data);
+    /// Writes `data` at byte `at` of the request's destination.
+    [[nodiscard]] Result<> write(const Request& request, std::uint64_t at,
+                                 std::span<const std::byte> data);
     /// Calls piece(first byte, bytes) until `size` is done; ECANCELED after stop().
-    template <typename Piece> Result<> in_pieces(std::uint64_t size, Piece piece);
+    template <typename Piece>
+    Result<> in_pieces(std::uint64_t size, std::uint64_t piece_bytes, Piece piece);
 
     mem::DeviceVram& vram_;
     mem::SystemMemory& bus_;

@@ -135,7 +135,6 @@ void PfRegisters::start_operation(std::uint32_t command) {
     request.source = pair(REG_VGPU_OP_SRC_LO);
     request.destination = pair(REG_VGPU_OP_DST_LO);
     request.size = pair(REG_VGPU_OP_SIZE_LO);
-    request.pattern = registers_.get(reg(REG_VGPU_OP_PATTERN));
     ops_.start(request);
 }
 

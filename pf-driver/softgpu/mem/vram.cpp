@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/mem/zero.h"
 
 namespace vgpu::softgpu::mem {
@@ -61,37 +60,13 @@ Result<> DeviceVram::check(DeviceOffset offset, Bytes length, const char* what) 
                                     what, length.count, raw(offset), size_.count));
 }
 
-Result<> DeviceVram::fill(DeviceOffset offset, Bytes length, std::uint32_t pattern) {
-    TRY_VOID(check(offset, length, "fill"));
-    if (raw(offset) % sizeof(pattern) != 0 || length.count % sizeof(pattern) != 0)
-        return fail(EINVAL, fmt::format("fill of {} bytes at {:#x} is not aligned to 4 bytes",
-                                        length.count, raw(offset)));
-    const std::span<std::byte> bytes(host(offset), length.count);
-    for (std::size_t i = 0; i < bytes.size(); i += sizeof(pattern)) store(bytes, i, pattern);
-    return {};
-}
-
-Result<> DeviceVram::copy(DeviceOffset to, DeviceOffset from, Bytes length) {
-    TRY_VOID(check(to, length, "copy"));
-    TRY_VOID(check(from, length, "copy"));
-    std::memmove(host(to), host(from), length.count);
-    return {};
-}
-
-Result<> DeviceVram::scrub(DeviceOffset offset, Bytes length, ScrubMethod method) {
+Result<> DeviceVram::scrub(DeviceOffset offset, Bytes length) {
     TRY_VOID(check(offset, length, "scrub"));
-    const bool is_wanted = method == ScrubMethod::ReplaceBacking ||
-                           (method == ScrubMethod::Automatic && length >= kReplaceFrom);
-    if (is_wanted) {
+    if (length >= kReplaceFrom && (raw(offset) | length.count) % kHostPage == 0) {
         // Held until the pages are replaced, so that no owner takes them in between.
         const std::lock_guard lock(owners_mutex_);
-        if ((raw(offset) | length.count) % kHostPage == 0 && is_unowned(offset, length))
-            return map_fresh(offset, length);
+        if (is_unowned(offset, length)) return map_fresh(offset, length);
     }
-    if (method == ScrubMethod::ReplaceBacking)
-        return fail(EBUSY, fmt::format("backing of {} bytes at {:#x} belongs to a VF or is not "
-                                       "aligned to 4 KiB",
-                                       length.count, raw(offset)));
     zero_non_temporal({host(offset), length.count});
     return {};
 }
@@ -104,7 +79,6 @@ Result<> DeviceVram::verify_zero(DeviceOffset offset, Bytes length) const {
 }
 
 bool DeviceVram::is_unowned(DeviceOffset offset, Bytes length) const {
-    if (length.count == 0) return true;
     const auto first = owners_.begin() + static_cast<std::ptrdiff_t>(raw(offset) / kLeafBytes);
     const auto last = owners_.begin() +
                       static_cast<std::ptrdiff_t>((raw(offset) + length.count - 1) / kLeafBytes);
@@ -112,7 +86,6 @@ bool DeviceVram::is_unowned(DeviceOffset offset, Bytes length) const {
 }
 
 Result<> DeviceVram::map_fresh(DeviceOffset offset, Bytes length) {
-    if (length.count == 0) return {};
     if (map_anonymous(host(offset), length.count, MAP_FIXED) == MAP_FAILED)
         return fail_errno(errno, fmt::format("cannot replace {} bytes of VRAM at {:#x}",
                                              length.count, raw(offset)));

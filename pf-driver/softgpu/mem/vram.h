@@ -5,8 +5,8 @@
 // the VF that owns the pages (vf_vram.h). A 2 MiB page has at most one owner, so two VFs can never
 // share one; the first 16 MiB belong to the PF and are never given away.
 //
-// Bulk operations (the PF's FILL, COPY, SCRUB, VERIFY) check their ranges and may run on any
-// thread; they do not exclude guests that write the same bytes at the same time.
+// Bulk operations (the PF's SCRUB and VERIFY) check their ranges and may run on any thread; they do
+// not exclude guests that write the same bytes at the same time.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,6 @@
 #include "pf-driver/softgpu/base/units.h"
 
 namespace vgpu::softgpu::mem {
-
-/// How scrub() makes bytes zero.
-enum class ScrubMethod : std::uint8_t {
-    Automatic,       ///< ReplaceBacking where the pages have no owner and the range is large
-    ReplaceBacking,  ///< fresh zero pages of the host; refused if a VF owns a page
-    NonTemporal,     ///< zero stores that bypass the caches
-};
 
 /// Made once by Gpu; shared by PF, bulk operations and all VfVram.
 class DeviceVram {
@@ -54,13 +47,8 @@ public:
     [[nodiscard]] bool read(DeviceOffset offset, std::span<std::byte> out) const;
     [[nodiscard]] bool write(DeviceOffset offset, std::span<const std::byte> data);
 
-    /// `pattern` repeated over the range, both 4-byte aligned.
-    [[nodiscard]] Result<> fill(DeviceOffset offset, Bytes length, std::uint32_t pattern);
-    /// Overlapping ranges are copied as if through a buffer.
-    [[nodiscard]] Result<> copy(DeviceOffset to, DeviceOffset from, Bytes length);
-    /// EINVAL outside VRAM; EBUSY: ReplaceBacking of pages that a VF owns.
-    [[nodiscard]] Result<> scrub(DeviceOffset offset, Bytes length,
-                                 ScrubMethod method = ScrubMethod::Automatic);
+    /// Replaces the backing of a large range without an owner, else stores zeroes past the caches.
+    [[nodiscard]] Result<> scrub(DeviceOffset offset, Bytes length);
     /// EIO, naming the first offset, if a byte of the range is not zero.
     [[nodiscard]] Result<> verify_zero(DeviceOffset offset, Bytes length) const;
 

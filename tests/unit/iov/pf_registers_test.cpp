@@ -138,14 +138,14 @@ TEST_F(PfRegistersTest, CountersAreThoseOfThePanel) {
 TEST_F(PfRegistersTest, AnOperationIsBusyUntilTheOpThreadHasDoneIt) {
     write(REG_VGPU_OP_DST_LO, 20u << 20);
     write(REG_VGPU_OP_SIZE_LO, 4096);
-    write(REG_VGPU_OP_PATTERN, 0x12345678);
-    write(REG_VGPU_OP_COMMAND, VGPU_OP_FILL);
+    std::uint32_t value = 0x12345678;
+    ASSERT_TRUE(vram->write(DeviceOffset{20u << 20}, bytes_of(value)));
+    write(REG_VGPU_OP_COMMAND, VGPU_OP_SCRUB_VRAM);
     EXPECT_EQ(read(REG_VGPU_OP_STATUS), static_cast<std::uint32_t>(VGPU_OP_BUSY));
     ops.run_pending();
     EXPECT_EQ(read(REG_VGPU_OP_STATUS), static_cast<std::uint32_t>(VGPU_OP_DONE));
-    std::uint32_t value = 0;
     ASSERT_TRUE(vram->read(DeviceOffset{20u << 20}, bytes_of(value)));
-    EXPECT_EQ(value, 0x12345678u);
+    EXPECT_EQ(value, 0u);
 }
 
 TEST_F(PfRegistersTest, SaveShowsTheLengthOfTheState) {
