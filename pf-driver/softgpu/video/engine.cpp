@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <vector>
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/mem/value.h"
 #include "pf-driver/softgpu/video/init_table.h"
-#include "pf-driver/softgpu/video/job.h"
 
 namespace vgpu::softgpu::video {
 
@@ -28,6 +28,18 @@ bool is_consistent(const Engine::Ring& ring) {
                          : ring.read_pointer < ring.dwords && ring.write_pointer < ring.dwords;
     return ring.dwords <= VIDEO_MAX_RING_DWORDS && are_pointers_good &&
            ring.wait.kind <= Engine::WaitKind::MoreData;
+}
+
+/// Follows the frames of a job (hw/video.h) to its end or to padding, whose length is 0; nothing is
+/// coded. Processes write jobs, so any dword may have any value; every length advances.
+bool is_good_job(std::span<const std::uint32_t> frames) {
+    while (!frames.empty() && frames[0] != 0) {
+        const std::uint32_t bytes = frames[0];
+        const bool is_whole = bytes >= VIDEO_MIN_COMMAND_BYTES && bytes % kDwordBytes == 0;
+        if (!is_whole || bytes / kDwordBytes > frames.size()) return false;
+        frames = frames.subspan(bytes / kDwordBytes);
+    }
+    return true;
 }
 
 /// Dwords of the ring beyond its read pointer.
@@ -293,17 +305,13 @@ Engine::Outcome Engine::indirect(Encoder, const Packet& packet) {
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(VIDEO_IB_VM_1, VMID, packet[1]))};
     if (raw(vmid) != packet[1]) return Outcome::Bad;
     ++state_.jobs;
-    switch (
-        walk_job(hooks_.port(vmid), GpuVa{join(packet[2], packet[3]) & ~kDwordMask}, packet[4])) {
-        case JobResult::Walked:
-            break;
-        case JobResult::Bad:
-            ++state_.bad_packets;
-            break;
-        case JobResult::Fault:
-            report_fault(vmid);
-            break;
-    }
+    const bool has_size = packet[4] <= VIDEO_MAX_IB_DWORDS;
+    std::vector<std::uint32_t> frames(has_size ? packet[4] : 0);
+    const GpuVa address{join(packet[2], packet[3]) & ~kDwordMask};
+    if (!hooks_.port(vmid).read(address, std::as_writable_bytes(std::span(frames))))
+        report_fault(vmid);
+    else if (!has_size || !is_good_job(frames))
+        ++state_.bad_packets;
     return Outcome::Done;
 }
 
