@@ -3,6 +3,8 @@
 
 #include <linux/pci_regs.h>
 
+#include <array>
+
 #include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/pci/capabilities.h"
 
@@ -83,9 +85,9 @@ void BusVf::set_bus_master() {
 /// Keeps the driver's interrupt setup when bus mastering ends, as hardware does.
 void BusVf::clear_bus_master() {
     if (!function_.is_bus_master()) return;
-    const auto msi = function_.config().get<pci::MsiCapability>(VGPU_CAP_MSI);
+    const auto msi = function_.config().get<std::array<std::byte, pci::kMsiBytes>>(VGPU_CAP_MSI);
     detach();
-    function_.config().write(VGPU_CAP_MSI, bytes_of(msi));
+    function_.config().write(VGPU_CAP_MSI, msi);
 }
 
 }  // namespace vgpu::softgpu::host_view

@@ -15,7 +15,7 @@ using pci::BarKind;
 constexpr Bytes kConfigWindow{std::uint64_t{VGPU_HOST_VIEW_BUSES} * VGPU_ECAM_BUS_BYTES};
 /// Room for the register BARs of PF and VFs; as small as possible, because it is below 4 GiB.
 constexpr Bytes kLowWindow = 64_MiB;
-constexpr std::uint16_t kPcieVersion2 = 2;
+constexpr unsigned kPcieVersion2 = 2;
 constexpr unsigned kPcieTypeShift = 4;
 constexpr unsigned kClassShift = 8;
 
@@ -35,20 +35,20 @@ Endpoint::Endpoint(EndpointKind kind, Bytes high_window)
             {VGPU_HOST_VIEW_BAR_LOW, BarKind::Memory32, kLowWindow},
             {VGPU_HOST_VIEW_BAR_HIGH, BarKind::Memory64Prefetchable, high_window}} {
     const Id& id = kIds[static_cast<std::size_t>(kind)];
-    config_.set(PCI_VENDOR_ID, id.vendor);
-    config_.set(PCI_DEVICE_ID, id.device);
-    config_.set(PCI_STATUS, std::uint16_t{PCI_STATUS_CAP_LIST});
-    config_.set(PCI_CLASS_REVISION, std::uint32_t{VGPU_HOST_VIEW_CLASS} << kClassShift);
-    config_.set(PCI_SUBSYSTEM_VENDOR_ID, id.vendor);
-    config_.set(PCI_CAPABILITY_LIST, std::uint8_t{VGPU_CAP_ENDPOINT_PCIE});
-    config_.allow_writes(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER |
-                                                    PCI_COMMAND_INTX_DISABLE});
+    config_.add(
+        0, {{PCI_VENDOR_ID, 2, id.vendor},
+            {PCI_DEVICE_ID, 2, id.device},
+            {PCI_COMMAND, 2, 0, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_INTX_DISABLE},
+            {PCI_STATUS, 2, PCI_STATUS_CAP_LIST},
+            {PCI_CLASS_REVISION, 4, VGPU_HOST_VIEW_CLASS << kClassShift},
+            {PCI_SUBSYSTEM_VENDOR_ID, 2, id.vendor},
+            {PCI_CAPABILITY_LIST, 1, VGPU_CAP_ENDPOINT_PCIE},
+            {VGPU_HOST_VIEW_CONFIG, 2, 0, VGPU_HOST_VIEW_CONFIG_MASK}});
     pci::add_bars(config_, PCI_BASE_ADDRESS_0, bars_);
-    config_.allow_writes(VGPU_HOST_VIEW_CONFIG, std::uint16_t{VGPU_HOST_VIEW_CONFIG_MASK});
-    config_.set(VGPU_CAP_ENDPOINT_PCIE, std::uint8_t{PCI_CAP_ID_EXP});
-    config_.set(VGPU_CAP_ENDPOINT_PCIE + PCI_EXP_FLAGS,
-                static_cast<std::uint16_t>(kPcieVersion2 | PCI_EXP_TYPE_RC_END << kPcieTypeShift));
-    config_.set(VGPU_CAP_ENDPOINT_PCIE + PCI_EXP_DEVCAP, std::uint32_t{PCI_EXP_DEVCAP_RBER});
+    config_.add(VGPU_CAP_ENDPOINT_PCIE,
+                {{PCI_CAP_LIST_ID, 1, PCI_CAP_ID_EXP},
+                 {PCI_EXP_FLAGS, 2, kPcieVersion2 | PCI_EXP_TYPE_RC_END << kPcieTypeShift},
+                 {PCI_EXP_DEVCAP, 4, PCI_EXP_DEVCAP_RBER}});
     config_.seal();
 }
 

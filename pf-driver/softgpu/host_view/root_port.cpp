@@ -3,16 +3,12 @@
 
 #include <linux/pci_regs.h>
 
-#include <initializer_list>
-
 #include "pf-driver/softgpu/pci/capabilities.h"
 
 namespace vgpu::softgpu::host_view {
 namespace {
 
-using Registers = std::initializer_list<std::uint32_t>;
-
-constexpr std::uint16_t kPcieVersion2 = 2;
+constexpr unsigned kPcieVersion2 = 2;
 constexpr unsigned kPcieTypeShift = 4;
 constexpr unsigned kClassShift = 8;
 constexpr unsigned kLinkWidthShift = 4;
@@ -20,7 +16,7 @@ constexpr unsigned kLinkWidth16 = 16;
 // A link of 2.5 GT/s that does not report its state gives the kernel's shortest wait after a reset.
 constexpr unsigned kLink = PCI_EXP_LNKCAP_SLS_2_5GB | kLinkWidth16 << kLinkWidthShift;
 constexpr unsigned kPortNumberShift = 24;
-constexpr std::uint16_t kPmVersion3 = 3;
+constexpr unsigned kPmVersion3 = 3;
 
 constexpr unsigned kWindowShift = 16;
 constexpr std::uint64_t kWindowLast = 0xfffff;  // windows end on a MiB
@@ -31,63 +27,59 @@ constexpr std::uint32_t kFunctionsOfBus = 256;
 constexpr pci::BarSpec kBar{0, pci::BarKind::Memory32, Bytes{VGPU_ROOT_PORT_BAR_BYTES}};
 
 void add_header(pci::ConfigSpace& config) {
-    config.set(PCI_VENDOR_ID, std::uint16_t{VGPU_HOST_VIEW_VENDOR});
-    config.set(PCI_DEVICE_ID, std::uint16_t{VGPU_ROOT_PORT_DEVICE});
-    config.set(PCI_STATUS, std::uint16_t{PCI_STATUS_CAP_LIST});
-    config.set(PCI_CLASS_REVISION, std::uint32_t{VGPU_ROOT_PORT_CLASS} << kClassShift);
-    config.set(PCI_HEADER_TYPE, std::uint8_t{PCI_HEADER_TYPE_BRIDGE});
-    config.set(PCI_CAPABILITY_LIST, std::uint8_t{VGPU_CAP_ROOT_PORT_PCIE});
-    config.allow_writes(PCI_COMMAND,
-                        std::uint16_t{PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY |
-                                      PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE});
+    constexpr std::uint32_t kCommand = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER |
+                                       PCI_COMMAND_PARITY | PCI_COMMAND_SERR |
+                                       PCI_COMMAND_INTX_DISABLE;
+    constexpr std::uint32_t kWindow = PCI_MEMORY_RANGE_MASK & 0xffff;
+    constexpr std::uint32_t kControl = PCI_BRIDGE_CTL_PARITY | PCI_BRIDGE_CTL_SERR |
+                                       PCI_BRIDGE_CTL_MASTER_ABORT | PCI_BRIDGE_CTL_BUS_RESET;
+    config.add(0, {{PCI_VENDOR_ID, 2, VGPU_HOST_VIEW_VENDOR},
+                   {PCI_DEVICE_ID, 2, VGPU_ROOT_PORT_DEVICE},
+                   {PCI_COMMAND, 2, 0, kCommand},
+                   {PCI_STATUS, 2, PCI_STATUS_CAP_LIST},
+                   {PCI_CLASS_REVISION, 4, std::uint32_t{VGPU_ROOT_PORT_CLASS} << kClassShift},
+                   {PCI_CACHE_LINE_SIZE, 1, 0, 0xff},
+                   {PCI_HEADER_TYPE, 1, PCI_HEADER_TYPE_BRIDGE},
+                   {PCI_PRIMARY_BUS, 3, 0, 0xffffff},  // and secondary, subordinate
+                   {PCI_MEMORY_BASE, 2, 0, kWindow},
+                   {PCI_MEMORY_LIMIT, 2, 0, kWindow},
+                   {PCI_PREF_MEMORY_BASE, 2, PCI_PREF_RANGE_TYPE_64, kWindow},
+                   {PCI_PREF_MEMORY_LIMIT, 2, PCI_PREF_RANGE_TYPE_64, kWindow},
+                   {PCI_PREF_BASE_UPPER32, 4, 0, ~0u},
+                   {PCI_PREF_LIMIT_UPPER32, 4, 0, ~0u},
+                   {PCI_CAPABILITY_LIST, 1, VGPU_CAP_ROOT_PORT_PCIE},
+                   {PCI_BRIDGE_CONTROL, 2, 0, kControl}});
     pci::add_bars(config, PCI_BASE_ADDRESS_0, {&kBar, 1});
-    config.allow_writes(PCI_CACHE_LINE_SIZE, std::uint8_t{0xff});
-    for (const std::uint32_t at :
-         Registers{PCI_PRIMARY_BUS, PCI_SECONDARY_BUS, PCI_SUBORDINATE_BUS})
-        config.allow_writes(at, std::uint8_t{0xff});
-    for (const std::uint32_t at : Registers{PCI_MEMORY_BASE, PCI_MEMORY_LIMIT})
-        config.allow_writes(at, std::uint16_t{PCI_MEMORY_RANGE_MASK & 0xffff});
-    for (const std::uint32_t at : Registers{PCI_PREF_MEMORY_BASE, PCI_PREF_MEMORY_LIMIT}) {
-        config.set(at, std::uint16_t{PCI_PREF_RANGE_TYPE_64});
-        config.allow_writes(at, std::uint16_t{PCI_PREF_RANGE_MASK & 0xffff});
-    }
-    for (const std::uint32_t at : Registers{PCI_PREF_BASE_UPPER32, PCI_PREF_LIMIT_UPPER32})
-        config.allow_writes(at, ~std::uint32_t{0});
-    config.allow_writes(PCI_BRIDGE_CONTROL,
-                        std::uint16_t{PCI_BRIDGE_CTL_PARITY | PCI_BRIDGE_CTL_SERR |
-                                      PCI_BRIDGE_CTL_MASTER_ABORT | PCI_BRIDGE_CTL_BUS_RESET});
 }
 
 void add_pcie(pci::ConfigSpace& config) {
-    pci::PcieCapability pcie{};
-    pcie.id = PCI_CAP_ID_EXP;
-    pcie.next = VGPU_CAP_ROOT_PORT_PM;
-    pcie.flags =
-        static_cast<std::uint16_t>(kPcieVersion2 | PCI_EXP_TYPE_ROOT_PORT << kPcieTypeShift);
-    pcie.device_capabilities = PCI_EXP_DEVCAP_RBER | 1;  // payloads of 256 bytes
-    pcie.link_capabilities = kLink | 1u << kPortNumberShift;
-    pcie.link_status = kLink;
-    pcie.device_capabilities2 = PCI_EXP_DEVCAP2_ARI;
-    pcie.link_capabilities2 = PCI_EXP_LNKCAP2_SLS_2_5GB;
-    pcie.link_control2 = PCI_EXP_LNKCTL2_TLS_2_5GT;
-    config.set(VGPU_CAP_ROOT_PORT_PCIE, pcie);
-    pci::PcieCapability writable{};
-    writable.device_control = PCI_EXP_DEVCTL_CERE | PCI_EXP_DEVCTL_NFERE | PCI_EXP_DEVCTL_FERE |
-                              PCI_EXP_DEVCTL_URRE | PCI_EXP_DEVCTL_RELAX_EN |
-                              PCI_EXP_DEVCTL_PAYLOAD;
-    writable.link_control = PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_LD |
-                            PCI_EXP_LNKCTL_CCC | PCI_EXP_LNKCTL_ES;
-    writable.device_control2 =
+    constexpr std::uint32_t kControl = PCI_EXP_DEVCTL_CERE | PCI_EXP_DEVCTL_NFERE |
+                                       PCI_EXP_DEVCTL_FERE | PCI_EXP_DEVCTL_URRE |
+                                       PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_PAYLOAD;
+    constexpr std::uint32_t kLinkControl = PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_RCB |
+                                           PCI_EXP_LNKCTL_LD | PCI_EXP_LNKCTL_CCC |
+                                           PCI_EXP_LNKCTL_ES;
+    constexpr std::uint32_t kControl2 =
         PCI_EXP_DEVCTL2_COMP_TIMEOUT | PCI_EXP_DEVCTL2_COMP_TMOUT_DIS | PCI_EXP_DEVCTL2_ARI;
-    writable.link_control2 = PCI_EXP_LNKCTL2_TLS;
-    config.allow_writes(VGPU_CAP_ROOT_PORT_PCIE, writable);
+    config.add(VGPU_CAP_ROOT_PORT_PCIE,
+               {{PCI_CAP_LIST_ID, 2, PCI_CAP_ID_EXP | VGPU_CAP_ROOT_PORT_PM << 8},
+                {PCI_EXP_FLAGS, 2, kPcieVersion2 | PCI_EXP_TYPE_ROOT_PORT << kPcieTypeShift},
+                {PCI_EXP_DEVCAP, 4, PCI_EXP_DEVCAP_RBER | 1},  // payloads of 256 bytes
+                {PCI_EXP_DEVCTL, 2, 0, kControl},
+                {PCI_EXP_LNKCAP, 4, kLink | 1u << kPortNumberShift},
+                {PCI_EXP_LNKCTL, 2, 0, kLinkControl},
+                {PCI_EXP_LNKSTA, 2, kLink},
+                {PCI_EXP_DEVCAP2, 4, PCI_EXP_DEVCAP2_ARI},
+                {PCI_EXP_DEVCTL2, 2, 0, kControl2},
+                {PCI_EXP_LNKCAP2, 4, PCI_EXP_LNKCAP2_SLS_2_5GB},
+                {PCI_EXP_LNKCTL2, 2, PCI_EXP_LNKCTL2_TLS_2_5GT, PCI_EXP_LNKCTL2_TLS}});
 }
 
 void add_power_management(pci::ConfigSpace& config) {
-    config.set(VGPU_CAP_ROOT_PORT_PM, std::uint8_t{PCI_CAP_ID_PM});
-    config.set(VGPU_CAP_ROOT_PORT_PM + PCI_PM_PMC, kPmVersion3);
-    config.set(VGPU_CAP_ROOT_PORT_PM + PCI_PM_CTRL, std::uint16_t{PCI_PM_CTRL_NO_SOFT_RESET});
-    config.allow_writes(VGPU_CAP_ROOT_PORT_PM + PCI_PM_CTRL, std::uint16_t{PCI_PM_CTRL_STATE_MASK});
+    config.add(VGPU_CAP_ROOT_PORT_PM,
+               {{PCI_CAP_LIST_ID, 1, PCI_CAP_ID_PM},
+                {PCI_PM_PMC, 2, kPmVersion3},
+                {PCI_PM_CTRL, 2, PCI_PM_CTRL_NO_SOFT_RESET, PCI_PM_CTRL_STATE_MASK}});
 }
 
 /// Bytes from `address` to the end of the window.

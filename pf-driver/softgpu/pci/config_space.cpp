@@ -68,6 +68,15 @@ void ConfigSpace::write(std::uint32_t offset, std::span<const std::byte> data) {
     }
 }
 
+void ConfigSpace::add(std::uint32_t base, std::initializer_list<ConfigRegister> registers) {
+    for (const ConfigRegister& added : registers) {
+        const std::uint32_t at = base + added.offset;
+        std::copy_n(bytes_of(added.value).begin(), added.bytes, value_.begin() + at);
+        std::copy_n(bytes_of(added.writable).begin(), added.bytes, writable_.begin() + at);
+        std::copy_n(bytes_of(added.one_clears).begin(), added.bytes, one_clears_.begin() + at);
+    }
+}
+
 void ConfigSpace::claim(std::uint32_t first, std::uint32_t count, ConfigHandler& handler) {
     assert(first + count <= kBytes);
     for (std::uint32_t at = first; at < first + count; at++) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,15 @@ public:
     /// Fills all of `out`. Reads have no effects: a client may save the whole space.
     virtual void config_read(std::uint32_t offset, std::span<std::byte> out) = 0;
     virtual void config_write(std::uint32_t offset, std::span<const std::byte> data) = 0;
+};
+
+/// A register that is added to a configuration space; little endian, at most 4 bytes.
+struct ConfigRegister {
+    std::uint32_t offset;  ///< from the start of its capability
+    std::uint32_t bytes;
+    std::uint32_t value;           ///< after power-on
+    std::uint32_t writable = 0;    ///< bits that a driver may change
+    std::uint32_t one_clears = 0;  ///< bits that a driver clears by writing 1
 };
 
 /// All offsets are bytes from the start of configuration space.
@@ -59,12 +69,8 @@ public:
     template <typename T> void set(std::uint32_t offset, const T& value) {
         store(std::span<std::byte>(value_), offset, value);
     }
-    template <typename T> void allow_writes(std::uint32_t offset, const T& mask) {
-        store(std::span<std::byte>(writable_), offset, mask);
-    }
-    template <typename T> void clear_on_one(std::uint32_t offset, const T& mask) {
-        store(std::span<std::byte>(one_clears_), offset, mask);
-    }
+    /// Adds registers whose offsets count from `base`.
+    void add(std::uint32_t base, std::initializer_list<ConfigRegister> registers);
     /// Makes the present state the one that reset() restores.
     void seal() { power_on_ = value_; }
     void reset() { value_ = power_on_; }

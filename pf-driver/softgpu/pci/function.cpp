@@ -56,8 +56,7 @@ void Function::watch_config() {
         spec_.msix ? VGPU_CAP_MSIX + PCI_MSIX_FLAGS : VGPU_CAP_MSI + PCI_MSI_FLAGS;
     config_.on_write(control, sizeof(std::uint16_t), [this] { interrupt_control_changed(); });
     if (spec_.has_msi)
-        config_.on_write(VGPU_CAP_MSI + PCI_MSI_ADDRESS_LO,
-                         sizeof(MsiCapability) - PCI_MSI_ADDRESS_LO,
+        config_.on_write(VGPU_CAP_MSI + PCI_MSI_ADDRESS_LO, kMsiBytes - PCI_MSI_ADDRESS_LO,
                          [this] { msi_message_changed(); });
     if (spec_.sriov)
         config_.on_write(VGPU_ECAP_SRIOV + PCI_SRIOV_CTRL, PCI_SRIOV_BAR - PCI_SRIOV_CTRL,
@@ -112,8 +111,9 @@ void Function::set_interrupt_enable(Delivery delivery) {
 }
 
 void Function::msi_message_changed() {
-    const auto msi = config_.get<MsiCapability>(VGPU_CAP_MSI);
-    interrupts_.set_message({Iova{join(msi.address_low, msi.address_high)}, msi.data});
+    const auto address = config_.get<std::uint64_t>(VGPU_CAP_MSI + PCI_MSI_ADDRESS_LO);
+    const auto data = config_.get<std::uint16_t>(VGPU_CAP_MSI + PCI_MSI_DATA_64);
+    interrupts_.set_message({Iova{address}, data});
 }
 
 // Reverts a write that the capability does not allow before anyone sees it.

@@ -25,8 +25,7 @@ template <typename T> void write(ConfigSpace& config, std::uint32_t offset, T va
 
 TEST(PciConfigSpace, OnlyWritableBitsChange) {
     ConfigSpace config;
-    config.set(0x10, std::uint32_t{0x12345678});
-    config.allow_writes(0x10, std::uint32_t{0x00ff00ff});
+    config.add(0x10, {{0, 4, 0x12345678, 0x00ff00ff}});
     write(config, 0x10, ~0u);
     EXPECT_EQ(read<std::uint32_t>(config, 0x10), 0x12ff56ffu);
     write(config, 0x10, 0u);
@@ -37,7 +36,7 @@ TEST(PciConfigSpace, AnAbsentFunctionReadsAllOnesAndLosesWrites) {
     ConfigSpace config;
     bool is_absent = false;
     config.set_absence([&] { return is_absent; });
-    config.allow_writes(0x10, ~0u);
+    config.add(0x10, {{0, 4, 0, ~0u}});
     write(config, 0x10, 0x12345678u);
     is_absent = true;
     EXPECT_EQ(read<std::uint32_t>(config, 0x10), ~0u);
@@ -48,8 +47,7 @@ TEST(PciConfigSpace, AnAbsentFunctionReadsAllOnesAndLosesWrites) {
 
 TEST(PciConfigSpace, OnesClearStatusBits) {
     ConfigSpace config;
-    config.set(0x06, std::uint16_t{0xf900});
-    config.clear_on_one(0x06, std::uint16_t{0xf900});
+    config.add(0x06, {{0, 2, 0xf900, 0, 0xf900}});
     write(config, 0x06, std::uint16_t{0x8100});
     EXPECT_EQ(read<std::uint16_t>(config, 0x06), 0x7800);
     write(config, 0x06, std::uint16_t{0});
@@ -58,7 +56,7 @@ TEST(PciConfigSpace, OnesClearStatusBits) {
 
 TEST(PciConfigSpace, PartialAccessesTouchTheirBytesOnly) {
     ConfigSpace config;
-    config.allow_writes(0x20, ~0u);
+    config.add(0x1e, {{2, 4, 0, ~0u}});
     write(config, 0x20, 0x11223344u);
     write(config, 0x21, std::uint8_t{0xaa});
     EXPECT_EQ(read<std::uint32_t>(config, 0x20), 0x1122aa44u);
@@ -99,7 +97,7 @@ TEST(PciConfigSpace, ClaimedBytesAreReadFromTheHandler) {
 
 TEST(PciConfigSpace, ObserverRunsAfterTheWriteThatTouchedIt) {
     ConfigSpace config;
-    config.allow_writes(0x40, ~0u);
+    config.add(0x40, {{0, 4, 0, ~0u}});
     std::vector<std::uint32_t> seen;
     config.on_write(0x40, 4, [&] { seen.push_back(config.get<std::uint32_t>(0x40)); });
     write(config, 0x40, 5u);
@@ -111,8 +109,7 @@ TEST(PciConfigSpace, ObserverRunsAfterTheWriteThatTouchedIt) {
 
 TEST(PciConfigSpace, ResetGoesBackToTheSealedState) {
     ConfigSpace config;
-    config.set(0x10, std::uint32_t{0xc});
-    config.allow_writes(0x10, ~0xfu);
+    config.add(0x10, {{0, 4, 0xc, ~0xfu}});
     config.seal();
     write(config, 0x10, ~0u);
     config.reset();
