@@ -66,13 +66,19 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
     function_.set_bar(VGPU_BAR_VRAM, *vram_bar_);
     function_.set_bar(VGPU_BAR_REGISTERS, *register_bar_);
     function_.config().set_absence([this] { return faults_.holds(kPf, iov::FaultPoint::Device); });
+    const auto read = [this](std::uint32_t offset, std::span<std::byte> out) {
+        vsec_.read(offset + kVsecHeaderBytes, out);
+    };
+    const auto write = [this](std::uint32_t offset, std::span<const std::byte> data) {
+        vsec_.write(offset + kVsecHeaderBytes, data);
+    };
     function_.config().claim(VGPU_ECAP_VSEC + kVsecHeaderBytes,
-                             GPUIOV_VSEC_LENGTH - kVsecHeaderBytes, *this);
+                             GPUIOV_VSEC_LENGTH - kVsecHeaderBytes, read, write);
 }
 
 GpuPf::~GpuPf() = default;
 
-Result<> GpuPf::attached(std::shared_ptr<vfio_user::Peer>) {
+Result<> GpuPf::attached(std::shared_ptr<Peer>) {
     log::info("PF: driver attached");
     return {};
 }
@@ -112,14 +118,6 @@ void GpuPf::unmap(const vfio_user::DmaRange& range) {
 
 void GpuPf::unmap_all() {
     system_.unmap_all();
-}
-
-void GpuPf::config_read(std::uint32_t offset, std::span<std::byte> out) {
-    vsec_.read(offset + kVsecHeaderBytes, out);
-}
-
-void GpuPf::config_write(std::uint32_t offset, std::span<const std::byte> data) {
-    vsec_.write(offset + kVsecHeaderBytes, data);
 }
 
 void GpuPf::raise(gpuiov_vector vector) {

@@ -22,7 +22,7 @@
 
 namespace vgpu::softgpu {
 
-class GpuPf final : public pci::FunctionOwner, public pci::DmaSink, public pci::ConfigHandler {
+class GpuPf final : public pci::FunctionOwner, public pci::DmaSink {
 public:
     /// The same values as in Gpu::Spec; Gpu has checked them.
     using Spec = iov::PfRegisters::Spec;
@@ -58,15 +58,13 @@ private:
     class Vram;
     class Registers;
 
-    // pci::FunctionOwner, pci::DmaSink, pci::ConfigHandler
-    Result<> attached(std::shared_ptr<vfio_user::Peer> peer) override;
+    // pci::FunctionOwner, pci::DmaSink
+    Result<> attached(std::shared_ptr<Peer> peer) override;
     void detached() override;
     void reset(pci::ResetKind kind) override;
     Result<> map(const vfio_user::DmaRange& range, int fd) override;
     void unmap(const vfio_user::DmaRange& range) override;
     void unmap_all() override;
-    void config_read(std::uint32_t offset, std::span<std::byte> out) override;
-    void config_write(std::uint32_t offset, std::span<const std::byte> data) override;
 
     /// Raises an MSI-X vector of the PF's client; any thread, any lock held.
     void raise(gpuiov_vector vector);

@@ -32,21 +32,6 @@ private:
     sdma::Engine& engine_;
 };
 
-/// Keeps the peer alive; the peer's calls fail once the client has gone.
-class GpuVf::Messages final : public mem::MessageDma {
-public:
-    explicit Messages(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}
-    bool read(Iova address, std::span<std::byte> out) override {
-        return peer_->dma_read(address, out) == std::errc{};
-    }
-    bool write(Iova address, std::span<const std::byte> data) override {
-        return peer_->dma_write(address, data) == std::errc{};
-    }
-
-private:
-    std::shared_ptr<vfio_user::Peer> peer_;
-};
-
 // --- build ---------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<GpuVf>> GpuVf::create(const Spec& spec, const Shared& shared) {
@@ -84,16 +69,18 @@ void GpuVf::wire() {
     context_.sources.push_back(&blocks_.video);
     // Last, so that a ring is taken in the same turn as the packet that wrote it.
     context_.sources.push_back(&doorbells_);
-    system_.set_own_bar(*this, {DOORBELL_BAR_BYTES});
+    system_.set_own_bar([this](std::uint64_t offset,
+                               std::span<const std::byte> data) { doorbells_.post(offset, data); },
+                        {DOORBELL_BAR_BYTES});
     blocks_.gpuvm.set_invalidation_hook(
         [this](std::uint16_t vmids) { blocks_.cp.invalidate_code(vmids); });
-    const mem::Revocation revocation{[this] { blocks_.gpuvm.invalidate_all(); },
-                                     [this] {
-                                         blocks_.gpuvm.await_holds();
-                                         device_.quiesce(vf());
-                                     }};
-    system_.set_revocation(revocation);
-    vram_.set_revocation(revocation);
+    const auto revoke = [this] {
+        blocks_.gpuvm.invalidate_all();
+        blocks_.gpuvm.await_holds();
+        device_.quiesce(vf());
+    };
+    system_.set_revocation(revoke);
+    vram_.set_revocation(revoke);
 
     make_bars();
     finish_bank_reset();
@@ -252,8 +239,8 @@ GpuVf::Details GpuVf::details() {
 // --- client --------------------------------------------------------------------------------------
 
 /// Sets up DMA first: once the PF sees the attachment it may run the VF.
-Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
-    system_.set_message_dma(std::make_shared<Messages>(std::move(peer)));
+Result<> GpuVf::attached(std::shared_ptr<Peer> peer) {
+    system_.set_peer(std::move(peer));
     is_attached_ = true;
     device_.vsec().interrupt(GPUIOV_INTR_VF_FLR);
     device_.wake_poller();
@@ -264,7 +251,7 @@ Result<> GpuVf::attached(std::shared_ptr<vfio_user::Peer> peer) {
 /// out. A client that leaves counts as a reset: the next client finds nothing of it.
 void GpuVf::detached() {
     is_attached_ = false;
-    system_.set_message_dma(nullptr);
+    system_.set_peer(nullptr);
     client_reset();
     renew_doorbells();
 }
@@ -329,24 +316,6 @@ void GpuVf::ring(const iov::Ring& ring) {
     const bool is_wide = ring.width == iov::Ring::Width::Qword;
     blocks_.cp.doorbell(ring.index, ring.value,
                         is_wide ? cp::DoorbellWidth::Qword : cp::DoorbellWidth::Dword);
-}
-
-void GpuVf::latched_work() {
-    work_arrived();
-}
-
-void GpuVf::posted_work() {
-    work_arrived();
-}
-
-/// Reads 0, as Doorbells::read() does while the VF is on the engine, where nothing is latched. Does
-/// not take the VF's lock, which the reader may hold.
-void GpuVf::engine_read(std::uint64_t, std::span<std::byte> out) {
-    std::ranges::fill(out, std::byte{0});
-}
-
-void GpuVf::engine_write(std::uint64_t offset, std::span<const std::byte> data) {
-    doorbells_.post(offset, data);
 }
 
 // --- cp::Services --------------------------------------------------------------------------------

@@ -41,7 +41,6 @@ class GpuVf final : public iov::VfPanel,
                     public pci::FunctionOwner,
                     public pci::DmaSink,
                     public iov::DoorbellListener,
-                    private mem::OwnBar,
                     private cp::Services {
 public:
     /// Constant after build.
@@ -195,8 +194,6 @@ private:
     class DoorbellBar;
     class RegisterBar;
     class SdmaSource;
-    /// Message DMA through the attached client.
-    class Messages;
 
     GpuVf(const Spec& spec, const Shared& shared);
     /// Connects the members once all exist: hooks between blocks, BAR handlers, revocation.
@@ -204,7 +201,7 @@ private:
     void make_bars();
 
     // pci::FunctionOwner, pci::DmaSink
-    Result<> attached(std::shared_ptr<vfio_user::Peer> peer) override;
+    Result<> attached(std::shared_ptr<Peer> peer) override;
     void detached() override;
     void reset(pci::ResetKind kind) override;
     void bars_moved() override;
@@ -215,12 +212,6 @@ private:
     // iov::DoorbellListener: with the VF lock held.
     bool ring_interrupts(const iov::Ring& ring) override;
     void ring(const iov::Ring& ring) override;
-    void latched_work() override;
-    void posted_work() override;  // any thread
-
-    // mem::OwnBar: the doorbell BAR. Any thread.
-    void engine_read(std::uint64_t offset, std::span<std::byte> out) override;
-    void engine_write(std::uint64_t offset, std::span<const std::byte> data) override;
 
     // cp::Services: with the VF lock held; documented there.
     std::unique_ptr<mem::Port> make_port(Vmid vmid) override;
@@ -231,6 +222,7 @@ private:
     void raise(const ih_iv_entry& entry) override;
     bool map_sdma(const cp::SdmaQueue& queue) override;
     void unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) override;
+    // and of iov::DoorbellListener, from any thread
     void work_arrived() override;
 
     /// The gate of full access: while it is shut, the guest may not write registers marked FA in

@@ -31,7 +31,7 @@ void require(bool holds) {
     if (!holds) std::abort();
 }
 
-class NoMemory final : public vfio_user::Peer {
+class NoMemory final : public Peer {
     std::errc dma_read(Iova, std::span<std::byte>) override { return std::errc::not_connected; }
     std::errc dma_write(Iova, std::span<const std::byte>) override {
         return std::errc::not_connected;
@@ -66,7 +66,7 @@ public:
             function.set_bar(bar.index, *bars_.back());
         }
     }
-    Result<> attached(std::shared_ptr<vfio_user::Peer>) override {
+    Result<> attached(std::shared_ptr<Peer>) override {
         require(!is_attached);
         is_attached = true;
         return {};

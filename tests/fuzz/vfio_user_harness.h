@@ -32,10 +32,7 @@ inline constexpr unsigned kIsRunning = 2;
 inline constexpr unsigned kHasEventfd = 3;
 inline constexpr unsigned kHasMemfd = 4;
 
-class Surroundings final : public pci::FunctionOwner,
-                           public pci::DmaSink,
-                           public pci::BarHandler,
-                           public pci::ConfigHandler {
+class Surroundings final : public pci::FunctionOwner, public pci::DmaSink, public pci::BarHandler {
 public:
     Result<> attached(std::shared_ptr<Peer>) override { return {}; }
     void detached() override {}
@@ -50,10 +47,6 @@ public:
     std::optional<pci::MappableMemory> bar_memory() override {
         return pci::MappableMemory{OwnedFd(::memfd_create("bar", MFD_CLOEXEC)), {{0, 1u << 20}}};
     }
-    void config_read(std::uint32_t, std::span<std::byte> out) override {
-        std::memset(out.data(), 0, out.size());
-    }
-    void config_write(std::uint32_t, std::span<const std::byte>) override {}
 };
 
 inline std::vector<std::byte> version_message() {

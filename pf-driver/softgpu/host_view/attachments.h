@@ -22,7 +22,7 @@ namespace vgpu::softgpu::host_view {
 class Attachments final : private Iommu::Listener {
 public:
     /// The VM has connected. Functions attached later send message DMA and interrupts to `peer`.
-    void open(std::shared_ptr<vfio_user::Peer> peer) { peer_ = std::move(peer); }
+    void open(std::shared_ptr<Peer> peer) { peer_ = std::move(peer); }
     /// The VM has gone; detaches all functions.
     void close();
 
@@ -67,7 +67,7 @@ private:
     [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> keep(int fd);
     [[nodiscard]] static Result<> map_in(pci::Function& function, const Range& range);
 
-    std::shared_ptr<vfio_user::Peer> peer_;
+    std::shared_ptr<Peer> peer_;
     std::vector<Attached> attached_;
     std::map<std::uint64_t, Range> ranges_;  // by address; never overlapping
     std::map<File, std::weak_ptr<const OwnedFd>> files_;

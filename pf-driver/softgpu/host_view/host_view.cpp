@@ -66,7 +66,7 @@ HostView::HostView(EndpointKind kind, pci::Function& pf, const std::vector<pci::
 
 // ---- attachment
 
-Result<> HostView::attach(std::shared_ptr<vfio_user::Peer> peer) {
+Result<> HostView::attach(std::shared_ptr<Peer> peer) {
     attachments_.open(std::move(peer));
     attach_pf();
     return {};

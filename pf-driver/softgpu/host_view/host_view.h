@@ -35,7 +35,7 @@ public:
     HostView(EndpointKind kind, pci::Function& pf, const std::vector<pci::Function*>& vfs);
 
     std::string name() const override { return "host view"; }
-    Result<> attach(std::shared_ptr<vfio_user::Peer> peer) override;
+    Result<> attach(std::shared_ptr<Peer> peer) override;
     void detach() override;
     vfio_user::RegionDescription region(std::uint32_t index) override;
     std::uint64_t region_size(std::uint32_t index) const override;

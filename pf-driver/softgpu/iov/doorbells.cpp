@@ -91,7 +91,7 @@ void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
             ++posted_bad_;
         if (has_posted_.exchange(true)) return;
     }
-    listener_.posted_work();
+    listener_.work_arrived();
 }
 
 /// Rings after it has released the leaf lock, because a listener may take other locks.
@@ -135,7 +135,7 @@ void Doorbells::latch(const Ring& ring) {
     const bool is_first = latched_.is_empty();
     latched_.keep(ring);
     ++counters_.latched;
-    if (is_first) listener_.latched_work();
+    if (is_first) listener_.work_arrived();
 }
 
 void Doorbells::activate() {

@@ -50,11 +50,9 @@ public:
     /// A ring of an active VF, or one that activate() replays. A doorbell without a listening queue
     /// is ignored.
     virtual void ring(const Ring& ring) = 0;
-    /// An inactive VF has latched its first ring since the latch was empty.
-    virtual void latched_work() = 0;
-    /// An engine has rung, the first time since step() took all rings. Any thread, with or without
-    /// the VF's lock.
-    virtual void posted_work() = 0;
+    /// An inactive VF has latched its first ring since the latch was empty; or an engine has rung,
+    /// the first time since step() took all rings: on any thread, with or without the VF's lock.
+    virtual void work_arrived() = 0;
 };
 
 class Doorbells final : public PacketSource {

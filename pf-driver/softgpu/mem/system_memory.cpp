@@ -76,12 +76,12 @@ SystemMemory::SystemMemory() : SystemMemory(share_of(max_map_count())) {}
 
 SystemMemory::~SystemMemory() {
     // No engine is left now, and the object behind the revocation may be gone already.
-    revocation_ = {};
+    revoke_ = {};
     unmap_all();
 }
 
-void SystemMemory::set_own_bar(OwnBar& bar, Bytes size) {
-    own_bar_ = &bar;
+void SystemMemory::set_own_bar(WriteBar write, Bytes size) {
+    write_own_bar_ = std::move(write);
     own_bar_size_ = size.count;
 }
 
@@ -95,9 +95,9 @@ std::optional<std::uint64_t> SystemMemory::own_bar_offset(Iova address) const {
     return base != 0 && offset < own_bar_size_ ? std::optional(offset) : std::nullopt;
 }
 
-void SystemMemory::set_message_dma(std::shared_ptr<MessageDma> messages) {
+void SystemMemory::set_peer(std::shared_ptr<Peer> peer) {
     const std::unique_lock lock(mutex_);
-    messages_ = std::move(messages);
+    peer_ = std::move(peer);
 }
 
 SystemMemory::File SystemMemory::file_of(const Mapping& mapping) {
@@ -180,7 +180,7 @@ void SystemMemory::unmap_all() {
 }
 
 void SystemMemory::retire(std::span<const Region> regions) {
-    revocation_.run();
+    if (revoke_) revoke_();
     Share gone;
     for (const Region& region : regions) {
         if (region.host == nullptr) continue;
@@ -241,17 +241,17 @@ SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t wa
 
 template <typename Byte, typename Direct, typename Message, typename Own>
 bool SystemMemory::transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
-                            Message message, Own own) const {
+                            Message message, const Own& own) const {
     std::uint64_t at = raw(address);
     while (!bytes.empty()) {
         if (const auto offset = own_bar_offset(Iova{at})) {
             const auto inside = bytes.first(std::min(bytes.size(), own_bar_size_ - *offset));
-            own(*own_bar_, *offset, inside);
+            own(*offset, inside);
             bytes = bytes.subspan(inside.size());
             at += inside.size();
             continue;
         }
-        std::shared_ptr<MessageDma> messages;
+        std::shared_ptr<Peer> peer;
         std::span<Byte> part;
         {
             // Locked during a copy, so that unmap() waits, but not during a message.
@@ -261,10 +261,10 @@ bool SystemMemory::transfer(Iova address, std::span<Byte> bytes, Access access, 
             part = bytes.first(piece.bytes);
             if (piece.host != nullptr)
                 direct(piece.host, part);
-            else if ((messages = messages_) == nullptr)
+            else if ((peer = peer_) == nullptr)
                 return false;
         }
-        if (messages && !message(*messages, Iova{at}, part)) return false;
+        if (peer && message(*peer, Iova{at}, part) != std::errc{}) return false;
         bytes = bytes.subspan(part.size());
         at += part.size();
     }
@@ -277,12 +277,8 @@ bool SystemMemory::read(Iova address, std::span<std::byte> out) const {
         [](const std::byte* host, std::span<std::byte> part) {
             std::memcpy(part.data(), host, part.size());
         },
-        [](MessageDma& messages, Iova at, std::span<std::byte> part) {
-            return messages.read(at, part);
-        },
-        [](OwnBar& bar, std::uint64_t offset, std::span<std::byte> part) {
-            bar.engine_read(offset, part);
-        });
+        [](Peer& peer, Iova at, std::span<std::byte> part) { return peer.dma_read(at, part); },
+        [](std::uint64_t, std::span<std::byte> part) { std::ranges::fill(part, std::byte{0}); });
 }
 
 bool SystemMemory::write(Iova address, std::span<const std::byte> data) const {
@@ -291,12 +287,10 @@ bool SystemMemory::write(Iova address, std::span<const std::byte> data) const {
         [](std::byte* host, std::span<const std::byte> part) {
             std::memcpy(host, part.data(), part.size());
         },
-        [](MessageDma& messages, Iova at, std::span<const std::byte> part) {
-            return messages.write(at, part);
+        [](Peer& peer, Iova at, std::span<const std::byte> part) {
+            return peer.dma_write(at, part);
         },
-        [](OwnBar& bar, std::uint64_t offset, std::span<const std::byte> part) {
-            bar.engine_write(offset, part);
-        });
+        write_own_bar_);
 }
 
 std::size_t SystemMemory::mapping_count() const {

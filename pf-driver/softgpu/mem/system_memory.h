@@ -6,17 +6,18 @@
 // the reader. The same holds for memfds of huge pages, which kill the reader if the host has none
 // left, and for all that exceeds the client's share of this process' mappings and address space.
 //
-// One BAR of the function itself is on the bus as well (OwnBar): an engine with the BAR's bus
-// address, which KFD passes for a process's doorbells, reaches it without the client.
+// One BAR of the function itself is on the bus as well: an engine with the BAR's bus address, which
+// KFD passes for a process's doorbells, writes it without the client. It reads 0 there.
 //
 // find(), read() and write() may be called from any thread. unmap() returns only after no engine
-// can hold a pointer into the range (revocation.h): it is called by the io thread, without locks an
-// engine could wait for.
+// can hold a pointer into the range: it is called by the io thread, without locks an engine could
+// wait for.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,28 +25,12 @@
 #include <span>
 
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/peer.h"
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/base/units.h"
 #include "pf-driver/softgpu/mem/port.h"
-#include "pf-driver/softgpu/mem/revocation.h"
 
 namespace vgpu::softgpu::mem {
-
-/// Bus accesses by message; blocking, false if the client failed or is gone. Any thread.
-class MessageDma {
-public:
-    virtual ~MessageDma() = default;
-    [[nodiscard]] virtual bool read(Iova address, std::span<std::byte> out) = 0;
-    [[nodiscard]] virtual bool write(Iova address, std::span<const std::byte> data) = 0;
-};
-
-/// A BAR of the function for its engines. Any thread, with any lock; the range is inside the BAR.
-class OwnBar {
-public:
-    virtual ~OwnBar() = default;
-    virtual void engine_read(std::uint64_t offset, std::span<std::byte> out) = 0;
-    virtual void engine_write(std::uint64_t offset, std::span<const std::byte> data) = 0;
-};
 
 class SystemMemory {
 public:
@@ -84,10 +69,13 @@ public:
     SystemMemory(const SystemMemory&) = delete;
     SystemMemory& operator=(const SystemMemory&) = delete;
 
-    /// While building; without one, unmap() trusts that no engine has a pointer.
-    void set_revocation(Revocation revocation) { revocation_ = std::move(revocation); }
-    /// While building. The BAR is unreachable until it is placed.
-    void set_own_bar(OwnBar& bar, Bytes size);
+    /// While building. `revoke` ends every translation of the function, and returns when no pointer
+    /// that Port::at() returned before is left. Without it unmap() trusts that no engine has one.
+    void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
+    /// While building. The BAR is unreachable until it is placed. `write` is called on any thread,
+    /// whatever locks it holds; offset + size is inside the BAR.
+    using WriteBar = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
+    void set_own_bar(WriteBar write, Bytes size);
     /// Moves the BAR to a bus address, or nowhere; it takes precedence over the client's mappings.
     /// Address 0 means nowhere, because an unprogrammed BAR holds 0.
     void place_own_bar(std::optional<Iova> address);
@@ -95,8 +83,8 @@ public:
     [[nodiscard]] bool is_own_bar(Iova address) const {
         return own_bar_offset(address).has_value();
     }
-    /// Serves ranges without host mapping; with nullptr such accesses fail.
-    void set_message_dma(std::shared_ptr<MessageDma> messages);
+    /// The client, which serves ranges without host mapping; with nullptr such accesses fail.
+    void set_peer(std::shared_ptr<Peer> peer);
 
     /// EINVAL: not 4 KiB aligned, empty, wraps or allows nothing; EEXIST: overlaps another mapping;
     /// ENOSPC: too many. The very same mapping again is accepted and changes nothing.
@@ -147,17 +135,17 @@ private:
     void retire(std::span<const Region> regions);
     template <typename Byte, typename Direct, typename Message, typename Own>
     bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
-                  Message message, Own own) const;
+                  Message message, const Own& own) const;
 
     const Share share_;
-    OwnBar* own_bar_ = nullptr;  // constant after build
+    WriteBar write_own_bar_;  // constant after build
     std::uint64_t own_bar_size_ = 0;
     std::atomic<std::uint64_t> own_bar_base_{0};  // 0: nowhere
-    Revocation revocation_;
+    std::function<void()> revoke_;
     mutable std::shared_mutex mutex_;  // guards what follows; never held during message DMA
     Regions regions_;
     Share used_;
-    std::shared_ptr<MessageDma> messages_;
+    std::shared_ptr<Peer> peer_;
 };
 
 }  // namespace vgpu::softgpu::mem

@@ -114,7 +114,7 @@ Result<> VfVram::commit(DeviceOffset root, Bytes size) {
 /// Makes VRAM untranslatable, revokes, then frees: no engine reaches pages of a new owner.
 void VfVram::release() {
     size_.store(0, std::memory_order_release);
-    revocation_.run();
+    if (revoke_) revoke_();
     device_.return_pages(vf_);
     memfd_.reset();
 }

@@ -8,12 +8,13 @@
 //
 // Any thread may call host() at any time; it uses the leaves of the last commit(). One thread at a
 // time calls commit() and release(), without locks an engine could wait for: they return after
-// every engine has passed a stop point (revocation.h).
+// every engine has passed a stop point (set_revocation()).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -21,7 +22,6 @@
 #include "pf-driver/softgpu/base/owned_fd.h"
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/base/units.h"
-#include "pf-driver/softgpu/mem/revocation.h"
 #include "pf-driver/softgpu/mem/vram.h"
 
 namespace vgpu::softgpu::mem {
@@ -35,7 +35,8 @@ public:
     VfVram(const VfVram&) = delete;
     VfVram& operator=(const VfVram&) = delete;
 
-    void set_revocation(Revocation revocation) { revocation_ = std::move(revocation); }
+    /// As SystemMemory::set_revocation().
+    void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
 
     /// `root` is the device offset of the root table, inside the PF's VRAM; `size` a multiple of
     /// 2 MiB, fully mapped. On any error the VF is left without VRAM and the error says why.
@@ -69,7 +70,7 @@ private:
 
     DeviceVram& device_;
     const VfId vf_;
-    Revocation revocation_;
+    std::function<void()> revoke_;
     OwnedFd memfd_;
     /// Stored last by commit(), first by release(): a thread that sees it sees valid leaves.
     std::atomic<std::uint64_t> size_{0};

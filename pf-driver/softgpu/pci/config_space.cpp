@@ -31,8 +31,7 @@ void ConfigSpace::read(std::uint32_t offset, std::span<std::byte> out) const {
     for (const Claim& claim : claims_) {
         const Overlap part(claim.first, claim.count, offset, out.size());
         if (part.is_empty()) continue;
-        claim.handler->config_read(part.begin - claim.first,
-                                   out.subspan(part.begin - offset, part.size()));
+        claim.read(part.begin - claim.first, out.subspan(part.begin - offset, part.size()));
     }
 }
 
@@ -59,8 +58,7 @@ void ConfigSpace::write(std::uint32_t offset, std::span<const std::byte> data) {
     for (const Claim& claim : claims_) {
         const Overlap part(claim.first, claim.count, offset, data.size());
         if (part.is_empty()) continue;
-        claim.handler->config_write(part.begin - claim.first,
-                                    data.subspan(part.begin - offset, part.size()));
+        claim.write(part.begin - claim.first, data.subspan(part.begin - offset, part.size()));
     }
     for (const Observer& observer : observers_) {
         const Overlap part(observer.first, observer.count, offset, data.size());
@@ -77,13 +75,13 @@ void ConfigSpace::add(std::uint32_t base, std::initializer_list<ConfigRegister> 
     }
 }
 
-void ConfigSpace::claim(std::uint32_t first, std::uint32_t count, ConfigHandler& handler) {
+void ConfigSpace::claim(std::uint32_t first, std::uint32_t count, Read read, Write write) {
     assert(first + count <= kBytes);
     for (std::uint32_t at = first; at < first + count; at++) {
         assert(!is_claimed_[at]);
         is_claimed_[at] = true;
     }
-    claims_.push_back({first, count, &handler});
+    claims_.push_back({first, count, std::move(read), std::move(write)});
 }
 
 void ConfigSpace::on_write(std::uint32_t first, std::uint32_t count,

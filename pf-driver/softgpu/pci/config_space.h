@@ -22,15 +22,6 @@
 
 namespace vgpu::softgpu::pci {
 
-/// The handler of a claimed range; `offset` counts from the range's first byte.
-class ConfigHandler {
-public:
-    virtual ~ConfigHandler() = default;
-    /// Fills all of `out`. Reads have no effects: a client may save the whole space.
-    virtual void config_read(std::uint32_t offset, std::span<std::byte> out) = 0;
-    virtual void config_write(std::uint32_t offset, std::span<const std::byte> data) = 0;
-};
-
 /// A register that is added to a configuration space; little endian, at most 4 bytes.
 struct ConfigRegister {
     std::uint32_t offset;  ///< from the start of its capability
@@ -52,8 +43,12 @@ public:
     /// The values after power-on, whoever uses the function now; calls no handlers.
     void read_power_on(std::uint32_t offset, std::span<std::byte> out) const;
 
-    /// A handler for [first, first + count); a byte claimed twice is a programming error.
-    void claim(std::uint32_t first, std::uint32_t count, ConfigHandler& handler);
+    /// Handlers of [first, first + count); a byte claimed twice is a programming error. Offsets
+    /// count from `first`. A read fills all of its bytes and has no effects: a client may save the
+    /// whole space.
+    using Read = std::function<void(std::uint32_t offset, std::span<std::byte> out)>;
+    using Write = std::function<void(std::uint32_t offset, std::span<const std::byte> data)>;
+    void claim(std::uint32_t first, std::uint32_t count, Read read, Write write);
     /// Registers a callback that runs after a write to [first, first + count) was stored. It may
     /// get() and set(); it runs once per access, however many bytes the access has.
     void on_write(std::uint32_t first, std::uint32_t count, std::function<void()> changed);
@@ -79,7 +74,8 @@ private:
     struct Claim {
         std::uint32_t first = 0;
         std::uint32_t count = 0;
-        ConfigHandler* handler = nullptr;
+        Read read;
+        Write write;
     };
     struct Observer {
         std::uint32_t first = 0;

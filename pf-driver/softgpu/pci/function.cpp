@@ -148,18 +148,18 @@ void Function::reset_config() {
 
 // ---- attachment
 
-std::unique_ptr<InterruptSink> Function::sink_for(
-    Reach reach, const std::shared_ptr<vfio_user::Peer>& peer) const {
+std::unique_ptr<InterruptSink> Function::sink_for(Reach reach,
+                                                  const std::shared_ptr<Peer>& peer) const {
     if (reach == Reach::Bus) return std::make_unique<MessageSink>(peer);
     return std::make_unique<EventfdSink>(spec_.name, interrupts_.vectors());
 }
 
-Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer) {
+Result<> Function::attach(std::shared_ptr<Peer> peer) {
     return attach(std::move(peer), Reach::Socket);
 }
 
 /// Sets the sink first: the owner may raise interrupts as soon as it learns of the client.
-Result<> Function::attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach) {
+Result<> Function::attach(std::shared_ptr<Peer> peer, Reach reach) {
     if (reach_)
         return fail(EBUSY, *reach_ == Reach::Bus ? "it belongs to the host view"
                                                  : "it belongs to a client of its socket");

@@ -80,7 +80,7 @@ class FunctionOwner {
 public:
     virtual ~FunctionOwner() = default;
     /// An error refuses the client.
-    [[nodiscard]] virtual Result<> attached(std::shared_ptr<vfio_user::Peer> peer) = 0;
+    [[nodiscard]] virtual Result<> attached(std::shared_ptr<Peer> peer) = 0;
     /// The peer's calls fail from now on; its DMA maps have already been removed.
     virtual void detached() = 0;
     /// The configuration space has been reset; the owner resets the function's blocks.
@@ -114,13 +114,13 @@ public:
     [[nodiscard]] std::optional<Iova> bar_address(std::uint32_t index) const;
     /// EBUSY if already attached. On the bus the configuration stays as it is; a function that
     /// resets on detach is fresh for a new client.
-    [[nodiscard]] Result<> attach(std::shared_ptr<vfio_user::Peer> peer, Reach reach);
+    [[nodiscard]] Result<> attach(std::shared_ptr<Peer> peer, Reach reach);
     /// Accesses that the caller has decoded; offset + size is inside the BAR.
     void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
     void bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data);
 
     std::string name() const override { return spec_.name; }
-    Result<> attach(std::shared_ptr<vfio_user::Peer> peer) override;
+    Result<> attach(std::shared_ptr<Peer> peer) override;
     void detach() override;
     vfio_user::RegionDescription region(std::uint32_t index) override;
     std::uint64_t region_size(std::uint32_t index) const override;
@@ -158,8 +158,8 @@ private:
     void sriov_control_changed();
     void set_interrupt_enable(Delivery delivery);
     void msi_message_changed();
-    [[nodiscard]] std::unique_ptr<InterruptSink> sink_for(
-        Reach reach, const std::shared_ptr<vfio_user::Peer>& peer) const;
+    [[nodiscard]] std::unique_ptr<InterruptSink> sink_for(Reach reach,
+                                                          const std::shared_ptr<Peer>& peer) const;
     void reset_config();
     [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
     /// False while the memory bit is off; warns of the first such access.

@@ -54,7 +54,7 @@ private:
 /// Posts the write that the driver programmed to the VM's interrupt controller; never waits.
 class MessageSink final : public InterruptSink {
 public:
-    explicit MessageSink(std::shared_ptr<vfio_user::Peer> peer) : peer_(std::move(peer)) {}
+    explicit MessageSink(std::shared_ptr<Peer> peer) : peer_(std::move(peer)) {}
 
     bool deliver(std::uint32_t vector, const InterruptMessage& message) override;
     Result<> assign(const vfio_user::IrqRequest& request) override;
@@ -62,7 +62,7 @@ public:
     bool sees_table() const override { return true; }
 
 private:
-    std::shared_ptr<vfio_user::Peer> peer_;
+    std::shared_ptr<Peer> peer_;
 };
 
 }  // namespace vgpu::softgpu::pci

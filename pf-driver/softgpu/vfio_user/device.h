@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Device: the interface of a served PCI function; Peer: its attached client as the device sees it.
+// Device: the interface of a served PCI function.
 // The Server calls every Device method on its io thread, one at a time, only between attach() and
 // detach() (except name() and resets()). Requests have already been checked against the protocol:
 // indices are in range, counts fit, ranges do not wrap or overlap. An error that a method returns
 // becomes the client's error reply; nothing that a client sends is ever fatal.
-//
-// A Peer may be used from any thread and kept after its client has gone: its calls then fail.
 #pragma once
 
 #include <chrono>
@@ -20,26 +18,12 @@
 
 #include "pf-driver/softgpu/base/ids.h"
 #include "pf-driver/softgpu/base/owned_fd.h"
+#include "pf-driver/softgpu/base/peer.h"
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/vfio_user/protocol.h"
 #include "pf-driver/softgpu/vfio_user/stall_budget.h"
 
 namespace vgpu::softgpu::vfio_user {
-
-/// Access to client memory by message, for ranges that came without a usable descriptor. Blocks
-/// until the client has answered. Any thread, also inside a Device method, and with any lock held:
-/// the caller reads the client's reply itself if necessary. DmaLimits bounds the cost of the
-/// client's slowness; a transfer that takes longer, or starts when nothing is left, ends with
-/// ETIMEDOUT. Some clients (QEMU) answer nothing while a request of their own is unanswered: a
-/// transfer on which the answer to such a request depends ends that way.
-class Peer {
-public:
-    virtual ~Peer() = default;
-    [[nodiscard]] virtual std::errc dma_read(Iova address, std::span<std::byte> out) = 0;
-    [[nodiscard]] virtual std::errc dma_write(Iova address, std::span<const std::byte> data) = 0;
-    /// A posted write of at most a page, for interrupts: not waited for, its arrival not reported.
-    [[nodiscard]] virtual std::errc dma_post(Iova address, std::span<const std::byte> data) = 0;
-};
 
 /// How long message DMA may take (Peer).
 struct DmaLimits {

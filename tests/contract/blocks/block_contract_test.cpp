@@ -55,8 +55,7 @@ struct DoorbellsRig final : iov::DoorbellListener {
     }
     bool ring_interrupts(const iov::Ring&) override { return false; }
     void ring(const iov::Ring&) override {}
-    void latched_work() override {}
-    void posted_work() override {}
+    void work_arrived() override {}
     iov::Doorbells doorbells{*this};
 };
 

@@ -39,13 +39,11 @@ public:
         return true;
     }
     void ring(const Ring& ring) override { rings.push_back(ring); }
-    void latched_work() override { ++wakes; }
-    void posted_work() override { ++posts; }
+    void work_arrived() override { ++wakes; }
 
     std::vector<std::uint64_t> read_pointers;
     std::vector<Ring> rings;
     int wakes = 0;
-    int posts = 0;
 };
 
 class DoorbellsTest : public ::testing::Test {
@@ -109,7 +107,7 @@ TEST_F(DoorbellsTest, RingsOfTheVfsOwnEnginesAreTakenAsIfWrittenToTheBar) {
     post<std::uint64_t>(0x4000, 7);
     post<std::uint32_t>(0x4008, 8);
     post<std::uint32_t>(raw(kIh) * 4ull, 0x40);
-    EXPECT_EQ(listener.posts, 1);
+    EXPECT_EQ(listener.wakes, 1);
     EXPECT_TRUE(doorbells.has_work());
     EXPECT_THAT(listener.rings, IsEmpty());
     EXPECT_EQ(doorbells.step(), StepResult::Progress);
@@ -117,7 +115,7 @@ TEST_F(DoorbellsTest, RingsOfTheVfsOwnEnginesAreTakenAsIfWrittenToTheBar) {
     EXPECT_THAT(listener.read_pointers, ElementsAre(0x40u));
     EXPECT_EQ(doorbells.step(), StepResult::Idle);
     post<std::uint64_t>(0x4000, 9);
-    EXPECT_EQ(listener.posts, 2);
+    EXPECT_EQ(listener.wakes, 2);
 }
 
 TEST_F(DoorbellsTest, EnginesPassTheSameGateAndPagesAsTheCpu) {
@@ -152,7 +150,7 @@ TEST_F(DoorbellsTest, AStormOfAnEngineIsToldOnceAndTakenInBoundedPieces) {
     constexpr std::uint32_t kDoorbells = 5000;
     for (std::uint64_t round = 1; round <= 3; ++round)
         for (std::uint32_t i = 0; i < kDoorbells; ++i) post((kFirst + 2ull * i) * 4, round);
-    EXPECT_EQ(listener.posts, 1);
+    EXPECT_EQ(listener.wakes, 1);
     std::size_t pieces = 0;
     for (std::size_t seen = 0; doorbells.step() == StepResult::Progress;
          seen = listener.rings.size(), ++pieces)

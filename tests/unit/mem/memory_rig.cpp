@@ -52,10 +52,12 @@ MemoryRig::MemoryRig(Bytes vf_bytes) {
     EXPECT_TRUE(system.map({Iova{kBusBase}, kBusBytes, bus_fd.get(), 0, kBusReadWrite}));
     gpuvm = std::make_unique<mem::GpuVm>(regs, *vram, system);
     gpuvm->vram_changed();
-    const mem::Revocation revocation{[this] { gpuvm->invalidate_all(); },
-                                     [this] { gpuvm->await_holds(); }};
-    vram->set_revocation(revocation);
-    system.set_revocation(revocation);
+    const auto revoke = [this] {
+        gpuvm->invalidate_all();
+        gpuvm->await_holds();
+    };
+    vram->set_revocation(revoke);
+    system.set_revocation(revoke);
 }
 
 void MemoryRig::enable_context(unsigned vmid, std::uint64_t root) {

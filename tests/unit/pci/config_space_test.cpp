@@ -63,32 +63,34 @@ TEST(PciConfigSpace, PartialAccessesTouchTheirBytesOnly) {
     EXPECT_EQ(read<std::uint16_t>(config, 0x21), 0x22aa);
 }
 
-class Recorder final : public ConfigHandler {
-public:
-    void config_read(std::uint32_t offset, std::span<std::byte> out) override {
-        for (std::byte& one : out) one = static_cast<std::byte>(0xc0 + offset++);
-    }
-    void config_write(std::uint32_t offset, std::span<const std::byte> data) override {
-        story.push_back(std::to_string(offset) + "+" + std::to_string(data.size()));
-    }
-    std::vector<std::string> story;
-};
+/// Claims a range, counts in it and notes its writes.
+std::shared_ptr<std::vector<std::string>> record(ConfigSpace& config, std::uint32_t first,
+                                                 std::uint32_t count) {
+    auto story = std::make_shared<std::vector<std::string>>();
+    config.claim(
+        first, count,
+        [](std::uint32_t offset, std::span<std::byte> out) {
+            for (std::byte& one : out) one = static_cast<std::byte>(0xc0 + offset++);
+        },
+        [story](std::uint32_t offset, std::span<const std::byte> data) {
+            story->push_back(std::to_string(offset) + "+" + std::to_string(data.size()));
+        });
+    return story;
+}
 
 TEST(PciConfigSpace, HandlerGetsTheWholePartOfAnAccessInItsRange) {
     ConfigSpace config;
-    Recorder handler;
-    config.claim(0x100, 8, handler);
+    const auto story = record(config, 0x100, 8);
     write(config, 0x104, 0u);
     write(config, 0x0fc, std::uint64_t{0});
     write(config, 0x106, 0u);
     write(config, 0x108, 0u);
-    EXPECT_THAT(handler.story, ElementsAre("4+4", "0+4", "6+2"));
+    EXPECT_THAT(*story, ElementsAre("4+4", "0+4", "6+2"));
 }
 
 TEST(PciConfigSpace, ClaimedBytesAreReadFromTheHandler) {
     ConfigSpace config;
-    Recorder handler;
-    config.claim(0x100, 4, handler);
+    record(config, 0x100, 4);
     config.set(0x100, ~0u);
     config.set(0x104, std::uint32_t{0x11111111});
     EXPECT_EQ(read<std::uint64_t>(config, 0x100), 0x11111111c3c2c1c0u);

@@ -14,7 +14,7 @@
 
 namespace vgpu::softgpu::pci::test {
 
-Result<> FakeOwner::attached(std::shared_ptr<vfio_user::Peer>) {
+Result<> FakeOwner::attached(std::shared_ptr<Peer>) {
     if (refuses) return fail(EBUSY, "attached elsewhere");
     story.emplace_back("attached");
     return {};

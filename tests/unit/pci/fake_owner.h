@@ -14,7 +14,7 @@ namespace vgpu::softgpu::pci::test {
 
 class FakeOwner final : public FunctionOwner, public DmaSink {
 public:
-    Result<> attached(std::shared_ptr<vfio_user::Peer> peer) override;
+    Result<> attached(std::shared_ptr<Peer> peer) override;
     void detached() override { story.emplace_back("detached"); }
     void reset(ResetKind kind) override;
     void sriov_changed(const SriovState& state) override;
@@ -30,7 +30,7 @@ public:
 };
 
 /// A client's memory that takes posted writes only; they are noted as "0xfee00000 <- 0x41".
-class FakePeer final : public vfio_user::Peer {
+class FakePeer final : public Peer {
 public:
     std::errc dma_read(Iova, std::span<std::byte>) override { return std::errc::not_connected; }
     std::errc dma_write(Iova, std::span<const std::byte>) override {

@@ -109,19 +109,20 @@ TEST_F(SdmaTransfer, CopiesReachSystemMemoryAndBack) {
 }
 
 TEST_F(SdmaTransfer, MemoryWithoutHostAddressIsCopiedByMessage) {
-    struct Messages final : softgpu::mem::MessageDma {
-        bool read(Iova address, std::span<std::byte> out) override {
+    struct Messages final : Peer {
+        std::errc dma_read(Iova address, std::span<std::byte> out) override {
             std::copy_n(memory.begin() + static_cast<long>(raw(address)), out.size(), out.begin());
-            return true;
+            return {};
         }
-        bool write(Iova address, std::span<const std::byte> data) override {
+        std::errc dma_write(Iova address, std::span<const std::byte> data) override {
             std::copy(data.begin(), data.end(), memory.begin() + static_cast<long>(raw(address)));
-            return true;
+            return {};
         }
+        std::errc dma_post(Iova, std::span<const std::byte>) override { return {}; }
         std::vector<std::byte> memory = std::vector<std::byte>(8192);
     };
     const auto messages = std::make_shared<Messages>();
-    rig.mem.system.set_message_dma(messages);
+    rig.mem.system.set_peer(messages);
     ASSERT_TRUE(rig.mem.system.map({Iova{0}, 8_KiB, -1, 0, kBusReadWrite}));
     for (std::uint64_t at = 0; at < 8192; at += 4096)
         rig.mem.map_page(rig.user_root, kData + kUserBytes + at, at | kRwx | GPUVM_PTE_SYSTEM);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// Peer: the attached client of a PCI function as the device sees it. Any thread may use it, also
+// after its client has gone: its calls then fail.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <system_error>
+
+#include "pf-driver/softgpu/base/ids.h"
+
+namespace vgpu::softgpu {
+
+/// Access to client memory by message, for ranges that came without a usable descriptor. Blocks
+/// until the client has answered. Any thread, also inside a Device method, and with any lock held:
+/// the caller reads the client's reply itself if necessary. vfio_user::DmaLimits bounds the cost of
+/// the client's slowness; a transfer that takes longer, or starts when nothing is left, ends with
+/// ETIMEDOUT. Some clients (QEMU) answer nothing while a request of their own is unanswered: a
+/// transfer on which the answer to such a request depends ends that way.
+class Peer {
+public:
+    virtual ~Peer() = default;
+    [[nodiscard]] virtual std::errc dma_read(Iova address, std::span<std::byte> out) = 0;
+    [[nodiscard]] virtual std::errc dma_write(Iova address, std::span<const std::byte> data) = 0;
+    /// A posted write of at most a page, for interrupts: not waited for, its arrival not reported.
+    [[nodiscard]] virtual std::errc dma_post(Iova address, std::span<const std::byte> data) = 0;
+};
+
+}  // namespace vgpu::softgpu
