@@ -15,36 +15,6 @@ constexpr std::uint32_t kVsecHeaderBytes = GPUIOV_CTRL;
 
 }  // namespace
 
-/// BAR0: the whole device VRAM. No client can map it, because no fd covers more than one VF.
-class GpuPf::Vram final : public pci::BarHandler {
-public:
-    explicit Vram(mem::DeviceVram& vram) : vram_(vram) {}
-    void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
-        if (!vram_.read(DeviceOffset{offset}, out)) std::ranges::fill(out, std::byte{0xff});
-    }
-    void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
-        (void)vram_.write(DeviceOffset{offset}, data);
-    }
-
-private:
-    mem::DeviceVram& vram_;
-};
-
-/// BAR5. The PF's bank has no gate: REGWR_EN applies to VFs only.
-class GpuPf::Registers final : public pci::BarHandler {
-public:
-    explicit Registers(regs::RegisterFile& registers) : registers_(registers) {}
-    void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
-        regs::mmio_read(registers_, offset, out);
-    }
-    void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
-        regs::mmio_write(registers_, offset, data, regs::Gate::Open);
-    }
-
-private:
-    regs::RegisterFile& registers_;
-};
-
 /// BAR0 has the size of VRAM, which pf_function() rounds up to a power of two; addresses beyond
 /// VRAM read all ones.
 GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
@@ -59,12 +29,9 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
       vsec_(spec.vram, scheduler,
             {[this](gpuiov_vector vector) { raise(vector); }, [this] { return device_.busy_vfs(); },
              [this] { device_.reset_device(); }, [this] { return device_.is_resetting(); }}),
-      vram_bar_(std::make_unique<Vram>(vram)),
-      register_bar_(std::make_unique<Registers>(registers_)),
       function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(vfs.count()), spec.aperture),
                 *this, *this) {
-    function_.set_bar(VGPU_BAR_VRAM, *vram_bar_);
-    function_.set_bar(VGPU_BAR_REGISTERS, *register_bar_);
+    make_bars(vram);
     function_.config().set_absence([this] { return faults_.holds(kPf, iov::FaultPoint::Device); });
     const auto read = [this](std::uint32_t offset, std::span<std::byte> out) {
         vsec_.read(offset + kVsecHeaderBytes, out);
@@ -76,7 +43,25 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
                              GPUIOV_VSEC_LENGTH - kVsecHeaderBytes, read, write);
 }
 
-GpuPf::~GpuPf() = default;
+/// BAR0 is the whole device VRAM; no client can map it, because no fd covers more than one VF. BAR5
+/// has no gate: REGWR_EN applies to VFs only.
+void GpuPf::make_bars(mem::DeviceVram& vram) {
+    function_.set_bar(VGPU_BAR_VRAM,
+                      {[&vram](std::uint64_t offset, std::span<std::byte> out) {
+                           if (!vram.read(DeviceOffset{offset}, out))
+                               std::ranges::fill(out, std::byte{0xff});
+                       },
+                       [&vram](std::uint64_t offset, std::span<const std::byte> data) {
+                           (void)vram.write(DeviceOffset{offset}, data);
+                       }});
+    function_.set_bar(VGPU_BAR_REGISTERS,
+                      {[this](std::uint64_t offset, std::span<std::byte> out) {
+                           regs::mmio_read(registers_, offset, out);
+                       },
+                       [this](std::uint64_t offset, std::span<const std::byte> data) {
+                           regs::mmio_write(registers_, offset, data, regs::Gate::Open);
+                       }});
+}
 
 Result<> GpuPf::attached(std::shared_ptr<Peer>) {
     log::info("PF: driver attached");

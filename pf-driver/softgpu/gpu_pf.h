@@ -46,7 +46,6 @@ public:
     /// operations().run().
     GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
           const iov::VfPanels& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device);
-    ~GpuPf() override;
 
     [[nodiscard]] pci::Function& function() { return function_; }
     [[nodiscard]] iov::Vsec& vsec() { return vsec_; }
@@ -54,9 +53,8 @@ public:
     [[nodiscard]] iov::BulkOps& operations() { return operations_; }
 
 private:
-    /// Handlers of BAR0 and BAR5; see gpu_pf.cpp. BAR2 has none, because the PF has no doorbells.
-    class Vram;
-    class Registers;
+    /// BAR0 and BAR5. BAR2 has no handler, because the PF has no doorbells.
+    void make_bars(mem::DeviceVram& vram);
 
     // pci::FunctionOwner, pci::DmaSink
     Result<> attached(std::shared_ptr<Peer> peer) override;
@@ -79,8 +77,6 @@ private:
     iov::BulkOps operations_;
     iov::PfRegisters pf_registers_;
     iov::Vsec vsec_;
-    std::unique_ptr<Vram> vram_bar_;
-    std::unique_ptr<Registers> register_bar_;
     pci::Function function_;
 };
 

@@ -82,7 +82,9 @@ void GpuVf::wire() {
     system_.set_revocation(revoke);
     vram_.set_revocation(revoke);
 
-    make_bars();
+    function_.set_bar(VGPU_BAR_VRAM, vram_bar());
+    function_.set_bar(VGPU_BAR_DOORBELL, doorbell_bar());
+    function_.set_bar(VGPU_BAR_REGISTERS, register_bar());
     finish_bank_reset();
 }
 

@@ -190,15 +190,14 @@ public:
     [[nodiscard]] Details details();
 
 private:
-    class VramBar;
-    class DoorbellBar;
-    class RegisterBar;
     class SdmaSource;
 
     GpuVf(const Spec& spec, const Shared& shared);
     /// Connects the members once all exist: hooks between blocks, BAR handlers, revocation.
     void wire();
-    void make_bars();
+    [[nodiscard]] pci::BarHandler vram_bar();
+    [[nodiscard]] pci::BarHandler doorbell_bar();
+    [[nodiscard]] pci::BarHandler register_bar();
 
     // pci::FunctionOwner, pci::DmaSink
     Result<> attached(std::shared_ptr<Peer> peer) override;
@@ -267,7 +266,6 @@ private:
     iov::Mailbox mailbox_;
     iov::Doorbells doorbells_{*this};
     std::vector<std::unique_ptr<SdmaSource>> sdma_sources_;
-    std::vector<std::unique_ptr<pci::BarHandler>> bars_;
     pci::Function function_;
     cp::Context context_;
 

@@ -42,29 +42,22 @@ class NoMemory final : public Peer {
     }
 };
 
-class Bar final : public pci::BarHandler {
-public:
-    explicit Bar(std::uint64_t size) : size_(size) {}
-    void bar_read(std::uint64_t offset, std::span<std::byte> out) override {
-        require(offset < size_ && out.size() <= size_ - offset);
-        std::memset(out.data(), 0, out.size());
-    }
-    void bar_write(std::uint64_t offset, std::span<const std::byte> data) override {
-        require(offset < size_ && data.size() <= size_ - offset);
-    }
-
-private:
-    const std::uint64_t size_;
-};
+pci::BarHandler bar_of(std::uint64_t bytes) {
+    return {[bytes](std::uint64_t offset, std::span<std::byte> out) {
+                require(offset < bytes && out.size() <= bytes - offset);
+                std::memset(out.data(), 0, out.size());
+            },
+            [bytes](std::uint64_t offset, std::span<const std::byte> data) {
+                require(offset < bytes && data.size() <= bytes - offset);
+            }};
+}
 
 /// A function whose owner counts: attached and detached take turns.
 class Card final : public pci::FunctionOwner, public pci::DmaSink {
 public:
     explicit Card(pci::FunctionSpec spec) : function(std::move(spec), *this, *this) {
-        for (const pci::BarSpec& bar : function.spec().bars) {
-            bars_.push_back(std::make_unique<Bar>(bar.size.count));
-            function.set_bar(bar.index, *bars_.back());
-        }
+        for (const pci::BarSpec& bar : function.spec().bars)
+            function.set_bar(bar.index, bar_of(bar.size.count));
     }
     Result<> attached(std::shared_ptr<Peer>) override {
         require(!is_attached);
@@ -85,11 +78,6 @@ public:
 
     bool is_attached = false;
     int maps = 0;
-
-private:
-    std::vector<std::unique_ptr<Bar>> bars_;
-
-public:
     pci::Function function;
 };
 

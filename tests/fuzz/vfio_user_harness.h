@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -32,7 +33,7 @@ inline constexpr unsigned kIsRunning = 2;
 inline constexpr unsigned kHasEventfd = 3;
 inline constexpr unsigned kHasMemfd = 4;
 
-class Surroundings final : public pci::FunctionOwner, public pci::DmaSink, public pci::BarHandler {
+class Surroundings final : public pci::FunctionOwner, public pci::DmaSink {
 public:
     Result<> attached(std::shared_ptr<Peer>) override { return {}; }
     void detached() override {}
@@ -40,14 +41,16 @@ public:
     Result<> map(const DmaRange&, int) override { return {}; }
     void unmap(const DmaRange&) override {}
     void unmap_all() override {}
-    void bar_read(std::uint64_t, std::span<std::byte> out) override {
-        std::memset(out.data(), 0, out.size());
-    }
-    void bar_write(std::uint64_t, std::span<const std::byte>) override {}
-    std::optional<pci::MappableMemory> bar_memory() override {
-        return pci::MappableMemory{OwnedFd(::memfd_create("bar", MFD_CLOEXEC)), {{0, 1u << 20}}};
-    }
 };
+
+inline pci::BarHandler zeroes() {
+    return {[](std::uint64_t, std::span<std::byte> out) { std::ranges::fill(out, std::byte{0}); },
+            [](std::uint64_t, std::span<const std::byte>) {},
+            [] {
+                return std::optional(pci::MappableMemory{
+                    OwnedFd(::memfd_create("bar", MFD_CLOEXEC)), {{0, 1u << 20}}});
+            }};
+}
 
 inline std::vector<std::byte> version_message() {
     constexpr std::string_view kText = R"({"capabilities":{"max_msg_fds":16}})";
@@ -115,9 +118,10 @@ inline void serve_input(std::span<const std::byte> input) {
     pci::Function function(bit(choices, kIsPf) ? pci::pf_function(64_MiB, 16, 16_MiB)
                                                : pci::vf_function(VfId{1}, 16_MiB),
                            around, around);
-    function.set_bar(VGPU_BAR_VRAM, around);
-    function.set_bar(VGPU_BAR_REGISTERS, around);
-    if (bit(choices, kIsPf)) function.config().claim(VGPU_ECAP_VSEC + 8, 0xe8, around);
+    function.set_bar(VGPU_BAR_VRAM, zeroes());
+    function.set_bar(VGPU_BAR_REGISTERS, zeroes());
+    if (bit(choices, kIsPf))
+        function.config().claim(VGPU_ECAP_VSEC + 8, 0xe8, zeroes().read, zeroes().write);
     const std::uint16_t running = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER;
     const auto region = static_cast<std::uint32_t>(Region::Config);
     if (bit(choices, kIsRunning)) (void)function.write(region, PCI_COMMAND, bytes_of(running));

@@ -38,9 +38,9 @@ Function::Function(FunctionSpec spec, FunctionOwner& owner, DmaSink& dma)
     watch_config();
 }
 
-void Function::set_bar(std::uint32_t index, BarHandler& handler) {
-    assert(bars_.at(index).size.count != 0 && bars_[index].handler == nullptr);
-    bars_[index].handler = &handler;
+void Function::set_bar(std::uint32_t index, BarHandler handler) {
+    assert(bars_.at(index).size.count != 0 && !bars_[index].handler.read);
+    bars_[index].handler = std::move(handler);
 }
 
 // ---- configuration space
@@ -234,8 +234,8 @@ vfio_user::RegionDescription Function::region(std::uint32_t index) {
     region.size = region_size(index);
     if (region.size == 0) return region;
     region.flags = vfio_user::kRegionRead | vfio_user::kRegionWrite;
-    if (index >= bars_.size() || bars_[index].handler == nullptr) return region;
-    if (auto memory = bars_[index].handler->bar_memory()) {
+    if (index >= bars_.size() || !bars_[index].handler.memory) return region;
+    if (auto memory = bars_[index].handler.memory()) {
         region.fd = std::move(memory->fd);
         region.areas = std::move(memory->areas);
     }
@@ -298,7 +298,7 @@ Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
 }
 
 void Function::handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out) {
-    if (bars_[bar].handler != nullptr) return bars_[bar].handler->bar_read(offset, out);
+    if (bars_[bar].handler.read) return bars_[bar].handler.read(offset, out);
     std::fill(out.begin(), out.end(), kAllOnes);
 }
 
@@ -333,8 +333,8 @@ void Function::bar_write(std::uint32_t bar, std::uint64_t offset, std::span<cons
         const auto part = data.first(piece.size);
         if (piece.place == Place::MsixTable)
             interrupts_.write_table(static_cast<std::uint32_t>(piece.offset), part);
-        if (piece.place == Place::Handler && bars_[bar].handler != nullptr)
-            bars_[bar].handler->bar_write(piece.offset, part);
+        if (piece.place == Place::Handler && bars_[bar].handler.write)
+            bars_[bar].handler.write(piece.offset, part);
         offset += piece.size;
         data = data.subspan(piece.size);
     }

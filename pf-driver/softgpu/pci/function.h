@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,14 +39,13 @@ struct MappableMemory {
 
 /// The bytes behind one BAR. offset + size is inside the BAR. Io thread. A bus reports no errors: a
 /// read that cannot be answered gives all ones, such a write is dropped.
-class BarHandler {
-public:
-    virtual ~BarHandler() = default;
+struct BarHandler {
     /// Fills all of `out`.
-    virtual void bar_read(std::uint64_t offset, std::span<std::byte> out) = 0;
-    virtual void bar_write(std::uint64_t offset, std::span<const std::byte> data) = 0;
-    /// Called whenever the client asks about the region; none: every access is trapped.
-    [[nodiscard]] virtual std::optional<MappableMemory> bar_memory() { return std::nullopt; }
+    std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
+    std::function<void(std::uint64_t offset, std::span<const std::byte> data)> write;
+    /// Called whenever the client asks about the region. Without it, or if it gives none, every
+    /// access is trapped.
+    std::function<std::optional<MappableMemory>()> memory = nullptr;
 };
 
 /// Client memory of the function. All on the io thread.
@@ -97,8 +97,8 @@ public:
     Function(FunctionSpec spec, FunctionOwner& owner, DmaSink& dma);
 
     /// While building; a BAR of the spec without a handler reads all ones.
-    /// The BAR must be one of the spec; the handler outlives the function.
-    void set_bar(std::uint32_t index, BarHandler& handler);
+    /// The BAR must be one of the spec.
+    void set_bar(std::uint32_t index, BarHandler handler);
     [[nodiscard]] ConfigSpace& config() { return config_; }
     [[nodiscard]] const FunctionSpec& spec() const { return spec_; }
 
@@ -138,7 +138,7 @@ public:
 private:
     struct Bar {
         Bytes size;
-        BarHandler* handler = nullptr;
+        BarHandler handler;
     };
     /// The first part of a BAR access that has one meaning. Only the BAR with the MSI-X table has
     /// several; in all others everything is the handler's. Stays within one page, because a handler

@@ -22,8 +22,8 @@ std::uint32_t vf_bar_register(std::uint32_t bar) {
 
 Card::Card(pci::FunctionSpec spec)
     : registers(HW_REG_BAR_BYTES), vram(4096), function(std::move(spec), owner, owner) {
-    function.set_bar(VGPU_BAR_REGISTERS, registers);
-    function.set_bar(VGPU_BAR_VRAM, vram);
+    function.set_bar(VGPU_BAR_REGISTERS, registers.handler());
+    function.set_bar(VGPU_BAR_VRAM, vram.handler());
 }
 
 HostRig::HostRig(EndpointKind kind)

@@ -47,27 +47,28 @@ std::errc FakePeer::dma_post(Iova address, std::span<const std::byte> data) {
     return {};
 }
 
-void FakeBar::bar_read(std::uint64_t offset, std::span<std::byte> out) {
-    story.push_back(fmt::format("read {:#x}+{}", offset, out.size()));
-    ASSERT_LE(offset + out.size(), bytes.size());
-    std::memcpy(out.data(), bytes.data() + offset, out.size());
-}
-
-void FakeBar::bar_write(std::uint64_t offset, std::span<const std::byte> data) {
-    story.push_back(fmt::format("write {:#x}+{}", offset, data.size()));
-    ASSERT_LE(offset + data.size(), bytes.size());
-    std::memcpy(bytes.data() + offset, data.data(), data.size());
-}
-
-std::optional<MappableMemory> FakeBar::bar_memory() {
-    if (areas.empty()) return std::nullopt;
-    return MappableMemory{OwnedFd(::memfd_create("bar", MFD_CLOEXEC)), areas};
+BarHandler FakeBar::handler() {
+    const auto read = [this](std::uint64_t offset, std::span<std::byte> out) {
+        story.push_back(fmt::format("read {:#x}+{}", offset, out.size()));
+        ASSERT_LE(offset + out.size(), bytes.size());
+        std::memcpy(out.data(), bytes.data() + offset, out.size());
+    };
+    const auto write = [this](std::uint64_t offset, std::span<const std::byte> data) {
+        story.push_back(fmt::format("write {:#x}+{}", offset, data.size()));
+        ASSERT_LE(offset + data.size(), bytes.size());
+        std::memcpy(bytes.data() + offset, data.data(), data.size());
+    };
+    const auto memory = [this]() -> std::optional<MappableMemory> {
+        if (areas.empty()) return std::nullopt;
+        return MappableMemory{OwnedFd(::memfd_create("bar", MFD_CLOEXEC)), areas};
+    };
+    return {read, write, memory};
 }
 
 Rig::Rig(FunctionSpec spec)
     : registers(HW_REG_BAR_BYTES), vram(4096), function(std::move(spec), owner, owner) {
-    function.set_bar(VGPU_BAR_REGISTERS, registers);
-    function.set_bar(VGPU_BAR_VRAM, vram);
+    function.set_bar(VGPU_BAR_REGISTERS, registers.handler());
+    function.set_bar(VGPU_BAR_VRAM, vram.handler());
     set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER});
 }
 
