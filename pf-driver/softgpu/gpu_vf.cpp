@@ -353,10 +353,7 @@ bool GpuVf::map_sdma(const cp::SdmaQueue& queue) {
 }
 
 void GpuVf::unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) {
-    sdma::UnmapRequest request;
-    request.select = sdma::UnmapSelect::ByDoorbell;
-    request.doorbell = doorbell;
-    blocks_.sdma[static_cast<std::size_t>(engine)].unmap(request);
+    blocks_.sdma[static_cast<std::size_t>(engine)].unmap(doorbell);
 }
 
 void GpuVf::work_arrived() {

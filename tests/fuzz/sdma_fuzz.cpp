@@ -172,7 +172,7 @@ void run(World& world, std::uint32_t budget, Packets packets, bool is_kernel) {
             (void)world.engine->has_work();
         }
         if (is_kernel || i % 8 != 7) continue;
-        world.engine->unmap({});
+        world.engine->unmap(kDoorbell);
         // False if the packets have destroyed the MQD: then there is nothing left to run.
         if (!world.map_queue()) break;
     }

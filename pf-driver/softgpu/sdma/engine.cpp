@@ -208,54 +208,37 @@ bool Engine::map(const MapRequest& request) {
     return true;
 }
 
-bool Engine::is_selected(const Queue& queue, const UnmapRequest& request) {
-    switch (request.select) {
-        case UnmapSelect::ByMqd:
-            return queue.mqd == raw(request.mqd);
-        case UnmapSelect::ByDoorbell:
-            return queue.doorbell == raw(request.doorbell);
-        case UnmapSelect::ByPasid:
-            return queue.pasid == request.pasid;
-        case UnmapSelect::All:
-            return true;
+bool Engine::unmap(DoorbellIndex doorbell) {
+    for (Queue& queue : std::span(state_.queues).subspan(1)) {
+        if (queue.is_mapped == 0 || queue.doorbell != raw(doorbell)) continue;
+        save_position(queue);
+        queue = {};
+        return true;
     }
     return false;
 }
 
-unsigned Engine::unmap(const UnmapRequest& request) {
-    unsigned count = 0;
-    for (Queue& queue : std::span(state_.queues).subspan(1)) {
-        if (queue.is_mapped == 0 || !is_selected(queue, request)) continue;
-        save_position(queue, request.mode);
-        queue = {};
-        ++count;
-    }
-    return count;
-}
-
 /// Saves the pointers and the position inside an IB or packet, where load_position() reads them.
-void Engine::save_position(const Queue& queue, UnmapMode mode) {
-    Queue kept = queue;
-    if (mode == UnmapMode::Reset) forget_position(kept);
+void Engine::save_position(const Queue& queue) {
     const std::array<std::uint32_t, 4> pointers = {
-        low32(kept.read_pointer), high32(kept.read_pointer), low32(kept.write_pointer),
-        high32(kept.write_pointer)};
-    const std::array<std::uint32_t, 5> ib = {kept.ibs[0].position, low32(kept.ibs[0].address),
-                                             high32(kept.ibs[0].address), kept.ibs[0].dwords,
-                                             kept.skip};
+        low32(queue.read_pointer), high32(queue.read_pointer), low32(queue.write_pointer),
+        high32(queue.write_pointer)};
+    const std::array<std::uint32_t, 5> ib = {queue.ibs[0].position, low32(queue.ibs[0].address),
+                                             high32(queue.ibs[0].address), queue.ibs[0].dwords,
+                                             queue.skip};
     std::array<std::uint32_t, kMidCommandDwords> middle{};
-    middle[kProgressLow] = low32(kept.progress);
-    middle[kProgressHigh] = high32(kept.progress);
-    middle[kPolls] = kept.polls;
-    middle[kInnerBaseLow] = low32(kept.ibs[1].address);
-    middle[kInnerBaseHigh] = high32(kept.ibs[1].address);
-    middle[kInnerSize] = kept.ibs[1].dwords;
-    middle[kInnerPosition] = kept.ibs[1].position;
-    const std::array<std::uint32_t, 1> depth = {kPositionMark | kept.ib_depth};
+    middle[kProgressLow] = low32(queue.progress);
+    middle[kProgressHigh] = high32(queue.progress);
+    middle[kPolls] = queue.polls;
+    middle[kInnerBaseLow] = low32(queue.ibs[1].address);
+    middle[kInnerBaseHigh] = high32(queue.ibs[1].address);
+    middle[kInnerSize] = queue.ibs[1].dwords;
+    middle[kInnerPosition] = queue.ibs[1].position;
+    const std::array<std::uint32_t, 1> depth = {kPositionMark | queue.ib_depth};
 
     mem::Port& kernel = hooks_.port(Vmid{0});
     const auto put = [&](std::uint32_t dword, std::span<const std::uint32_t> values) {
-        return kernel.write(GpuVa{kept.mqd + dword * kDwordBytes}, std::as_bytes(values));
+        return kernel.write(GpuVa{queue.mqd + dword * kDwordBytes}, std::as_bytes(values));
     };
     // An MQD that is gone harms its owner alone: the queue is off in any case.
     const bool is_saved = put(SDMA_MQD_RB_RPTR, pointers) && put(SDMA_MQD_IB_OFFSET, ib) &&

@@ -41,21 +41,6 @@ struct MapRequest {
     std::uint16_t pasid = 0;
 };
 
-/// Selects user queues; ByMqd and ByDoorbell name one, ByPasid those of a process.
-enum class UnmapSelect : std::uint8_t { ByMqd, ByDoorbell, ByPasid, All };
-/// What happens to the packet or IB in execution.
-enum class UnmapMode : std::uint8_t {
-    Preempt,  ///< its position goes into the MQD; the next map() continues there
-    Reset,    ///< dropped
-};
-struct UnmapRequest {
-    UnmapSelect select = UnmapSelect::All;
-    UnmapMode mode = UnmapMode::Preempt;
-    GpuVa mqd{};
-    DoorbellIndex doorbell{};
-    std::uint16_t pasid = 0;
-};
-
 /// Packets: Linux 6.12, amdgpu/vega10_sdma_pkt_open.h; registers amdgpu/sdma_v4_0.c; MQD
 /// include/v9_structs.h (v9_sdma_mqd).
 class Engine final : public PacketSource {
@@ -139,9 +124,9 @@ public:
 
     /// Maps a user queue, if it is not mapped; false if there is no slot or the MQD is unusable.
     [[nodiscard]] bool map(const MapRequest& request);
-    /// Unmaps user queues, never the kernel's ring, and saves their positions in their MQDs (a
-    /// fault if one cannot be written); returns how many queues were unmapped.
-    unsigned unmap(const UnmapRequest& request);
+    /// Unmaps the user queue with that doorbell; false if there is none. Its position goes into its
+    /// MQD (a fault if that cannot be written), where the next map() continues.
+    bool unmap(DoorbellIndex doorbell);
 
     /// True if the doorbell is a queue's of this engine. `value`: new write pointer in bytes.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
@@ -191,14 +176,13 @@ private:
     [[nodiscard]] bool is_active(const Queue& queue) const;
     [[nodiscard]] bool is_over(const Wait& wait, const Queue& queue);
     [[nodiscard]] static std::uint64_t pending_dwords(const Queue& queue);
-    [[nodiscard]] static bool is_selected(const Queue& queue, const UnmapRequest& request);
     /// Sets queue_ and executes packets while the budget lasts.
     bool run_queue(Queue& queue);
     [[nodiscard]] Outcome run_packet();
     [[nodiscard]] Outcome pass_over();
     void settle(Outcome outcome);
     void report_read_pointer();
-    void save_position(const Queue& queue, UnmapMode mode);
+    void save_position(const Queue& queue);
     static void load_position(Queue& queue, std::span<const std::uint32_t> mqd);
 
     // the stream of the current queue: its ring or its innermost IB

@@ -178,7 +178,7 @@ TEST_F(SdmaPacket, RegistersAreForTheKernelOnly) {
         rig.run();
         EXPECT_EQ(state().bad_packets, ++bad);
         EXPECT_EQ(rig.get_user<std::uint32_t>(kData), 0u);
-        rig.engine->unmap({});
+        rig.engine->unmap(SdmaRig::doorbell_of(0));
     }
     EXPECT_EQ(rig.mem.read_reg(REG_GC_VM_CONTEXT0_CNTL), 0u);
 }

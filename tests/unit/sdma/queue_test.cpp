@@ -20,12 +20,6 @@ struct SdmaQueue : testing::Test {
         return rig.get_user<std::uint32_t>(kData + offset);
     }
     std::uint32_t kernel_word() const { return rig.mem.get<std::uint32_t>(kKernelData); }
-    UnmapRequest by_mqd(unsigned which) const {
-        UnmapRequest request;
-        request.select = UnmapSelect::ByMqd;
-        request.mqd = GpuVa{kFbBase + SdmaRig::mqd_of(which)};
-        return request;
-    }
 };
 
 TEST_F(SdmaQueue, TheKernelRingReportsItsReadPointerInRegisterAndMemory) {
@@ -122,7 +116,7 @@ TEST_F(SdmaQueue, AMappedQueueWithWorkStartsWithoutADoorbell) {
     const Dwords packet = fence(kData, 9);
     for (std::size_t i = 0; i < packet.size(); ++i) rig.put_user(kUserRing + 4 * i, packet[i]);
     ASSERT_TRUE(rig.map_user());
-    rig.engine->unmap({});
+    rig.engine->unmap(SdmaRig::doorbell_of(0));
     rig.put_user<std::uint64_t>(kUserWptr, 16);
     ASSERT_TRUE(rig.engine->map({GpuVa{kFbBase + kUserMqd}, SdmaRig::doorbell_of(0),
                                  GpuVa{kUserWptr}, kUserVmid, kUserPasid}));
@@ -138,8 +132,8 @@ TEST_F(SdmaQueue, TwoUserQueuesFitAndAThirdDoesNot) {
     EXPECT_TRUE(rig.map_user(1));
     EXPECT_FALSE(rig.engine->map(
         {GpuVa{kFbBase + 0x130000}, DoorbellIndex{0x2000}, GpuVa{0}, kUserVmid, kUserPasid}));
-    EXPECT_EQ(rig.engine->unmap(by_mqd(0)), 1u);
-    EXPECT_EQ(rig.engine->unmap(by_mqd(0)), 0u);
+    EXPECT_TRUE(rig.engine->unmap(SdmaRig::doorbell_of(0)));
+    EXPECT_FALSE(rig.engine->unmap(SdmaRig::doorbell_of(0)));
     EXPECT_TRUE(rig.map_user(0));
 }
 
@@ -151,30 +145,9 @@ TEST_F(SdmaQueue, AnMqdThatIsNotThereOrIsNonsenseIsRefused) {
         {GpuVa{kFbBase + 0x130000}, DoorbellIndex{1}, GpuVa{0}, kUserVmid, kUserPasid}));
 }
 
-TEST_F(SdmaQueue, UnmapSelectsByDoorbellByPasidOrAll) {
-    UnmapRequest request;
-    const auto remap = [&] {
-        EXPECT_TRUE(rig.map_user(0));
-        EXPECT_TRUE(rig.map_user(1));
-    };
-    remap();
-    request.select = UnmapSelect::ByDoorbell;
-    request.doorbell = SdmaRig::doorbell_of(1);
-    EXPECT_EQ(rig.engine->unmap(request), 1u);
-    remap();
-    request.select = UnmapSelect::ByPasid;
-    request.pasid = 1;
-    EXPECT_EQ(rig.engine->unmap(request), 0u);
-    request.pasid = kUserPasid;
-    EXPECT_EQ(rig.engine->unmap(request), 2u);
-    remap();
-    request.select = UnmapSelect::All;
-    EXPECT_EQ(rig.engine->unmap(request), 2u);
-}
-
 TEST_F(SdmaQueue, ADoorbellOfAnUnmappedQueueIsNotOurs) {
     ASSERT_TRUE(rig.map_user());
-    rig.engine->unmap({});
+    rig.engine->unmap(SdmaRig::doorbell_of(0));
     EXPECT_FALSE(rig.engine->doorbell(SdmaRig::doorbell_of(0), 64));
 }
 
@@ -182,7 +155,7 @@ TEST_F(SdmaQueue, UnmapWritesPointersBackAndMapGoesOnThere) {
     ASSERT_TRUE(rig.map_user());
     rig.submit_user(fence(kData, 1) + poll_memory(kData + 8, 3, 1) + fence(kData, 2));
     EXPECT_EQ(rig.run(), StepResult::Blocked);
-    EXPECT_EQ(rig.engine->unmap({}), 1u);
+    EXPECT_TRUE(rig.engine->unmap(SdmaRig::doorbell_of(0)));
     EXPECT_EQ(rig.mem.get<std::uint32_t>(kUserMqd + 4 * SDMA_MQD_RB_RPTR), 16u);
     EXPECT_EQ(rig.mem.get<std::uint32_t>(kUserMqd + 4 * SDMA_MQD_RB_WPTR), 56u);
     rig.put_user(kData + 8, 1u);
@@ -200,7 +173,7 @@ TEST_F(SdmaQueue, PreemptionInsideAnIbRunsNoPacketTwice) {
     rig.submit_user(indirect(kData + 0x100, static_cast<std::uint32_t>(ib.size())) +
                     fence(kData + 16, 3));
     EXPECT_EQ(rig.run(), StepResult::Blocked);
-    EXPECT_EQ(rig.engine->unmap({}), 1u);
+    EXPECT_TRUE(rig.engine->unmap(SdmaRig::doorbell_of(0)));
     rig.put_user(kData + 8, 1u);
     ASSERT_TRUE(rig.engine->map({GpuVa{kFbBase + kUserMqd}, SdmaRig::doorbell_of(0),
                                  GpuVa{kUserWptr}, kUserVmid, kUserPasid}));
@@ -213,28 +186,12 @@ TEST_F(SdmaQueue, PreemptionInsideACopyGoesOnWhereItStopped) {
     ASSERT_TRUE(rig.map_user());
     rig.submit_user(copy_linear(kData + 0x40000, kData, 0x20000));
     ASSERT_EQ(rig.engine->step({0x8000, 16}), StepResult::Progress);
-    EXPECT_EQ(rig.engine->unmap({}), 1u);
+    EXPECT_TRUE(rig.engine->unmap(SdmaRig::doorbell_of(0)));
     ASSERT_TRUE(rig.engine->map({GpuVa{kFbBase + kUserMqd}, SdmaRig::doorbell_of(0),
                                  GpuVa{kUserWptr}, kUserVmid, kUserPasid}));
     const std::uint64_t before = rig.engine->state().bytes;
     EXPECT_EQ(rig.run(), StepResult::Idle);
     EXPECT_EQ(rig.engine->state().bytes - before, 0x18000u);
-}
-
-TEST_F(SdmaQueue, ResetDropsTheIb) {
-    ASSERT_TRUE(rig.map_user());
-    const Dwords ib = poll_memory(kData + 8, 3, 1) + fence(kData, 1);
-    for (std::size_t i = 0; i < ib.size(); ++i) rig.put_user(kData + 0x100 + 4 * i, ib[i]);
-    rig.submit_user(indirect(kData + 0x100, static_cast<std::uint32_t>(ib.size())));
-    rig.run();
-    UnmapRequest request;
-    request.mode = UnmapMode::Reset;
-    EXPECT_EQ(rig.engine->unmap(request), 1u);
-    rig.put_user(kData + 8, 1u);
-    ASSERT_TRUE(rig.engine->map({GpuVa{kFbBase + kUserMqd}, SdmaRig::doorbell_of(0),
-                                 GpuVa{kUserWptr}, kUserVmid, kUserPasid}));
-    EXPECT_EQ(rig.run(), StepResult::Idle);
-    EXPECT_EQ(user_word(), 0u);
 }
 
 TEST_F(SdmaQueue, QueuesTakeTurns) {
