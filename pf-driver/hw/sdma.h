@@ -41,17 +41,10 @@ enum sdma_mqd_dword {
 	SDMA_MQD_RB_WPTR_HI = 6,
 	SDMA_MQD_RPTR_ADDR_HI = 8,
 	SDMA_MQD_RPTR_ADDR_LO = 9,
-	/* 12-16: the IB being executed; 32-40: position in a preempted packet (device-private) */
-	SDMA_MQD_IB_OFFSET = 12,
-	SDMA_MQD_IB_BASE_LO = 13,
-	SDMA_MQD_IB_BASE_HI = 14,
-	SDMA_MQD_IB_SIZE = 15,
-	SDMA_MQD_SKIP_CNTL = 16,
 	SDMA_MQD_DOORBELL_OFFSET = 22,
 	SDMA_MQD_WPTR_POLL_ADDR_HI = 28,
 	SDMA_MQD_WPTR_POLL_ADDR_LO = 29,
-	SDMA_MQD_MIDCMD_DATA0 = 32,
-	SDMA_MQD_MIDCMD_CNTL = 41,
+	SDMA_MQD_PRIVATE = 32, /* ours: MIDCMD_DATA0 and on, the position of a preempted queue */
 	SDMA_MQD_ENGINE_ID = 126,
 	SDMA_MQD_QUEUE_ID = 127,
 };

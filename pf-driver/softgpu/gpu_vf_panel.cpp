@@ -24,7 +24,7 @@ struct StateHeader {
 };
 constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
 /// Increases with every change of any block's state, because streams hold no sizes of their own.
-constexpr std::uint32_t kStateVersion = 4;
+constexpr std::uint32_t kStateVersion = 5;
 
 }  // namespace
 

@@ -18,24 +18,21 @@ constexpr std::uint64_t kDwordMask = kDwordBytes - 1;
 constexpr std::uint32_t kEngineStride = REG_STRIDE_SDMA0_SDMA0_CNTL;
 constexpr unsigned kBaseShift = 8;
 constexpr std::uint32_t kStatusIdle = 1;
-/// In MIDCMD_CNTL above the IB depth: marks a position in the MQD as written by this device.
-constexpr std::uint32_t kPositionMark = 0x53440000;
-constexpr std::uint32_t kDepthMask = 0xffff;
 constexpr std::uint32_t kMaxIbDwords = HW_FIELD_MASK(SDMA_INDIRECT_3, SIZE);
 
-/// Dword indices in the MQD's private area, from SDMA_MQD_MIDCMD_DATA0: the position of a preempted
-/// queue inside a packet or IB. The layout is ours: the driver keeps, but never reads these dwords.
-enum MidCommand : std::uint32_t {
-    kProgressLow,
-    kProgressHigh,
-    kPolls,
-    kInnerBaseLow,
-    kInnerBaseHigh,
-    kInnerSize,
-    kInnerPosition,
-    kMidCommandDwords,
+/// The position of a preempted queue inside an IB or packet, as it is in the MQD. The layout is
+/// ours; the driver keeps these dwords and never reads them.
+struct SavedPosition {
+    std::uint32_t mark = 0;  ///< kPositionMark: this device wrote it
+    std::uint32_t ib_depth = 0;
+    std::uint64_t progress = 0;
+    std::uint32_t skip = 0;
+    std::uint32_t polls = 0;
+    std::array<Engine::Ib, Engine::kIbDepth> ibs{};
 };
-static_assert(kMidCommandDwords <= SDMA_MQD_MIDCMD_CNTL - SDMA_MQD_MIDCMD_DATA0);
+constexpr std::uint32_t kPositionMark = 0x534d4453;  // "SDMS"
+constexpr std::uint64_t kPositionOffset = SDMA_MQD_PRIVATE * kDwordBytes;
+static_assert(kPositionOffset + sizeof(SavedPosition) <= SDMA_MQD_ENGINE_ID * kDwordBytes);
 
 std::uint64_t ring_bytes(const Engine::Queue& queue) {
     return kDwordBytes << queue.ring_log2;
@@ -218,50 +215,33 @@ bool Engine::unmap(DoorbellIndex doorbell) {
     return false;
 }
 
-/// Saves the pointers and the position inside an IB or packet, where load_position() reads them.
+/// An MQD that is gone harms its owner alone: the queue is off in any case.
 void Engine::save_position(const Queue& queue) {
-    const std::array<std::uint32_t, 4> pointers = {
-        low32(queue.read_pointer), high32(queue.read_pointer), low32(queue.write_pointer),
-        high32(queue.write_pointer)};
-    const std::array<std::uint32_t, 5> ib = {queue.ibs[0].position, low32(queue.ibs[0].address),
-                                             high32(queue.ibs[0].address), queue.ibs[0].dwords,
-                                             queue.skip};
-    std::array<std::uint32_t, kMidCommandDwords> middle{};
-    middle[kProgressLow] = low32(queue.progress);
-    middle[kProgressHigh] = high32(queue.progress);
-    middle[kPolls] = queue.polls;
-    middle[kInnerBaseLow] = low32(queue.ibs[1].address);
-    middle[kInnerBaseHigh] = high32(queue.ibs[1].address);
-    middle[kInnerSize] = queue.ibs[1].dwords;
-    middle[kInnerPosition] = queue.ibs[1].position;
-    const std::array<std::uint32_t, 1> depth = {kPositionMark | queue.ib_depth};
-
+    const std::array pointers = {queue.read_pointer, queue.write_pointer};
+    const SavedPosition position{kPositionMark, queue.ib_depth, queue.progress,
+                                 queue.skip,    queue.polls,    queue.ibs};
     mem::Port& kernel = hooks_.port(Vmid{0});
-    const auto put = [&](std::uint32_t dword, std::span<const std::uint32_t> values) {
-        return kernel.write(GpuVa{queue.mqd + dword * kDwordBytes}, std::as_bytes(values));
-    };
-    // An MQD that is gone harms its owner alone: the queue is off in any case.
-    const bool is_saved = put(SDMA_MQD_RB_RPTR, pointers) && put(SDMA_MQD_IB_OFFSET, ib) &&
-                          put(SDMA_MQD_MIDCMD_DATA0, middle) && put(SDMA_MQD_MIDCMD_CNTL, depth);
-    if (!is_saved) ++state_.faults;
+    if (!kernel.write(GpuVa{queue.mqd + SDMA_MQD_RB_RPTR * kDwordBytes}, bytes_of(pointers)) ||
+        !kernel.write(GpuVa{queue.mqd + kPositionOffset}, bytes_of(position)))
+        ++state_.faults;
     kernel.clear_fault();
 }
 
 /// All of it was in guest memory: sizes are cut to what a packet could contain, and a packet whose
 /// progress is beyond its end counts as done.
 void Engine::load_position(Queue& queue, std::span<const std::uint32_t> mqd) {
-    const std::uint32_t depth = mqd[SDMA_MQD_MIDCMD_CNTL];
-    if ((depth & ~kDepthMask) != kPositionMark) return;
-    const auto middle = mqd.subspan(SDMA_MQD_MIDCMD_DATA0, kMidCommandDwords);
-    queue.skip = mqd[SDMA_MQD_SKIP_CNTL] & HW_FIELD_MASK(SDMA_COND_EXE_4, COUNT);
-    queue.progress = join(middle[kProgressLow], middle[kProgressHigh]);
-    queue.polls = middle[kPolls];
-    queue.ib_depth = static_cast<std::uint8_t>(std::min(depth & kDepthMask, kIbDepth));
-    queue.ibs[0] = {join(mqd[SDMA_MQD_IB_BASE_LO], mqd[SDMA_MQD_IB_BASE_HI]) & ~kDwordMask,
-                    mqd[SDMA_MQD_IB_SIZE] & kMaxIbDwords, mqd[SDMA_MQD_IB_OFFSET], queue.vmid, 0};
-    queue.ibs[1] = {join(middle[kInnerBaseLow], middle[kInnerBaseHigh]) & ~kDwordMask,
-                    middle[kInnerSize] & kMaxIbDwords, middle[kInnerPosition], queue.vmid, 0};
-    for (Ib& ib : queue.ibs) ib.position = std::min(ib.position, ib.dwords);
+    const auto saved = softgpu::load<SavedPosition>(std::as_bytes(mqd), kPositionOffset);
+    if (saved.mark != kPositionMark) return;
+    queue.skip = saved.skip & HW_FIELD_MASK(SDMA_COND_EXE_4, COUNT);
+    queue.progress = saved.progress;
+    queue.polls = saved.polls;
+    queue.ib_depth = static_cast<std::uint8_t>(std::min<std::uint32_t>(saved.ib_depth, kIbDepth));
+    for (unsigned i = 0; i < kIbDepth; ++i) {
+        const Ib& ib = saved.ibs[i];
+        const std::uint32_t dwords = ib.dwords & kMaxIbDwords;
+        queue.ibs[i] = {ib.address & ~kDwordMask, dwords, std::min(ib.position, dwords), queue.vmid,
+                        0};
+    }
 }
 
 bool Engine::doorbell(DoorbellIndex index, std::uint64_t value) {
