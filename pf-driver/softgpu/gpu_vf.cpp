@@ -347,9 +347,8 @@ void GpuVf::raise(const ih_iv_entry& entry) {
     blocks_.interrupts.raise(entry);
 }
 
-bool GpuVf::map_sdma(const cp::SdmaQueue& queue) {
-    return blocks_.sdma[static_cast<std::size_t>(queue.engine)].map(
-        {queue.mqd, queue.doorbell, queue.wptr_poll, queue.vmid, queue.pasid});
+bool GpuVf::map_sdma(cp::SdmaEngine engine, const sdma::MapRequest& queue) {
+    return blocks_.sdma[static_cast<std::size_t>(engine)].map(queue);
 }
 
 void GpuVf::unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) {

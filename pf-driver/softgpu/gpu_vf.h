@@ -219,7 +219,7 @@ private:
     void invalidate_pasid(std::uint16_t pasid) override;
     void report_fault(Vmid vmid, const mem::Fault& fault) override;
     void raise(const ih_iv_entry& entry) override;
-    bool map_sdma(const cp::SdmaQueue& queue) override;
+    bool map_sdma(cp::SdmaEngine engine, const sdma::MapRequest& queue) override;
     void unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) override;
     // and of iov::DoorbellListener, from any thread
     void work_arrived() override;

@@ -134,7 +134,7 @@ private:
     void invalidate_pasid(std::uint16_t) override {}
     void report_fault(Vmid, const mem::Fault&) override {}
     void raise(const ih_iv_entry&) override {}
-    bool map_sdma(const cp::SdmaQueue&) override { return ++sdma_ % 3 != 0; }
+    bool map_sdma(cp::SdmaEngine, const sdma::MapRequest&) override { return ++sdma_ % 3 != 0; }
     void unmap_sdma(cp::SdmaEngine, DoorbellIndex) override {}
     void work_arrived() override {}
     void interrupt(std::uint32_t payload) override { messages_.push_back(payload); }

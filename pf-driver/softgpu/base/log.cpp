@@ -5,28 +5,13 @@
 #include <spdlog/spdlog.h>
 
 namespace vgpu::softgpu::log {
-namespace {
 
-spdlog::level::level_enum spdlog_level(Level level) {
-    switch (level) {
-        case Level::debug:
-            return spdlog::level::debug;
-        case Level::info:
-            return spdlog::level::info;
-        case Level::warn:
-            return spdlog::level::warn;
-        case Level::error:
-            break;
-    }
-    return spdlog::level::err;
-}
-
-}  // namespace
+static_assert(static_cast<int>(Level::error) == spdlog::level::err);
 
 void write(Level level, fmt::string_view format, fmt::format_args arguments) {
     spdlog::logger& logger = *spdlog::default_logger_raw();
-    if (!logger.should_log(spdlog_level(level))) return;
-    logger.log(spdlog_level(level), fmt::vformat(format, arguments));
+    const auto number = static_cast<spdlog::level::level_enum>(level);
+    if (logger.should_log(number)) logger.log(number, fmt::vformat(format, arguments));
 }
 
 }  // namespace vgpu::softgpu::log

@@ -9,7 +9,8 @@
 
 namespace vgpu::softgpu::log {
 
-enum class Level { debug, info, warn, error };
+/// The numbers of the logging library.
+enum class Level { debug = 1, info, warn, error };
 
 /// Writes `format` with `arguments` if the log's level admits `level`.
 void write(Level level, fmt::string_view format, fmt::format_args arguments);

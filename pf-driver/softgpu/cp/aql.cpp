@@ -267,29 +267,19 @@ std::optional<std::int64_t> signal_value(Core& core, const Queue& queue, std::ui
 
 enum class Met : std::uint8_t { No, Yes, Fault };
 
-/// A signal is met at value 0; a handle of 0 means no signal (HSA Platform System Architecture,
-/// Barrier-AND packet).
-Met is_and_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
-    for (const std::uint64_t handle : barrier.dep_signal) {
-        if (handle == 0) continue;
-        const auto value = signal_value(core, queue, handle);
-        if (!value) return Met::Fault;
-        if (*value != 0) return Met::No;
-    }
-    return Met::Yes;
-}
-
-/// Met also if the packet names no signal.
-Met is_or_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
+/// Barrier-AND and barrier-OR. A signal is met at value 0; a handle of 0 means no signal (HSA
+/// Platform System Architecture, Barrier-AND packet). Met also if the packet names no signal.
+Met is_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
+    const bool is_or = HW_GET(AQL_HEADER, TYPE, barrier.header) == AQL_TYPE_BARRIER_OR;
     bool has_signal = false;
     for (const std::uint64_t handle : barrier.dep_signal) {
         if (handle == 0) continue;
         has_signal = true;
         const auto value = signal_value(core, queue, handle);
         if (!value) return Met::Fault;
-        if (*value == 0) return Met::Yes;
+        if ((*value == 0) == is_or) return is_or ? Met::Yes : Met::No;
     }
-    return has_signal ? Met::No : Met::Yes;
+    return is_or && has_signal ? Met::No : Met::Yes;
 }
 
 bool holds(std::uint32_t condition, std::int64_t value, std::int64_t reference) {
@@ -324,14 +314,9 @@ Verdict settle_barrier(Core& core, Queue& queue, Met met, WaitKind kind) {
     return stop_with_fault(core, queue);
 }
 
-Verdict barrier_and(Core& core, Queue& queue, const Bytes64& bytes) {
-    const auto barrier = load<aql_barrier>(bytes);
-    return settle_barrier(core, queue, is_and_met(core, queue, barrier), WaitKind::Signals);
-}
-
-Verdict barrier_or(Core& core, Queue& queue, const Bytes64& bytes) {
-    const auto barrier = load<aql_barrier>(bytes);
-    return settle_barrier(core, queue, is_or_met(core, queue, barrier), WaitKind::Signals);
+Verdict barrier(Core& core, Queue& queue, const Bytes64& bytes) {
+    const Met met = is_met(core, queue, load<aql_barrier>(bytes));
+    return settle_barrier(core, queue, met, WaitKind::Signals);
 }
 
 // --- vendor packets -----------------------------------------------------------------------------
@@ -356,12 +341,12 @@ Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
 
 /// All vendor packets have the format byte in the same place, so loading any of them shows it.
 Verdict vendor(Core& core, Queue& queue, const Bytes64& bytes) {
-    const auto barrier = load<aql_barrier_value>(bytes);
-    switch (barrier.format) {
+    const auto packet = load<aql_barrier_value>(bytes);
+    switch (packet.format) {
         case AQL_VENDOR_PM4_IB:
             return pm4_ib(core, queue, bytes);
         case AQL_VENDOR_BARRIER_VALUE:
-            return settle_barrier(core, queue, is_value_met(core, queue, barrier),
+            return settle_barrier(core, queue, is_value_met(core, queue, packet),
                                   WaitKind::SignalValue);
         default:
             return stop(core, queue, AQL_QUEUE_ERROR_VENDOR_PACKET);
@@ -377,8 +362,8 @@ struct TypeRow {
 constexpr std::array kTypes = {
     TypeRow{AQL_TYPE_VENDOR, vendor},
     TypeRow{AQL_TYPE_KERNEL_DISPATCH, kernel_dispatch},
-    TypeRow{AQL_TYPE_BARRIER_AND, barrier_and},
-    TypeRow{AQL_TYPE_BARRIER_OR, barrier_or},
+    TypeRow{AQL_TYPE_BARRIER_AND, barrier},
+    TypeRow{AQL_TYPE_BARRIER_OR, barrier},
 };
 
 /// With the barrier bit, a packet of any type waits until no earlier packet is in flight.
@@ -554,10 +539,7 @@ bool is_barrier_over(Core& core, const Queue& queue) {
         return true;
     if (queue.state.wait.kind == WaitKind::SignalValue)
         return is_value_met(core, queue, load<aql_barrier_value>(bytes)) != Met::No;
-    const auto barrier = load<aql_barrier>(bytes);
-    const bool is_or = HW_GET(AQL_HEADER, TYPE, barrier.header) == AQL_TYPE_BARRIER_OR;
-    const Met met = is_or ? is_or_met(core, queue, barrier) : is_and_met(core, queue, barrier);
-    return met != Met::No;
+    return is_met(core, queue, load<aql_barrier>(bytes)) != Met::No;
 }
 
 bool is_header_valid(Core& core, const Queue& queue) {

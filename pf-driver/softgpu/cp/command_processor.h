@@ -87,8 +87,7 @@ public:
     struct Spec {
         VfId vf{1};
         std::uint32_t compute_units = 8;
-        std::uint32_t workers = 1;                ///< number of worker indices of take_group()
-        std::uint64_t reference_hz = 27'000'000;  ///< rate of the packets' "GPU clock"
+        std::uint32_t workers = 1;  ///< number of worker indices of take_group()
     };
 
     /// Claims its registers in `registers`. `registers`, `services` and `clock` outlive the command

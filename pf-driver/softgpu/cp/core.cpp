@@ -8,7 +8,6 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 constexpr unsigned kApertureShift = 48;
-constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
 
 /// KFD numbers a process's doorbells in 8-byte units from the start of its page.
 std::uint32_t doorbell_id(const Queue& queue) {
@@ -28,14 +27,6 @@ Core::Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, 
       dispatcher(spec_.compute_units, queues),
       lanes(spec_.workers) {
     for (unsigned i = 0; i < kQueues; ++i) queues[i].id = QueueId{static_cast<std::uint8_t>(i)};
-}
-
-/// Converts seconds and the rest separately, because the product of ns and Hz exceeds 64 bits
-/// within minutes.
-std::uint64_t Core::ticks() const {
-    const std::uint64_t ns = now_ns();
-    return ns / kNanosecondsPerSecond * spec.reference_hz +
-           ns % kNanosecondsPerSecond * spec.reference_hz / kNanosecondsPerSecond;
 }
 
 isa::Apertures Core::apertures(Vmid vmid) const {

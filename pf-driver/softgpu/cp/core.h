@@ -18,6 +18,7 @@
 #include "pf-driver/softgpu/cp/queue.h"
 #include "pf-driver/softgpu/cp/scheduler_state.h"
 #include "pf-driver/softgpu/cp/services.h"
+#include "pf-driver/softgpu/regs/gpu_clock.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -71,7 +72,7 @@ struct Core {
 
     /// The "GPU clock" of packets: the device's clock in ticks of the reference clock, which the
     /// VBIOS announces (Linux 6.12, amdgpu/soc15.c, soc15_get_xclk).
-    [[nodiscard]] std::uint64_t ticks() const;
+    [[nodiscard]] std::uint64_t ticks() const { return regs::gpu_ticks(clock.now()); }
     [[nodiscard]] std::uint64_t now_ns() const {
         return static_cast<std::uint64_t>(clock.now().count());
     }

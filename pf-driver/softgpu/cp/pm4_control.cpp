@@ -15,20 +15,16 @@ namespace {
 
 constexpr std::uint32_t kShFirst = REG_GC_COMPUTE_DISPATCH_INITIATOR;
 
-/// Which streams may access a register space. User queues may access SH, context and UCONFIG
-/// registers, no others.
-enum class Reach : std::uint8_t { Privileged, Everyone };
-
 struct RegisterSpace {
     std::uint32_t first;
     std::uint32_t end;
-    Reach reach;
 };
-constexpr RegisterSpace kConfig{HW_REG_BASE_CONFIG, HW_REG_END_CONFIG, Reach::Privileged};
-constexpr RegisterSpace kSh{HW_REG_BASE_SH, HW_REG_END_SH, Reach::Everyone};
-constexpr RegisterSpace kContext{HW_REG_BASE_CONTEXT, HW_REG_END_CONTEXT, Reach::Everyone};
-constexpr RegisterSpace kUconfig{HW_REG_BASE_UCONFIG, HW_REG_END_UCONFIG, Reach::Everyone};
-constexpr std::array kSpaces{kConfig, kSh, kContext, kUconfig};
+constexpr RegisterSpace kConfig{HW_REG_BASE_CONFIG, HW_REG_END_CONFIG};
+constexpr RegisterSpace kSh{HW_REG_BASE_SH, HW_REG_END_SH};
+constexpr RegisterSpace kContext{HW_REG_BASE_CONTEXT, HW_REG_END_CONTEXT};
+constexpr RegisterSpace kUconfig{HW_REG_BASE_UCONFIG, HW_REG_END_UCONFIG};
+/// User queues may access these registers, no others.
+constexpr std::array kUserSpaces{kSh, kContext, kUconfig};
 
 bool is_queue_register(std::uint32_t index) {
     return index >= kShFirst && index - kShFirst < MQD_SH_COUNT;
@@ -37,9 +33,7 @@ bool is_queue_register(std::uint32_t index) {
 Outcome set_registers(Packet& packet, const RegisterSpace& space) {
     const std::uint32_t first = space.first + HW_GET(SET_REG_1, OFFSET, packet.dword(1));
     const auto count = static_cast<std::uint32_t>(packet.body.size() - 1);
-    const bool is_privileged_space = space.reach == Reach::Privileged;
-    if (first + count > space.end || (is_privileged_space && !packet.is_privileged))
-        return Outcome::PrivilegedRegister;
+    if (first + count > space.end) return Outcome::PrivilegedRegister;
     for (std::uint32_t i = 0; i < count; ++i) {
         if (!write_register(packet, first + i, packet.body[i + 1]))
             return Outcome::PrivilegedRegister;
@@ -146,8 +140,8 @@ Outcome dispatch(Packet& packet, const Launch& launch) {
 bool may_reach(const Packet& packet, std::uint32_t index) {
     if (index >= HW_REG_COUNT) return false;
     if (packet.is_privileged) return true;
-    return std::any_of(kSpaces.begin(), kSpaces.end(), [&](const RegisterSpace& space) {
-        return space.reach == Reach::Everyone && index >= space.first && index < space.end;
+    return std::any_of(kUserSpaces.begin(), kUserSpaces.end(), [&](const RegisterSpace& space) {
+        return index >= space.first && index < space.end;
     });
 }
 

@@ -111,23 +111,4 @@ void Queue::clear_progress() {
     stream_position = 0;
 }
 
-bool compares(std::uint8_t function, std::uint64_t value, std::uint64_t reference) {
-    switch (function) {
-        case PM4_COMPARE_LESS:
-            return value < reference;
-        case PM4_COMPARE_LESS_EQUAL:
-            return value <= reference;
-        case PM4_COMPARE_EQUAL:
-            return value == reference;
-        case PM4_COMPARE_NOT_EQUAL:
-            return value != reference;
-        case PM4_COMPARE_GREATER_EQUAL:
-            return value >= reference;
-        case PM4_COMPARE_GREATER:
-            return value > reference;
-        default:
-            return true;
-    }
-}
-
 }  // namespace vgpu::softgpu::cp

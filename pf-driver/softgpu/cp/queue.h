@@ -181,7 +181,4 @@ struct Queue {
     }
 };
 
-/// PM4 and SDMA compare functions; `function` 0 and 7 are always true.
-[[nodiscard]] bool compares(std::uint8_t function, std::uint64_t value, std::uint64_t reference);
-
 }  // namespace vgpu::softgpu::cp

@@ -234,14 +234,11 @@ Fit map_sdma(Packet& packet, SdmaEngine engine) {
         if (slot.is_used == 0 && free_slot == nullptr) free_slot = &slot;
     }
     if (free_slot == nullptr) return Fit::NoRoom;
-    SdmaQueue queue;
-    queue.engine = engine;
-    queue.mqd = mqd_of(packet);
-    queue.doorbell = DoorbellIndex{HW_GET(MAP_QUEUES_2, DOORBELL_OFFSET, packet.dword(2))};
-    queue.wptr_poll = GpuVa{packet.pair(5)};
-    queue.vmid = Vmid{scheduler.run_list.vmid};
-    queue.pasid = scheduler.processes[scheduler.run_list.vmid].pasid;
-    if (!core.services.map_sdma(queue)) return Fit::NoRoom;
+    const std::uint8_t vmid = scheduler.run_list.vmid;
+    const sdma::MapRequest queue{
+        mqd_of(packet), DoorbellIndex{HW_GET(MAP_QUEUES_2, DOORBELL_OFFSET, packet.dword(2))},
+        GpuVa{packet.pair(5)}, Vmid{vmid}, scheduler.processes[vmid].pasid};
+    if (!core.services.map_sdma(engine, queue)) return Fit::NoRoom;
     *free_slot = {mqd, raw(queue.doorbell), queue.pasid, static_cast<std::uint8_t>(engine), 1};
     return Fit::Mapped;
 }

@@ -14,22 +14,12 @@
 #include "pf-driver/hw/ih.h"
 #include "pf-driver/softgpu/base/ids.h"
 #include "pf-driver/softgpu/mem/port.h"
+#include "pf-driver/softgpu/sdma/engine.h"
 
 namespace vgpu::softgpu::cp {
 
 /// One of the two SDMA engines, as MAP_QUEUES and UNMAP_QUEUES name it.
 enum class SdmaEngine : std::uint8_t { Sdma0, Sdma1 };
-
-/// An SDMA user queue that a MAP_QUEUES packet maps. The CP takes these values from the packet and
-/// the MAP_PROCESS before it; the engine reads the rest from the MQD.
-struct SdmaQueue {
-    SdmaEngine engine = SdmaEngine::Sdma0;
-    GpuVa mqd{};  ///< address in VMID 0
-    DoorbellIndex doorbell{};
-    GpuVa wptr_poll{};  ///< address in `vmid`
-    Vmid vmid{};
-    std::uint16_t pasid = 0;
-};
 
 class Services {
 public:
@@ -51,8 +41,9 @@ public:
     /// ring.
     virtual void raise(const ih_iv_entry& entry) = 0;
 
-    /// Puts a queue on an SDMA engine; false if all slots of the engine are taken.
-    [[nodiscard]] virtual bool map_sdma(const SdmaQueue& queue) = 0;
+    /// Puts a queue on an SDMA engine; false if all slots of the engine are taken. The CP takes the
+    /// values from the MAP_QUEUES packet and the MAP_PROCESS before it.
+    [[nodiscard]] virtual bool map_sdma(SdmaEngine engine, const sdma::MapRequest& queue) = 0;
     /// Takes the queue with that doorbell off the engine, which writes its pointers back to the
     /// MQD.
     virtual void unmap_sdma(SdmaEngine engine, DoorbellIndex doorbell) = 0;

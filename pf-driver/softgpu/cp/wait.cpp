@@ -7,6 +7,7 @@
 #include "pf-driver/softgpu/cp/aql.h"
 #include "pf-driver/softgpu/cp/pm4.h"
 #include "pf-driver/softgpu/cp/scheduler.h"
+#include "pf-driver/softgpu/sdma/compare.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -18,12 +19,12 @@ bool memory_compares(Core& core, const Wait& wait) {
     const std::optional<std::uint64_t> value =
         wait.wide != 0 ? core.memory.load64(vmid, va)
                        : std::optional<std::uint64_t>(core.memory.load32(vmid, va));
-    return !value || compares(wait.function, *value & wait.mask, wait.reference);
+    return !value || sdma::compare(wait.function, *value & wait.mask, wait.reference);
 }
 
 bool register_compares(Core& core, const Wait& wait) {
     const std::uint32_t value = core.registers.read(RegisterIndex{wait.index});
-    return compares(wait.function, value & wait.mask, wait.reference);
+    return sdma::compare(wait.function, value & wait.mask, wait.reference);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The comparison of a wait (POLL_REGMEM, like WAIT_REG_MEM of PM4): function(value, reference).
+// The comparison of a wait (POLL_REGMEM, and WAIT_REG_MEM of PM4): function(value, reference).
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@
 
 namespace vgpu::softgpu::sdma {
 
-/// From MAP_QUEUES, filled in by the composition root; the MQD holds the rest.
+/// From MAP_QUEUES, filled in by the command processor; the MQD holds the rest.
 struct MapRequest {
     GpuVa mqd{};  ///< in VMID 0
     DoorbellIndex doorbell{};
@@ -207,7 +207,6 @@ private:
     Outcome atomic();
     Outcome set_timestamp();
     Outcome get_timestamp();
-    Outcome get_global_timestamp();
     Outcome write_register();
     Outcome pass();
     [[nodiscard]] Outcome wait_for(const Wait& wait);

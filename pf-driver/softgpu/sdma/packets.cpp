@@ -69,7 +69,7 @@ const Engine::Row* Engine::find_row(std::uint32_t header) {
         {SDMA_OP_TIMESTAMP, SDMA_SUB_OP_TIMESTAMP_GET, dwords_of(SDMA_OP_TIMESTAMP),
          &Engine::get_timestamp},
         {SDMA_OP_TIMESTAMP, SDMA_SUB_OP_TIMESTAMP_GET_GLOBAL, dwords_of(SDMA_OP_TIMESTAMP),
-         &Engine::get_global_timestamp},
+         &Engine::get_timestamp},
         {SDMA_OP_SRBM_WRITE, kPlain, dwords_of(SDMA_OP_SRBM_WRITE), &Engine::write_register},
         {SDMA_OP_PRE_EXE, kPlain, dwords_of(SDMA_OP_PRE_EXE), &Engine::pass},
         {SDMA_OP_DUMMY_TRAP, kPlain, dwords_of(SDMA_OP_DUMMY_TRAP), &Engine::pass},
@@ -250,13 +250,12 @@ Engine::Outcome Engine::set_timestamp() {
     return Outcome::Done;
 }
 
+/// The global one is the GPU clock itself.
 Engine::Outcome Engine::get_timestamp() {
-    const std::uint64_t ticks = regs::gpu_ticks(clock_.now()) + state_.time_offset;
-    return mem::store_value(port(), GpuVa{pair(1) & ~7ull}, ticks) ? Outcome::Done : Outcome::Fault;
-}
-
-Engine::Outcome Engine::get_global_timestamp() {
-    const std::uint64_t ticks = regs::gpu_ticks(clock_.now());
+    const bool is_global =
+        HW_GET(SDMA_HEADER, SUB_OP, packet_[0]) == SDMA_SUB_OP_TIMESTAMP_GET_GLOBAL;
+    const std::uint64_t ticks =
+        regs::gpu_ticks(clock_.now()) + (is_global ? 0 : state_.time_offset);
     return mem::store_value(port(), GpuVa{pair(1) & ~7ull}, ticks) ? Outcome::Done : Outcome::Fault;
 }
 

@@ -123,7 +123,7 @@ struct CommandProcessorRig : MemoryBlockRig, private cp::Services {
     void invalidate_pasid(std::uint16_t) override {}
     void report_fault(Vmid, const mem::Fault&) override {}
     void raise(const ih_iv_entry&) override {}
-    bool map_sdma(const cp::SdmaQueue&) override { return false; }
+    bool map_sdma(cp::SdmaEngine, const sdma::MapRequest&) override { return false; }
     void unmap_sdma(cp::SdmaEngine, DoorbellIndex) override {}
     void work_arrived() override {}
     cp::CommandProcessor cp{{}, memory.regs, *this, clock};

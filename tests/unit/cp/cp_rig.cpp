@@ -88,17 +88,17 @@ void FakeVf::report_fault(Vmid vmid, const softgpu::mem::Fault& fault) {
     faults.emplace_back(vmid, fault);
 }
 
-bool FakeVf::map_sdma(const softgpu::cp::SdmaQueue& queue) {
-    const auto taken = std::count_if(sdma.begin(), sdma.end(),
-                                     [&](const auto& q) { return q.engine == queue.engine; });
+bool FakeVf::map_sdma(softgpu::cp::SdmaEngine engine, const softgpu::sdma::MapRequest& queue) {
+    const auto taken =
+        std::count_if(sdma.begin(), sdma.end(), [&](const auto& q) { return q.first == engine; });
     if (taken == 2) return false;
-    sdma.push_back(queue);
+    sdma.emplace_back(engine, queue);
     return true;
 }
 
 void FakeVf::unmap_sdma(softgpu::cp::SdmaEngine engine, DoorbellIndex doorbell) {
-    std::erase_if(sdma,
-                  [&](const auto& q) { return q.engine == engine && q.doorbell == doorbell; });
+    std::erase_if(
+        sdma, [&](const auto& q) { return q.first == engine && q.second.doorbell == doorbell; });
 }
 
 void FakeVf::work_arrived() {

@@ -83,7 +83,8 @@ public:
     void invalidate_pasid(std::uint16_t pasid) override { invalidated.push_back(pasid); }
     void report_fault(Vmid vmid, const softgpu::mem::Fault& fault) override;
     void raise(const ih_iv_entry& entry) override { interrupts.push_back(entry); }
-    [[nodiscard]] bool map_sdma(const softgpu::cp::SdmaQueue& queue) override;
+    [[nodiscard]] bool map_sdma(softgpu::cp::SdmaEngine engine,
+                                const softgpu::sdma::MapRequest& queue) override;
     void unmap_sdma(softgpu::cp::SdmaEngine engine, DoorbellIndex doorbell) override;
     void work_arrived() override;
 
@@ -94,7 +95,7 @@ public:
     std::vector<std::uint16_t> invalidated;
     std::vector<std::pair<Vmid, softgpu::mem::Fault>> faults;
     std::vector<ih_iv_entry> interrupts;
-    std::vector<softgpu::cp::SdmaQueue> sdma;
+    std::vector<std::pair<softgpu::cp::SdmaEngine, softgpu::sdma::MapRequest>> sdma;
     std::function<void()> on_work;
     std::uint64_t wakes = 0;
 

@@ -115,8 +115,8 @@ TEST_F(Scheduler, UnmapAllCoversSdmaQueuesAndLeavesKernelQueues) {
                                                       static_cast<std::uint32_t>(list.size()))}));
     rig.pump();
     ASSERT_EQ(rig.vf.sdma.size(), 1u);
-    EXPECT_EQ(rig.vf.sdma[0].engine, SdmaEngine::Sdma1);
-    EXPECT_EQ(rig.vf.sdma[0].pasid, 7);
+    EXPECT_EQ(rig.vf.sdma[0].first, SdmaEngine::Sdma1);
+    EXPECT_EQ(rig.vf.sdma[0].second.pasid, 7);
     const std::uint64_t fence = rig.unmap_all();
     rig.pump();
     EXPECT_TRUE(is_done(fence));
