@@ -10,7 +10,7 @@
 #include "pf-driver/hw/types.h"
 
 enum pm4_opcode {
-#define PM4(name, opcode, min_body, max_body, doc) PM4_OP_##name = (opcode),
+#define PM4(name, opcode, min_body, max_body, action, doc) PM4_OP_##name = (opcode),
 #include "pf-driver/hw/pm4.def"
 #undef PM4
 };

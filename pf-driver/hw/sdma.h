@@ -10,7 +10,7 @@
 #include "pf-driver/hw/types.h"
 
 enum sdma_opcode {
-#define SDMA(name, op, dwords, doc) SDMA_OP_##name = (op),
+#define SDMA(name, op, dwords, action, doc) SDMA_OP_##name = (op),
 #include "pf-driver/hw/sdma.def"
 #undef SDMA
 };
@@ -23,6 +23,7 @@ enum sdma_sub_op {
 };
 
 #define SDMA_SUBWIN_DWORDS    13u
+#define SDMA_TIMESTAMP_DWORDS 3u
 #define SDMA_BROADCAST_DWORDS 9u /* linear copy to two places */
 #define SDMA_ATOMIC_ADD_64    0x2fu
 #define SDMA_POLL_FOREVER     0xfffu

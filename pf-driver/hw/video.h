@@ -10,7 +10,7 @@
 #include "pf-driver/hw/types.h"
 
 enum video_packet {
-#define VIDEO(name, op, dwords, doc) VIDEO_PACKET_##name = (op),
+#define VIDEO(name, op, dwords, action, doc) VIDEO_PACKET_##name = (op),
 #include "pf-driver/hw/video.def"
 #undef VIDEO
 };

@@ -25,7 +25,7 @@ struct Opcode {
 };
 
 constexpr std::array kOpcodes = {
-#define PM4(name, opcode, min_body, max_body, doc) Opcode{opcode, min_body, max_body},
+#define PM4(name, opcode, min_body, max_body, action, doc) Opcode{opcode, min_body, max_body},
 #include "pf-driver/hw/pm4.def"
 #undef PM4
 };

@@ -10,50 +10,11 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-constexpr auto handle_NOP = handle_ignored;
-constexpr auto handle_SET_BASE = handle_set_base;
-constexpr auto handle_CLEAR_STATE = handle_ignored;
-constexpr auto handle_DISPATCH_DIRECT = handle_dispatch_direct;
-constexpr auto handle_DISPATCH_INDIRECT = handle_dispatch_indirect;
-constexpr auto handle_ATOMIC_MEM = handle_atomic_mem;
-constexpr auto handle_COND_EXEC = handle_cond_exec;
-constexpr auto handle_CONTEXT_CONTROL = handle_ignored;
-constexpr auto handle_INDIRECT_BUFFER_CONST = handle_indirect_buffer;
-constexpr auto handle_WRITE_DATA = handle_write_data;
-constexpr auto handle_WAIT_REG_MEM = handle_wait_reg_mem;
-constexpr auto handle_INDIRECT_BUFFER = handle_indirect_buffer;
-constexpr auto handle_COPY_DATA = handle_copy_data;
-constexpr auto handle_PFP_SYNC_ME = handle_ignored;
-constexpr auto handle_EVENT_WRITE = handle_event_write;
-constexpr auto handle_RELEASE_MEM = handle_release_mem;
-constexpr auto handle_PREAMBLE_CNTL = handle_ignored;
-constexpr auto handle_DMA_DATA = handle_dma_data;
-constexpr auto handle_ACQUIRE_MEM = handle_acquire_mem;
-constexpr auto handle_SET_CONFIG_REG = handle_set_config_reg;
-constexpr auto handle_SET_CONTEXT_REG = handle_set_context_reg;
-constexpr auto handle_SET_SH_REG = handle_set_sh_reg;
-constexpr auto handle_SET_SH_REG_INDEX = handle_set_sh_reg;
-constexpr auto handle_SET_UCONFIG_REG = handle_set_uconfig_reg;
-constexpr auto handle_INCREMENT_CE_COUNTER = handle_ignored;
-constexpr auto handle_INCREMENT_DE_COUNTER = handle_ignored;
-constexpr auto handle_WAIT_ON_CE_COUNTER = handle_ignored;
-constexpr auto handle_WAIT_ON_DE_COUNTER_DIFF = handle_ignored;
-constexpr auto handle_SET_CE_DE_COUNTERS = handle_ignored;
-constexpr auto handle_SWITCH_BUFFER = handle_ignored;
-constexpr auto handle_FRAME_CONTROL = handle_ignored;
-constexpr auto handle_INVALIDATE_TLBS = handle_invalidate_tlbs;
-constexpr auto handle_SET_RESOURCES = handle_set_resources;
-constexpr auto handle_MAP_PROCESS = handle_map_process;
-constexpr auto handle_MAP_QUEUES = handle_map_queues;
-constexpr auto handle_UNMAP_QUEUES = handle_unmap_queues;
-constexpr auto handle_QUERY_STATUS = handle_query_status;
-constexpr auto handle_RUN_LIST = handle_run_list;
-
-/// The table of hw/pm4.def with handlers by name: a row without a handler does not compile.
+/// The table of hw/pm4.def; a row whose action has no handler does not link.
 constexpr std::array<PacketRow, 256> make_rows() {
     std::array<PacketRow, 256> rows{};
-#define PM4(name, opcode, min_body, max_body, doc) \
-    rows[opcode] = {handle_##name, (min_body), (max_body)};
+#define PM4(name, opcode, min_body, max_body, action, doc) \
+    rows[opcode] = {handle_##action, (min_body), (max_body)};
 #include "pf-driver/hw/pm4.def"
 #undef PM4
     return rows;

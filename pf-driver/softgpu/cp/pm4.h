@@ -71,35 +71,10 @@ void advance_stream(Queue& queue, std::uint64_t dwords);
 /// packet then answers the fault.
 [[nodiscard]] bool is_wait_over(Core& core, Queue& queue);
 
-// Handlers, by file.
-// pm4_memory.cpp
-Outcome handle_write_data(Packet& packet);
-Outcome handle_copy_data(Packet& packet);
-Outcome handle_dma_data(Packet& packet);
-Outcome handle_atomic_mem(Packet& packet);
-Outcome handle_release_mem(Packet& packet);
-Outcome handle_acquire_mem(Packet& packet);
-Outcome handle_wait_reg_mem(Packet& packet);
-// pm4_control.cpp
-Outcome handle_ignored(Packet& packet);
-Outcome handle_set_base(Packet& packet);
-Outcome handle_event_write(Packet& packet);
-Outcome handle_indirect_buffer(Packet& packet);
-Outcome handle_cond_exec(Packet& packet);
-Outcome handle_set_config_reg(Packet& packet);
-Outcome handle_set_context_reg(Packet& packet);
-Outcome handle_set_sh_reg(Packet& packet);
-Outcome handle_set_uconfig_reg(Packet& packet);
-Outcome handle_dispatch_direct(Packet& packet);
-Outcome handle_dispatch_indirect(Packet& packet);
-// scheduler.cpp
-Outcome handle_set_resources(Packet& packet);
-Outcome handle_map_process(Packet& packet);
-Outcome handle_map_queues(Packet& packet);
-Outcome handle_unmap_queues(Packet& packet);
-Outcome handle_query_status(Packet& packet);
-Outcome handle_run_list(Packet& packet);
-Outcome handle_invalidate_tlbs(Packet& packet);
+// Handlers, one for each action of hw/pm4.def.
+#define PM4(name, opcode, min_body, max_body, action, doc) Outcome handle_##action(Packet& packet);
+#include "pf-driver/hw/pm4.def"
+#undef PM4
 
 /// Register access of a packet; false if its stream may not access the register.
 [[nodiscard]] bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value);

@@ -20,19 +20,6 @@ namespace vgpu::softgpu::sdma {
 
 namespace {
 
-/// Length of a packet without payload, from hw/sdma.def.
-constexpr std::uint32_t dwords_of(std::uint32_t op) {
-    switch (op) {
-#define SDMA(name, code, dwords, doc) \
-    case (code):                      \
-        return (dwords);
-#include "pf-driver/hw/sdma.def"
-#undef SDMA
-        default:
-            return 0;
-    }
-}
-
 constexpr std::uint64_t kIbAlignment = 32;
 constexpr std::uint8_t kEqual = 3;
 constexpr std::uint8_t kNotEqual = 4;
@@ -51,29 +38,16 @@ struct Engine::Row {
 
 const Engine::Row* Engine::find_row(std::uint32_t header) {
     constexpr std::uint32_t kPlain = SDMA_SUB_OP_LINEAR;
-    static constexpr std::array<Row, 19> kRows = {{
-        {SDMA_OP_NOP, kPlain, dwords_of(SDMA_OP_NOP), &Engine::nop},
-        {SDMA_OP_COPY, kPlain, dwords_of(SDMA_OP_COPY), &Engine::copy_linear},
-        {SDMA_OP_COPY, SDMA_SUB_OP_COPY_SUBWIN, SDMA_SUBWIN_DWORDS, &Engine::copy_window},
-        {SDMA_OP_WRITE, kPlain, dwords_of(SDMA_OP_WRITE), &Engine::write_linear},
-        {SDMA_OP_INDIRECT, kPlain, dwords_of(SDMA_OP_INDIRECT), &Engine::indirect},
-        {SDMA_OP_FENCE, kPlain, dwords_of(SDMA_OP_FENCE), &Engine::fence},
-        {SDMA_OP_TRAP, kPlain, dwords_of(SDMA_OP_TRAP), &Engine::trap},
-        {SDMA_OP_SEM, kPlain, dwords_of(SDMA_OP_SEM), &Engine::semaphore},
-        {SDMA_OP_POLL_REGMEM, kPlain, dwords_of(SDMA_OP_POLL_REGMEM), &Engine::poll},
-        {SDMA_OP_COND_EXE, kPlain, dwords_of(SDMA_OP_COND_EXE), &Engine::conditional},
-        {SDMA_OP_ATOMIC, kPlain, dwords_of(SDMA_OP_ATOMIC), &Engine::atomic},
-        {SDMA_OP_CONST_FILL, kPlain, dwords_of(SDMA_OP_CONST_FILL), &Engine::fill},
-        {SDMA_OP_PTEPDE, kPlain, dwords_of(SDMA_OP_PTEPDE), &Engine::generate_entries},
-        {SDMA_OP_TIMESTAMP, kPlain, dwords_of(SDMA_OP_TIMESTAMP), &Engine::set_timestamp},
-        {SDMA_OP_TIMESTAMP, SDMA_SUB_OP_TIMESTAMP_GET, dwords_of(SDMA_OP_TIMESTAMP),
-         &Engine::get_timestamp},
-        {SDMA_OP_TIMESTAMP, SDMA_SUB_OP_TIMESTAMP_GET_GLOBAL, dwords_of(SDMA_OP_TIMESTAMP),
-         &Engine::get_timestamp},
-        {SDMA_OP_SRBM_WRITE, kPlain, dwords_of(SDMA_OP_SRBM_WRITE), &Engine::write_register},
-        {SDMA_OP_PRE_EXE, kPlain, dwords_of(SDMA_OP_PRE_EXE), &Engine::pass},
-        {SDMA_OP_DUMMY_TRAP, kPlain, dwords_of(SDMA_OP_DUMMY_TRAP), &Engine::pass},
-    }};
+    static constexpr std::array kRows = {
+#define SDMA(name, op, dwords, action, doc) Row{(op), kPlain, (dwords), &Engine::action},
+#include "pf-driver/hw/sdma.def"
+#undef SDMA
+        Row{SDMA_OP_COPY, SDMA_SUB_OP_COPY_SUBWIN, SDMA_SUBWIN_DWORDS, &Engine::copy_window},
+        Row{SDMA_OP_TIMESTAMP, SDMA_SUB_OP_TIMESTAMP_GET, SDMA_TIMESTAMP_DWORDS,
+            &Engine::get_timestamp},
+        Row{SDMA_OP_TIMESTAMP, SDMA_SUB_OP_TIMESTAMP_GET_GLOBAL, SDMA_TIMESTAMP_DWORDS,
+            &Engine::get_timestamp},
+    };
     const std::uint32_t op = HW_GET(SDMA_HEADER, OP, header);
     const std::uint32_t sub_op = HW_GET(SDMA_HEADER, SUB_OP, header);
     const auto row = std::find_if(kRows.begin(), kRows.end(),

@@ -241,18 +241,11 @@ struct Engine::PacketRow {
 };
 
 const Engine::PacketRow* Engine::find_row(std::uint32_t op) {
-#define VIDEO(name, op, dwords, doc) constexpr std::uint32_t k##name = (dwords);
+    static constexpr std::array kRows = {
+#define VIDEO(name, op, dwords, action, doc) PacketRow{(op), (dwords), &Engine::action},
 #include "pf-driver/hw/video.def"
 #undef VIDEO
-    static constexpr std::array<PacketRow, 7> kRows = {{
-        {VIDEO_PACKET_NO_OP, kNO_OP, &Engine::pass},
-        {VIDEO_PACKET_END, kEND, &Engine::pass},
-        {VIDEO_PACKET_FENCE, kFENCE, &Engine::fence},
-        {VIDEO_PACKET_TRAP, kTRAP, &Engine::trap},
-        {VIDEO_PACKET_IB_VM, kIB_VM, &Engine::indirect},
-        {VIDEO_PACKET_REG_WRITE, kREG_WRITE, &Engine::write_register},
-        {VIDEO_PACKET_REG_WAIT, kREG_WAIT, &Engine::wait_register},
-    }};
+    };
     const auto row = std::ranges::find_if(kRows, [&](const PacketRow& r) { return r.op == op; });
     return row == kRows.end() ? nullptr : &*row;
 }
