@@ -66,7 +66,7 @@ Result<Json> clear(Gpu& gpu, const Json&) {
 Json statistics_of(Gpu& gpu, VfId id) {
     GpuVf& vf = gpu.vf(id);
     const iov::VfStatistics s = vf.statistics();
-    const GpuVf::Details d = vf.details();
+    const iov::Doorbells::Counters d = vf.doorbell_counters();
     return {{"vf", raw(id)},
             {"attached", vf.is_attached()},
             {"vram_bytes", vf.vram_size().count},
@@ -77,19 +77,9 @@ Json statistics_of(Gpu& gpu, VfId id) {
             {"faults", s.faults},
             {"bad_packets", s.bad_packets},
             {"bad_accesses", s.bad_accesses},
-            {"doorbells", d.doorbells.rung},
-            {"doorbells_latched", d.doorbells.latched},
-            {"doorbells_dropped", d.doorbells.dropped},
-            {"interrupts", d.interrupts.raised},
-            {"msi_delivered", d.msi_delivered},
-            {"msi_lost", d.msi_lost},
-            {"mmio_reads", d.mmio_reads},
-            {"mmio_writes", d.mmio_writes},
-            {"tlb_invalidations", d.invalidations},
-            {"packets", d.packets},
-            {"dispatches", d.dispatches},
-            {"sdma_bytes", d.sdma_bytes},
-            {"dma_mappings", d.dma_mappings}};
+            {"doorbells", d.rung},
+            {"doorbells_latched", d.latched},
+            {"doorbells_dropped", d.dropped}};
 }
 
 Result<Json> stats(Gpu& gpu, const Json&) {

@@ -221,21 +221,9 @@ bool GpuVf::is_saved() const {
     return is_saved_;
 }
 
-GpuVf::Details GpuVf::details() {
-    const auto lock = enter();
-    Details now;
-    now.doorbells = doorbells_.counters();
-    now.interrupts = blocks_.interrupts.state();
-    now.msi_delivered = function_.interrupts().delivered();
-    now.msi_lost = function_.interrupts().lost();
-    now.mmio_reads = mmio_reads_;
-    now.mmio_writes = mmio_writes_;
-    now.invalidations = blocks_.gpuvm.state().invalidations;
-    now.packets = blocks_.cp.counters().packets;
-    now.dispatches = blocks_.cp.counters().dispatches;
-    for (const sdma::Engine& engine : blocks_.sdma) now.sdma_bytes += engine.state().bytes;
-    now.dma_mappings = system_.mapping_count();
-    return now;
+iov::Doorbells::Counters GpuVf::doorbell_counters() const {
+    const std::scoped_lock lock(lock_);
+    return doorbells_.counters();
 }
 
 // --- client --------------------------------------------------------------------------------------

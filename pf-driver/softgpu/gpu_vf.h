@@ -170,24 +170,8 @@ public:
     [[nodiscard]] bool is_saved() const;
     [[nodiscard]] iov::DoorbellMode doorbell_mode() const { return doorbells_.mode(); }
 
-    // --- counters for the control socket --------------------------------------------------------
-    /// Numbers for people, not for the PF. They count since the device started, except those that a
-    /// block clears at a reset.
-    struct Details {
-        iov::Doorbells::Counters doorbells;
-        ih::InterruptHandler::State interrupts;
-        std::uint64_t msi_delivered = 0;
-        std::uint64_t msi_lost = 0;
-        std::uint64_t mmio_reads = 0;
-        std::uint64_t mmio_writes = 0;
-        std::uint64_t invalidations = 0;
-        std::uint64_t packets = 0;
-        std::uint64_t dispatches = 0;
-        std::uint64_t sdma_bytes = 0;
-        std::uint64_t dma_mappings = 0;
-    };
-    /// In true-copy mode loads a saved VF, to read its blocks.
-    [[nodiscard]] Details details();
+    /// For the control socket.
+    [[nodiscard]] iov::Doorbells::Counters doorbell_counters() const;
 
 private:
     class SdmaSource;
@@ -288,8 +272,6 @@ private:
     iov::VfStatistics saved_statistics_;  // likewise
     iov::VfStatistics past_;              // VF lock; counts before resets, and finished stays
     std::atomic<std::uint64_t> bad_accesses_{0};
-    std::uint64_t mmio_reads_ = 0;   // VF lock
-    std::uint64_t mmio_writes_ = 0;  // VF lock
 };
 
 }  // namespace vgpu::softgpu

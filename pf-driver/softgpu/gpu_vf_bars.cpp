@@ -59,7 +59,6 @@ pci::BarHandler GpuVf::doorbell_bar() {
 pci::BarHandler GpuVf::register_bar() {
     return {[this](std::uint64_t offset, std::span<std::byte> out) {
                 const auto lock = enter();
-                ++mmio_reads_;
                 // A driver checks by this register whether its read pointer doorbell arrived.
                 if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
                     doorbells_.scan(iov::Doorbells::Scan::Hot);
@@ -67,7 +66,6 @@ pci::BarHandler GpuVf::register_bar() {
             },
             [this](std::uint64_t offset, std::span<const std::byte> data) {
                 const auto lock = enter();
-                ++mmio_writes_;
                 regs::mmio_write(blocks_.registers, offset, data, register_gate());
             }};
 }

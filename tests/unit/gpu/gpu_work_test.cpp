@@ -347,10 +347,10 @@ TEST_P(GpuWorkTest, AWaveThatRingsItsOwnQueueDoesNotWaitForItself) {
     ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
     GfxGuest gfx(*guest);
     gfx.store_by_wave(kMcBase + kData, 0);
-    const std::uint64_t rung = gpu->vf(VfId{1}).details().doorbells.rung;
+    const std::uint64_t rung = gpu->vf(VfId{1}).doorbell_counters().rung;
     // where the ring will end when the same packets are in it once more
     gfx.store_by_wave(kDoorbellPageVa + DOORBELL_GFX_RING0 * 4, 2 * gfx.ring_dwords());
-    EXPECT_TRUE(eventually([&] { return gpu->vf(VfId{1}).details().doorbells.rung == rung + 2; }));
+    EXPECT_TRUE(eventually([&] { return gpu->vf(VfId{1}).doorbell_counters().rung == rung + 2; }));
     gfx.store_by_wave(kMcBase + kData, 0x600d);
     EXPECT_EQ(guest->vram<std::uint64_t>(kData), 0x600du);
 }
@@ -362,10 +362,10 @@ TEST_P(GpuWorkTest, ADoorbellPageThatIsNotWhereTheBarIsFaults) {
     map_doorbells(*guest);
     guest->set_config(PCI_BASE_ADDRESS_3, std::uint32_t{0x39});  // moved, the table is not
     ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
-    const std::uint64_t rung = gpu->vf(VfId{1}).details().doorbells.rung;
+    const std::uint64_t rung = gpu->vf(VfId{1}).doorbell_counters().rung;
     GfxGuest gfx(*guest);
     gfx.expect_fault(kDoorbellPageVa, [&] { return gpu->vf(VfId{1}).statistics().faults == 1; });
-    EXPECT_EQ(gpu->vf(VfId{1}).details().doorbells.rung, rung + 1) << "the client's own";
+    EXPECT_EQ(gpu->vf(VfId{1}).doorbell_counters().rung, rung + 1) << "the client's own";
 }
 
 TEST_P(GpuWorkTest, AnFlrOfTheRunningVfDropsItsWorkAndFreesTheEngine) {
