@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "pf-driver/softgpu/base/log.h"
-#include "pf-driver/softgpu/regs/mmio.h"
 
 namespace vgpu::softgpu {
 
@@ -56,10 +55,10 @@ void GpuPf::make_bars(mem::DeviceVram& vram) {
                        }});
     function_.set_bar(VGPU_BAR_REGISTERS,
                       {[this](std::uint64_t offset, std::span<std::byte> out) {
-                           regs::mmio_read(registers_, offset, out);
+                           registers_.mmio_read(offset, out);
                        },
                        [this](std::uint64_t offset, std::span<const std::byte> data) {
-                           regs::mmio_write(registers_, offset, data, regs::Gate::Open);
+                           registers_.mmio_write(offset, data, regs::Gate::Open);
                        }});
 }
 

@@ -8,7 +8,6 @@
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/gpu_vf.h"
-#include "pf-driver/softgpu/regs/mmio.h"
 
 namespace vgpu::softgpu {
 
@@ -62,11 +61,11 @@ pci::BarHandler GpuVf::register_bar() {
                 // A driver checks by this register whether its read pointer doorbell arrived.
                 if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
                     doorbells_.scan(iov::Doorbells::Scan::Hot);
-                regs::mmio_read(blocks_.registers, offset, out);
+                blocks_.registers.mmio_read(offset, out);
             },
             [this](std::uint64_t offset, std::span<const std::byte> data) {
                 const auto lock = enter();
-                regs::mmio_write(blocks_.registers, offset, data, register_gate());
+                blocks_.registers.mmio_write(offset, data, register_gate());
             }};
 }
 

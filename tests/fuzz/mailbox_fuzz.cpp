@@ -8,7 +8,7 @@
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/iov/mailbox.h"
-#include "pf-driver/softgpu/regs/mmio.h"
+#include "pf-driver/softgpu/regs/register_file.h"
 
 namespace {
 
@@ -57,7 +57,7 @@ struct Box {
     Model model;
 
     void guest_byte(std::uint64_t offset, std::uint8_t value) {
-        regs::mmio_write(registers, offset, std::as_bytes(std::span(&value, 1)), regs::Gate::Shut);
+        registers.mmio_write(offset, std::as_bytes(std::span(&value, 1)), regs::Gate::Shut);
     }
     void step(std::uint8_t what, std::uint8_t value) {
         const RegisterIndex dword{REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + what % 10u};

@@ -6,6 +6,8 @@
 #include <limits>
 #include <span>
 
+#include "pf-driver/softgpu/base/bits.h"
+
 namespace vgpu::softgpu::regs {
 
 namespace {
@@ -29,6 +31,14 @@ constexpr Row kRows[] = {
 #undef REG
 #undef REG_ARRAY
 };
+
+constexpr std::size_t kDwordBytes = sizeof(std::uint32_t);
+
+/// Register of a byte offset; offsets beyond the BAR give a number that no register has.
+RegisterIndex register_of(std::uint64_t byte_offset) {
+    return RegisterIndex{
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(byte_offset / kDwordBytes, ~0u))};
+}
 
 /// Calls fn(register number) for every register of a row.
 template <typename Fn> void for_each_of(const Row& row, Fn fn) {
@@ -109,6 +119,32 @@ void RegisterFile::mmio_write(RegisterIndex index, std::uint32_t value, Gate wri
         return;
     }
     write(index, value);
+}
+
+void RegisterFile::mmio_read(std::uint64_t byte_offset, std::span<std::byte> out) {
+    while (!out.empty()) {
+        const std::size_t first = byte_offset % kDwordBytes;
+        const std::size_t count = std::min(out.size(), kDwordBytes - first);
+        const std::uint32_t value = mmio_read(register_of(byte_offset));
+        std::ranges::copy(bytes_of(value).subspan(first, count), out.begin());
+        out = out.subspan(count);
+        byte_offset += count;
+    }
+}
+
+/// Merges with storage, not with a read: a read may have effects, and the write must trigger once.
+void RegisterFile::mmio_write(std::uint64_t byte_offset, std::span<const std::byte> data,
+                              Gate write_gate) {
+    while (!data.empty()) {
+        const std::size_t first = byte_offset % kDwordBytes;
+        const std::size_t count = std::min(data.size(), kDwordBytes - first);
+        const RegisterIndex index = register_of(byte_offset);
+        std::uint32_t value = get(index);
+        std::ranges::copy(data.first(count), bytes_of(value).subspan(first).begin());
+        mmio_write(index, value, write_gate);
+        data = data.subspan(count);
+        byte_offset += count;
+    }
 }
 
 void RegisterFile::reset() {

@@ -8,8 +8,10 @@
 // Claims are made once while the GPU is built. All calls are made with the VF's lock held.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "pf-driver/hw/regs.h"
@@ -50,6 +52,11 @@ public:
     [[nodiscard]] std::uint32_t mmio_read(RegisterIndex index);
     /// NA and RO always refuse, FA while the gate is shut; the guest sees no error, as on hardware.
     void mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate);
+    /// The same for bytes of BAR5 of any size and alignment, split into registers. Reads beyond the
+    /// registers give all ones. A partial write, as drivers do to MAILBOX_CONTROL, triggers its
+    /// register once.
+    void mmio_read(std::uint64_t byte_offset, std::span<std::byte> out);
+    void mmio_write(std::uint64_t byte_offset, std::span<const std::byte> data, Gate write_gate);
     /// Counts since the device started; resets keep it.
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "pf-driver/hw/fields.h"
-#include "pf-driver/softgpu/regs/mmio.h"
+#include "pf-driver/softgpu/regs/register_file.h"
 
 namespace vgpu::softgpu::iov {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::uint64_t kControlByte1 = kControlByte0 + 1;
 class MailboxTest : public ::testing::Test {
 protected:
     void guest_byte(std::uint64_t offset, std::uint8_t value) {
-        regs::mmio_write(registers, offset, bytes_of(std::as_const(value)), regs::Gate::Shut);
+        registers.mmio_write(offset, bytes_of(std::as_const(value)), regs::Gate::Shut);
     }
     void guest_write(hw_reg number, std::uint32_t value) {
         registers.mmio_write(RegisterIndex{static_cast<std::uint32_t>(number)}, value,

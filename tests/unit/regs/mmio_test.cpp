@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pf-driver/softgpu/regs/mmio.h"
+#include "pf-driver/softgpu/regs/register_file.h"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@ constexpr std::uint64_t kOffset = REG_GC_SCRATCH_REG0 * 4ull;
 
 template <typename T> T read(RegisterFile& file, std::uint64_t offset) {
     T value{};
-    mmio_read(file, offset, bytes_of(value));
+    file.mmio_read(offset, bytes_of(value));
     return value;
 }
 template <typename T> void write(RegisterFile& file, std::uint64_t offset, T value) {
-    mmio_write(file, offset, bytes_of(std::as_const(value)), Gate::Open);
+    file.mmio_write(offset, bytes_of(std::as_const(value)), Gate::Open);
 }
 
 TEST(Mmio, ADwordIsOneRegister) {
