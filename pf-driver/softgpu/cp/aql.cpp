@@ -51,11 +51,12 @@ bool notify(Core& core, const Queue& queue, GpuVa signal) {
     Memory& memory = core.memory;
     const Vmid vmid = queue.vmid();
     const auto mailbox =
-        memory.load64(vmid, offset(signal, offsetof(aql_signal, event_mailbox_ptr)));
+        memory.load<std::uint64_t>(vmid, offset(signal, offsetof(aql_signal, event_mailbox_ptr)));
     if (!mailbox) return false;
     if (*mailbox == 0) return true;
-    const auto event = memory.load32(vmid, offset(signal, offsetof(aql_signal, event_id)));
-    if (!event || !memory.store64(vmid, GpuVa{*mailbox}, *event)) return false;
+    const auto event =
+        memory.load<std::uint32_t>(vmid, offset(signal, offsetof(aql_signal, event_id)));
+    if (!event || !memory.store<std::uint64_t>(vmid, GpuVa{*mailbox}, *event)) return false;
     core.raise_eop(queue, *event);
     return true;
 }
@@ -64,8 +65,10 @@ bool notify(Core& core, const Queue& queue, GpuVa signal) {
 /// once.
 bool stamp(Core& core, const Queue& queue, GpuVa signal, std::uint64_t start) {
     const Vmid vmid = queue.vmid();
-    return core.memory.store64(vmid, offset(signal, offsetof(aql_signal, start_ts)), start) &&
-           core.memory.store64(vmid, offset(signal, offsetof(aql_signal, end_ts)), core.ticks());
+    return core.memory.store<std::uint64_t>(vmid, offset(signal, offsetof(aql_signal, start_ts)),
+                                            start) &&
+           core.memory.store<std::uint64_t>(vmid, offset(signal, offsetof(aql_signal, end_ts)),
+                                            core.ticks());
 }
 
 /// The completion action of a packet, with timestamps if `start_ticks` is given. False if the queue
@@ -101,8 +104,8 @@ void retire(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     const std::uint64_t before = state.rptr;
     while ((state.done & 1u) != 0) {
-        if (!core.memory.store16(queue.vmid(), packet_address(queue, state.rptr),
-                                 AQL_TYPE_INVALID)) {
+        if (!core.memory.store<std::uint16_t>(queue.vmid(), packet_address(queue, state.rptr),
+                                              AQL_TYPE_INVALID)) {
             core.fault(queue);
             return;
         }
@@ -112,7 +115,8 @@ void retire(Core& core, Queue& queue) {
     if (state.rptr == before) return;
     state.reported = state.rptr;
     if (raw(queue.report_address()) == 0) return;
-    if (!core.memory.store64(queue.vmid(), queue.report_address(), state.rptr)) core.fault(queue);
+    if (!core.memory.store<std::uint64_t>(queue.vmid(), queue.report_address(), state.rptr))
+        core.fault(queue);
 }
 
 /// Packets complete in any order. `done` has a bit for each packet in the window, and only a run of
@@ -259,8 +263,8 @@ Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
 // --- barriers -----------------------------------------------------------------------------------
 
 std::optional<std::int64_t> signal_value(Core& core, const Queue& queue, std::uint64_t handle) {
-    const auto value =
-        core.memory.load64(queue.vmid(), offset(GpuVa{handle}, offsetof(aql_signal, value)));
+    const auto value = core.memory.load<std::uint64_t>(
+        queue.vmid(), offset(GpuVa{handle}, offsetof(aql_signal, value)));
     if (!value) return std::nullopt;
     return static_cast<std::int64_t>(*value);
 }
@@ -386,7 +390,7 @@ std::uint64_t completion_signal_of(const Bytes64& bytes) {
 /// Barriers and vendor packets are stamped like kernels, because runtimes time events with them.
 const std::uint64_t* profiled_since(Core& core, const Queue& queue, std::uint64_t signal) {
     if (signal == 0) return nullptr;
-    const auto properties = core.memory.load32(
+    const auto properties = core.memory.load<std::uint32_t>(
         queue.vmid(), offset(queue_address(queue), offsetof(aql_queue, queue_properties)));
     const bool is_profiled = properties && (*properties & AQL_QUEUE_ENABLE_PROFILING) != 0;
     return is_profiled ? &queue.state.packet_ticks : nullptr;
@@ -410,7 +414,7 @@ bool run_one(Core& core, Queue& queue) {
     }
     const GpuVa address = packet_address(queue, state.next);
     // Read the header first and alone, because it makes the rest of the packet valid.
-    const auto header = core.memory.load32(queue.vmid(), address);
+    const auto header = core.memory.load<std::uint32_t>(queue.vmid(), address);
     if (!header) {
         core.fault(queue);
         return false;
@@ -444,10 +448,11 @@ bool run_one(Core& core, Queue& queue) {
 /// Value of queue_inactive_signal; nullopt if the queue has none that can be read.
 std::optional<std::uint64_t> inactive_value(Core& core, const Queue& queue) {
     const Vmid vmid = queue.vmid();
-    const auto signal = core.memory.load64(
+    const auto signal = core.memory.load<std::uint64_t>(
         vmid, offset(queue_address(queue), offsetof(aql_queue, queue_inactive_signal)));
     if (!signal || *signal == 0) return std::nullopt;
-    return core.memory.load64(vmid, offset(GpuVa{*signal}, offsetof(aql_signal, value)));
+    return core.memory.load<std::uint64_t>(vmid,
+                                           offset(GpuVa{*signal}, offsetof(aql_signal, value)));
 }
 
 /// False if the queue still waits or is halted. Forgets a wait that is over; the packet sets it
@@ -523,12 +528,13 @@ void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why) 
         raise_packet_error(core, queue, code);
     }
     const Vmid vmid = queue.vmid();
-    const auto signal = core.memory.load64(
+    const auto signal = core.memory.load<std::uint64_t>(
         vmid, offset(queue_address(queue), offsetof(aql_queue, queue_inactive_signal)));
     if (!signal) return core.fault(queue);
     if (*signal == 0) return;
     const GpuVa inactive{*signal};
-    if (!core.memory.store64(vmid, offset(inactive, offsetof(aql_signal, value)), code) ||
+    if (!core.memory.store<std::uint64_t>(vmid, offset(inactive, offsetof(aql_signal, value)),
+                                          code) ||
         !notify(core, queue, inactive))
         core.fault(queue);
 }
@@ -543,7 +549,8 @@ bool is_barrier_over(Core& core, const Queue& queue) {
 }
 
 bool is_header_valid(Core& core, const Queue& queue) {
-    const auto header = core.memory.load32(queue.vmid(), packet_address(queue, queue.state.next));
+    const auto header =
+        core.memory.load<std::uint32_t>(queue.vmid(), packet_address(queue, queue.state.next));
     return !header || HW_GET(AQL_HEADER, TYPE, *header) != AQL_TYPE_INVALID;
 }
 

@@ -16,6 +16,7 @@
 #include "pf-driver/softgpu/cp/services.h"
 #include "pf-driver/softgpu/mem/atomic.h"
 #include "pf-driver/softgpu/mem/port.h"
+#include "pf-driver/softgpu/mem/value.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -27,11 +28,15 @@ public:
 
     /// On a fault nullopt, or false for stores; fault() holds the reason. Loads acquire and stores
     /// release if the value is aligned and has a host address.
-    [[nodiscard]] std::optional<std::uint32_t> load32(Vmid vmid, GpuVa va);
-    [[nodiscard]] std::optional<std::uint64_t> load64(Vmid vmid, GpuVa va);
-    [[nodiscard]] bool store16(Vmid vmid, GpuVa va, std::uint16_t value);
-    [[nodiscard]] bool store32(Vmid vmid, GpuVa va, std::uint32_t value);
-    [[nodiscard]] bool store64(Vmid vmid, GpuVa va, std::uint64_t value);
+    template <typename T> [[nodiscard]] std::optional<T> load(Vmid vmid, GpuVa va) {
+        T value{};
+        if (mem::load_value(clean_port(vmid), va, value)) return value;
+        failed(vmid);
+        return std::nullopt;
+    }
+    template <typename T> [[nodiscard]] bool store(Vmid vmid, GpuVa va, T value) {
+        return mem::store_value(clean_port(vmid), va, value) || failed(vmid);
+    }
     [[nodiscard]] bool read(Vmid vmid, GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(Vmid vmid, GpuVa va, std::span<const std::byte> data);
     /// Like mem::perform_atomic(), but fault() keeps the fault.
@@ -46,9 +51,8 @@ public:
     [[nodiscard]] mem::Port& port(Vmid vmid);
 
 private:
-    template <typename T> std::optional<T> load_value(Vmid vmid, GpuVa va);
-    template <typename T> bool store_value(Vmid vmid, GpuVa va, T value);
-    bool failed(Vmid vmid, mem::Port& port);
+    [[nodiscard]] mem::Port& clean_port(Vmid vmid);
+    bool failed(Vmid vmid);
 
     Services& services_;
     std::array<std::unique_ptr<mem::Port>, CP_VMIDS> ports_;

@@ -97,7 +97,8 @@ void report_rptr(Core& core, Queue& queue) {
     state.reported = state.rptr;
     const GpuVa address = queue.report_address();
     if (raw(address) == 0) return;
-    if (!core.memory.store32(queue.vmid(), address, low32(state.rptr))) core.fault(queue);
+    if (!core.memory.store<std::uint32_t>(queue.vmid(), address, low32(state.rptr)))
+        core.fault(queue);
 }
 
 /// Applies an outcome; true if the queue may continue at once. The only place where a handled

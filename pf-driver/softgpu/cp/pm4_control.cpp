@@ -197,7 +197,7 @@ Outcome handle_indirect_buffer(Packet& packet) {
 /// The skip may reach beyond the end of the packet's stream; it is cut there.
 Outcome handle_cond_exec(Packet& packet) {
     const std::optional<std::uint32_t> flag =
-        packet.core.memory.load32(packet.vmid, GpuVa{packet.pair(1) & ~3ull});
+        packet.core.memory.load<std::uint32_t>(packet.vmid, GpuVa{packet.pair(1) & ~3ull});
     if (!flag) return Outcome::Fault;
     const std::uint64_t own = packet.body.size() + 1;
     const std::uint64_t skip = *flag != 0 ? 0 : HW_GET(COND_EXEC_4, EXEC_COUNT, packet.dword(4));

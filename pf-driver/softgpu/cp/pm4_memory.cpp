@@ -68,9 +68,11 @@ Outcome write_data_memory(Packet& packet) {
     const std::span<const std::uint32_t> data = packet.body.subspan(3);
     Memory& memory = packet.core.memory;
     if (data.size() == 1)
-        return memory.store32(packet.vmid, va, data[0]) ? Outcome::Done : Outcome::Fault;
+        return memory.store<std::uint32_t>(packet.vmid, va, data[0]) ? Outcome::Done
+                                                                     : Outcome::Fault;
     if (HW_GET(WRITE_DATA_1, ONE_ADDR, packet.dword(1)) != 0)
-        return memory.store32(packet.vmid, va, data.back()) ? Outcome::Done : Outcome::Fault;
+        return memory.store<std::uint32_t>(packet.vmid, va, data.back()) ? Outcome::Done
+                                                                         : Outcome::Fault;
     return memory.write(packet.vmid, va, std::as_bytes(data)) ? Outcome::Done : Outcome::Fault;
 }
 
@@ -89,9 +91,10 @@ Outcome load_source(Packet& packet, bool is_wide, std::uint64_t& value) {
         }
         case Place::Memory: {
             Memory& memory = packet.core.memory;
-            const auto wide = is_wide ? memory.load64(packet.vmid, GpuVa{address & kQwordMask})
-                                      : std::optional<std::uint64_t>(memory.load32(
-                                            packet.vmid, GpuVa{address & kDwordMask}));
+            const auto wide =
+                is_wide ? memory.load<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask})
+                        : std::optional<std::uint64_t>(
+                              memory.load<std::uint32_t>(packet.vmid, GpuVa{address & kDwordMask}));
             if (!wide) return Outcome::Fault;
             value = *wide;
             return Outcome::Done;
@@ -121,8 +124,10 @@ Outcome store_value(Packet& packet, bool is_wide, std::uint64_t value) {
                        : Outcome::PrivilegedRegister;
         case Place::Memory: {
             const bool is_stored =
-                is_wide ? memory.store64(packet.vmid, GpuVa{address & kQwordMask}, value)
-                        : memory.store32(packet.vmid, GpuVa{address & kDwordMask}, low32(value));
+                is_wide
+                    ? memory.store<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask}, value)
+                    : memory.store<std::uint32_t>(packet.vmid, GpuVa{address & kDwordMask},
+                                                  low32(value));
             return is_stored ? Outcome::Done : Outcome::Fault;
         }
         default:
@@ -158,14 +163,16 @@ bool store_fence(Packet& packet) {
     const std::uint64_t data = packet.pair(5);
     switch (HW_GET(RELEASE_MEM_2, DATA_SEL, packet.dword(2))) {
         case PM4_RELEASE_DATA_32:
-            return memory.store32(packet.vmid, GpuVa{address & kDwordMask}, low32(data));
+            return memory.store<std::uint32_t>(packet.vmid, GpuVa{address & kDwordMask},
+                                               low32(data));
         case PM4_RELEASE_DATA_64:
-            return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, data);
+            return memory.store<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask}, data);
         case PM4_RELEASE_GPU_CLOCK:
-            return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, packet.core.ticks());
+            return memory.store<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask},
+                                               packet.core.ticks());
         case PM4_RELEASE_CP_PERFCOUNTER:
             // the counters of the CP never run: there are no registers to start them
-            return memory.store64(packet.vmid, GpuVa{address & kQwordMask}, 0);
+            return memory.store<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask}, 0);
         default:
             return true;
     }
@@ -280,7 +287,7 @@ Outcome handle_wait_reg_mem(Packet& packet) {
             return Outcome::PrivilegedRegister;
         // the reference is the value for register A; only the masked bits are acknowledged
         if (writes_first) wait.reference &= wait.mask;
-    } else if (!packet.core.memory.load32(packet.vmid, GpuVa{wait.address})) {
+    } else if (!packet.core.memory.load<std::uint32_t>(packet.vmid, GpuVa{wait.address})) {
         return Outcome::Fault;
     }
     packet.queue.state.progress = 1;

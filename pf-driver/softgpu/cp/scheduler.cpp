@@ -202,7 +202,7 @@ bool load_mqd(Packet& packet, Queue& queue, Vmid vmid) {
 void poll_wptr(Core& core, Queue& queue, Vmid vmid) {
     const GpuVa address{queue.reg_pair(REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR) & ~7ull};
     if (raw(address) == 0) return;
-    const auto wptr = core.memory.load64(vmid, address);
+    const auto wptr = core.memory.load<std::uint64_t>(vmid, address);
     if (!wptr) return;
     queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_LO, low32(*wptr));
     queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_HI, high32(*wptr));
@@ -323,7 +323,7 @@ void chain(Core& core, const Packet& packet) {
 bool run_entry(Core& core, Budget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
-    const auto header = core.memory.load32(Vmid{0}, at);
+    const auto header = core.memory.load<std::uint32_t>(Vmid{0}, at);
     if (!header) return fault_run_list(core);
     const std::uint32_t opcode = HW_GET(PM4_HEADER, OPCODE, *header);
     const std::uint32_t body = HW_GET(PM4_HEADER, COUNT, *header) + 1;
@@ -495,8 +495,8 @@ Outcome handle_map_queues(Packet& packet) {
 Outcome handle_query_status(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     const std::uint32_t command = HW_GET(QUERY_STATUS_1, COMMAND, packet.dword(1));
-    if (command != kInterruptOnly &&
-        !packet.core.memory.store64(Vmid{0}, GpuVa{packet.pair(3) & ~7ull}, packet.pair(5)))
+    if (command != kInterruptOnly && !packet.core.memory.store<std::uint64_t>(
+                                         Vmid{0}, GpuVa{packet.pair(3) & ~7ull}, packet.pair(5)))
         return Outcome::Fault;
     if (command == kInterruptOnly || command == kFenceAndInterrupt)
         packet.core.raise_eop(packet.queue, HW_GET(QUERY_STATUS_1, CONTEXT_ID, packet.dword(1)));

@@ -100,7 +100,7 @@ bool write_mqd(Core& core, Queue& queue) {
     if (mqd == 0 || queue.is_gfx()) return true;
     for (const hw_reg which : kWrittenBack) {
         const GpuVa va{mqd + std::uint64_t{MQD_DWORD_OF(which)} * 4};
-        if (!core.memory.store32(Vmid{0}, va, queue.reg(which))) return false;
+        if (!core.memory.store<std::uint32_t>(Vmid{0}, va, queue.reg(which))) return false;
     }
     const GpuVa va{mqd + MQD_SH_FIRST * 4};
     return core.memory.write(Vmid{0}, va, std::as_bytes(std::span(queue.state.sh)));
@@ -221,7 +221,8 @@ bool write_control_record(Core& core, const Queue& queue) {
     if (mqd == 0) return true;
     const std::uint64_t offset =
         MQD_CONTROL_STACK_OFFSET + queue.reg(REG_GC_CP_HQD_CNTL_STACK_OFFSET);
-    return core.memory.store64(Vmid{0}, GpuVa{(mqd + offset) & ~7ull}, queue.stream.size());
+    return core.memory.store<std::uint64_t>(Vmid{0}, GpuVa{(mqd + offset) & ~7ull},
+                                            queue.stream.size());
 }
 
 bool step_saving(Core& core, Queue& queue, Budget& budget) {

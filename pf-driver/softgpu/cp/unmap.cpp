@@ -99,7 +99,7 @@ void give_up(Core& core, Queue& scheduler_queue) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
         const GpuVa report{raw(scheduler_queue.mqd()) + MQD_DOORBELL_ID0 * 4};
         if (raw(scheduler_queue.mqd()) != 0 &&
-            !core.memory.store32(Vmid{0}, report, raw(queue.doorbell())))
+            !core.memory.store<std::uint32_t>(Vmid{0}, report, raw(queue.doorbell())))
             ++core.counters.faults;
         queue.state.stopped_by = kNoQueue;
         queue.state.is_draining = 0;

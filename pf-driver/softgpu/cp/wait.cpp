@@ -17,8 +17,8 @@ bool memory_compares(Core& core, const Wait& wait) {
     const Vmid vmid{wait.vmid};
     const GpuVa va{wait.address};
     const std::optional<std::uint64_t> value =
-        wait.wide != 0 ? core.memory.load64(vmid, va)
-                       : std::optional<std::uint64_t>(core.memory.load32(vmid, va));
+        wait.wide != 0 ? core.memory.load<std::uint64_t>(vmid, va)
+                       : std::optional<std::uint64_t>(core.memory.load<std::uint32_t>(vmid, va));
     return !value || sdma::compare(wait.function, *value & wait.mask, wait.reference);
 }
 
