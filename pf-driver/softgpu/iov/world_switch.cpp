@@ -24,8 +24,6 @@
 // otherwise changes no state; its stay is still recorded.
 #include "pf-driver/softgpu/iov/world_switch.h"
 
-#include <cassert>
-
 #include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/base/log.h"
 
@@ -83,7 +81,7 @@ const WorldSwitch::Cell& WorldSwitch::cell(SwitchState state, SwitchEvent event)
     using W = WorldSwitch;
     static constexpr std::array kRows{
         Row{S::Empty, E::Load, {S::Loading, &W::enter_loading}},
-        Row{S::Empty, E::Init, {S::Loading, &W::enter_initialising}},
+        Row{S::Empty, E::Init, {S::Loading, &W::enter_loading}},
         Row{S::Empty, E::Clear, {S::Empty, &W::clear_function}},
         Row{S::Loading, E::Done, {S::Held, &W::exit_loading}},
         Row{S::Loading, E::Lost, {S::Stalled}},
@@ -151,18 +149,12 @@ void WorldSwitch::step(SwitchEvent event) {
 }
 
 void WorldSwitch::enter_loading() {
-    function_ = target_;
-    is_initialising_ = false;
-}
-
-void WorldSwitch::enter_initialising() {
-    function_ = target_;
-    is_initialising_ = true;
+    function_ = current().function;
 }
 
 void WorldSwitch::exit_loading() {
     timed([this] {
-        if (is_initialising_) port_.clear(function_);
+        if (current().event == E::Init) port_.clear(function_);
         port_.load(function_);
     });
 }
@@ -182,7 +174,7 @@ void WorldSwitch::exit_saving() {
 }
 
 void WorldSwitch::clear_function() {
-    port_.clear(target_);
+    port_.clear(current().function);
 }
 
 void WorldSwitch::drop() {
@@ -345,67 +337,50 @@ void WorldSwitch::begin_command() {
         has_new_command_ = false;
         dword = view_.command;
     }
-    script_ = {};
+    script_.clear();
+    position_ = 0;
     is_executing_ = true;
     is_step_open_ = false;
     const CommandRow& row = kCommands[dword & GPUIOV_CMD_MASK];
     const VfId function = function_of(byte_of(dword, 1));
     if (!row.is_known) return finish(GPUIOV_STATUS_UNSUPPORTED);
-    if (row.is_switch) return script_switch(function, function_of(byte_of(dword, 2)));
-    add_step(row.event, function);
-}
-
-/// The PF as outgoing function means that no VF is in the engine; as next function, that none
-/// follows.
-void WorldSwitch::script_switch(VfId from, VfId to) {
-    if (from != kPf) {
-        add_step(E::Idle, from);
-        add_step(E::Save, from);
-    }
-    if (to != kPf) {
-        add_step(E::Load, to);
-        add_step(E::Run, to);
-    }
-}
-
-void WorldSwitch::add_step(SwitchEvent event, VfId function) {
-    assert(script_.count < kMaxSteps);
-    script_.steps[script_.count] = event;
-    script_.functions[script_.count] = function;
-    ++script_.count;
+    if (!row.is_switch) return script_.push_back({row.event, function});
+    // The PF as outgoing function means that no VF is in the engine; as next one, that none
+    // follows.
+    if (function != kPf) script_ = {{E::Idle, function}, {E::Save, function}};
+    const VfId next = function_of(byte_of(dword, 2));
+    if (next != kPf) script_.insert(script_.end(), {{E::Load, next}, {E::Run, next}});
 }
 
 /// Returns with the command still executing if a step is late or lost; process() calls it again
 /// when the step is due.
 void WorldSwitch::run_script() {
-    while (is_executing_ && script_.position < script_.count) {
-        if (!is_step_open_ &&
-            !begin_step(script_.steps[script_.position], script_.functions[script_.position]))
-            return;
+    while (is_executing_ && position_ < script_.size()) {
+        if (!is_step_open_ && !begin_step()) return;
         if (is_lost_ || (due_ && clock_.now() < *due_)) return;
         end_step();
-        ++script_.position;
+        ++position_;
     }
     if (is_executing_) finish(GPUIOV_STATUS_DONE);
 }
 
-bool WorldSwitch::is_for_held(SwitchEvent event, VfId function) const {
-    const bool takes_function_in = event == E::Load || event == E::Init;
-    const bool is_vf = function != kPf && raw(function) <= total_vfs_;
-    if (!is_vf) return false;
-    return takes_function_in || event == E::Clear || function == function_;
+bool WorldSwitch::is_for_held(const Step& step) const {
+    if (step.function == kPf || raw(step.function) > total_vfs_) return false;
+    const bool is_for_any =
+        step.event == E::Load || step.event == E::Init || step.event == E::Clear;
+    return is_for_any || step.function == function_;
 }
 
 /// False if the command ended here (refused, or a wrong status) or its step is lost. A late step
 /// sets due_.
-bool WorldSwitch::begin_step(SwitchEvent event, VfId function) {
-    if (!is_for_held(event, function) || cell(state_, event).is_refused) {
+bool WorldSwitch::begin_step() {
+    const auto [event, function] = current();
+    if (!is_for_held(current()) || cell(state_, event).is_refused) {
         log::warn("VF{}: world switch: {} refused in {} of VF{}", raw(function), name(event),
                   name(state_), raw(function_));
         finish(GPUIOV_STATUS_ABORTED);
         return false;
     }
-    target_ = function;
     is_step_open_ = true;
     step(event);
     // IDLE of a VF that parked itself at the end of its quantum is a step, too: a planned fault of

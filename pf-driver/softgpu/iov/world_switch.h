@@ -21,6 +21,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/softgpu/base/clock.h"
@@ -153,13 +154,9 @@ public:
     [[nodiscard]] SwitchState state() const;
 
 private:
-    static constexpr std::size_t kMaxSteps = 4;
-    /// A command being executed: its remaining steps.
-    struct Script {
-        std::array<SwitchEvent, kMaxSteps> steps{};
-        std::array<VfId, kMaxSteps> functions{};
-        std::size_t count = 0;
-        std::size_t position = 0;
+    struct Step {
+        SwitchEvent event;
+        VfId function;
     };
     /// Commands by their 4-bit number; see world_switch.cpp.
     struct CommandRow;
@@ -170,14 +167,13 @@ private:
     void take_quantum_ends();
     void begin_command();
     void run_script();
-    [[nodiscard]] bool is_for_held(SwitchEvent event, VfId function) const;
-    [[nodiscard]] bool begin_step(SwitchEvent event, VfId function);
+    [[nodiscard]] const Step& current() const { return script_[position_]; }
+    [[nodiscard]] bool is_for_held(const Step& step) const;
+    [[nodiscard]] bool begin_step();
     void end_step();
     /// Clears EXECUTE, then raises GFX_CMD_COMPLETE: to the PF a command is complete when EXECUTE
     /// is clear and the status is 0 (libgv, amdgv_gpuiov.c).
     void finish(gpuiov_status status);
-    void add_step(SwitchEvent event, VfId function);
-    void script_switch(VfId from, VfId to);
 
     // machine
     void step(SwitchEvent event);
@@ -187,7 +183,6 @@ private:
     void exit_saving();
     void clear_function();
     void enter_loading();
-    void enter_initialising();
     void drop();
 
     void end_run(vgpu_hw_run_end reason);
@@ -206,10 +201,9 @@ private:
 
     std::mutex action_;  // held while the machine acts; guards the next block
     SwitchState state_ = SwitchState::Empty;
-    VfId function_ = kPf;  // the one in the engine, kPf: none
-    VfId target_ = kPf;    // function of the step that executes
-    bool is_initialising_ = false;
-    Script script_;
+    VfId function_ = kPf;       // the one in the engine, kPf: none
+    std::vector<Step> script_;  // of the command that executes; its memory is reused
+    std::size_t position_ = 0;  // of the current step
     bool is_executing_ = false;
     bool is_lost_ = false;
     bool is_step_open_ = false;  // begun, not ended
