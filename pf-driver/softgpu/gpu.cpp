@@ -131,7 +131,7 @@ void Gpu::stop() {
 
 /// Asks has_work() before the engine stops: if the VF had no work then and has some now, the PF
 /// decided to idle the VF on stale knowledge.
-std::optional<iov::RunSummary> Gpu::park() {
+std::optional<cp::RunReport> Gpu::park() {
     const VfId id = active_;
     const bool was_busy = id != kPf && vf(id).has_work();
     const std::optional<cp::RunReport> report = engine_->park();
@@ -139,8 +139,7 @@ std::optional<iov::RunSummary> Gpu::park() {
     // Wake the PF for work that arrived after the PF saw none.
     if (id != kPf && !was_busy && (busy_ & wake_mask_ & iov::vf_bit(id)) != 0)
         interrupt(GPUIOV_INTR_GFX_VM_BUSY);
-    if (!report) return std::nullopt;
-    return summary_of(*report);
+    return report;
 }
 
 /// The VF is parked: from now on its doorbells are latched and the poller checks its waits. A call
@@ -158,23 +157,17 @@ void Gpu::left_engine(VfId id) {
     wake_poller();
 }
 
-iov::RunSummary Gpu::summary_of(const cp::RunReport& report) {
-    return {run_id_,     report.vf,   report.start,       report.end,
-            report.park, report.idle, report.instructions};
-}
-
 /// Sets active_ before the latched doorbells ring, so that work_arrived() kicks the engine and does
 /// not mark the VF busy. Clears the busy bit after that, or a doorbell between the two would leave
 /// it set for the whole stay.
 std::uint64_t Gpu::run(VfId id) {
-    const std::uint64_t run = ++run_id_;
     active_ = id;
     busy_ &= ~iov::vf_bit(id);  // the bit is only for VFs off the engine
     vf(id).activate();
-    const Result<> started = engine_->run(vf(id).context(), vf(id).quantum());
-    if (!started) log::error("VF{}: {}", raw(id), started.error().message);
+    const Result<std::uint64_t> stay = engine_->run(vf(id).context(), vf(id).quantum());
+    if (!stay) log::error("VF{}: {}", raw(id), stay.error().message);
     wake_poller();
-    return run;
+    return stay.value_or(0);
 }
 
 /// Saves nothing in pointer mode: each VF has blocks of its own, which stay as they are.
@@ -193,7 +186,7 @@ void Gpu::record(const vgpu_hw_run_log_entry& entry) {
 /// the device thread.
 void Gpu::quantum_expired(const cp::RunReport& report) {
     left_engine(report.vf);
-    world_switch_.quantum_expired(summary_of(report));
+    world_switch_.quantum_expired(report);
 }
 
 /// The report of a VF that was taken off the engine meanwhile is ignored.

@@ -117,7 +117,7 @@ private:
 
     // iov::SwitchPort: documented there. Called with the action lock of the world switch held, by
     // the device thread or by a thread that resets a VF.
-    std::optional<iov::RunSummary> park() override;
+    std::optional<cp::RunReport> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
     void load(VfId id) override { vf(id).load(); }
@@ -135,8 +135,6 @@ private:
     void left_engine(VfId vf);
     /// Raises WAKE once per stay off the engine, not once per doorbell.
     void mark_busy(VfId vf);
-    /// The engine's report with the number that run() returned for the stay.
-    [[nodiscard]] iov::RunSummary summary_of(const cp::RunReport& report);
 
     // threads
     void device_loop();
@@ -161,10 +159,6 @@ private:
     std::atomic<VfId> active_{kPf};       // the VF on the engine, kPf: none
     std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};
-
-    /// Number of the stay that is on the engine, or was last. Needs no lock: it changes only while
-    /// the engine is parked and the end of the previous stay has been reported.
-    std::uint64_t run_id_ = 0;
 
     /// Guards the requests to the device thread, down to is_whole_reset_. Priority inheriting,
     /// because that thread is real time.

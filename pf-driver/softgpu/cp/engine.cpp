@@ -59,7 +59,7 @@ Engine::~Engine() {
 
 // --- runs ---------------------------------------------------------------------------------------
 
-Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
+Result<std::uint64_t> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     const std::lock_guard lock(mutex_);
     if (stay_.phase() != Stay::Phase::Parked)
         return fail(EBUSY, "the engine is running another VF");
@@ -68,7 +68,7 @@ Result<> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     stopping_.store(false);
     changed_.notify_all();
     governed_.notify_all();
-    return {};
+    return stay_.number();
 }
 
 /// mutex_ held. The phase changes first, so that no further worker enters.

@@ -74,8 +74,8 @@ public:
 
     /// Puts a VF on the parked engine; EBUSY if a VF is on it. The quantum counts from here,
     /// whether or not a worker has started yet; nullopt: no limit. `context` must live until the VF
-    /// is parked.
-    [[nodiscard]] Result<> run(Context& context, std::optional<Nanoseconds> quantum);
+    /// is parked. Returns the number of the stay, which its RunReport has.
+    [[nodiscard]] Result<std::uint64_t> run(Context& context, std::optional<Nanoseconds> quantum);
     /// Takes the VF off the engine; returns when no worker is inside it. nullopt if no VF was on
     /// the engine, or its quantum ended meanwhile; quantum_expired() has returned then. Never call
     /// with the VF lock held, or another lock that the listener takes.

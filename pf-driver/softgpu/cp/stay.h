@@ -31,6 +31,7 @@ struct Context {
 
 /// One stay of a VF on the engine.
 struct RunReport {
+    std::uint64_t stay = 0;  ///< Stay::number()
     VfId vf{};
     Nanoseconds start{};             ///< clock at run()
     Nanoseconds end{};               ///< clock when the last worker was out
@@ -67,8 +68,13 @@ public:
     /// Call when no worker is inside, so that the VF's counters do not change.
     [[nodiscard]] RunReport end(Nanoseconds now, Nanoseconds idle) {
         const std::uint64_t instructions = context_->cp.counters().wave_instructions;
-        const RunReport report{context_->vf,   started_, now,
-                               now - stopped_, idle,     instructions - instructions_before_};
+        const RunReport report{number_,
+                               context_->vf,
+                               started_,
+                               now,
+                               now - stopped_,
+                               idle,
+                               instructions - instructions_before_};
         phase_ = Phase::Parked;
         context_ = nullptr;
         deadline_.reset();

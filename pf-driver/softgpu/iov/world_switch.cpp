@@ -205,8 +205,8 @@ void WorldSwitch::end_run(vgpu_hw_run_end reason) {
 }
 
 /// Quantum end and command may both report a stay; the first report records it.
-void WorldSwitch::close_run(const RunSummary& run, vgpu_hw_run_end reason) {
-    if (open_run_ != run.id) return;  // recorded already
+void WorldSwitch::close_run(const cp::RunReport& run, vgpu_hw_run_end reason) {
+    if (open_run_ != run.stay) return;  // recorded already
     open_run_.reset();
     vgpu_hw_run_log_entry entry{};
     entry.run_start_ns = static_cast<std::uint64_t>(run.start.count());
@@ -291,7 +291,7 @@ WorldSwitch::View WorldSwitch::view() const {
     return view_;
 }
 
-void WorldSwitch::quantum_expired(const RunSummary& run) {
+void WorldSwitch::quantum_expired(const cp::RunReport& run) {
     {
         const std::scoped_lock lock(mutex_);
         quantum_ends_.push_back(run);
@@ -314,13 +314,13 @@ void WorldSwitch::process() {
 
 /// Only the end of the current stay steps the machine; an end of an older stay is a late report.
 void WorldSwitch::take_quantum_ends() {
-    std::deque<RunSummary> ends;
+    std::deque<cp::RunReport> ends;
     {
         const std::scoped_lock lock(mutex_);
         ends.swap(quantum_ends_);
     }
-    for (const RunSummary& run : ends) {
-        const bool is_current = open_run_ == run.id;
+    for (const cp::RunReport& run : ends) {
+        const bool is_current = open_run_ == run.stay;
         const bool was_running = state_ == S::Running;
         close_run(run, VGPU_RUN_END_QUANTUM);
         if (!is_current) continue;

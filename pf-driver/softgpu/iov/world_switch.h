@@ -26,21 +26,10 @@
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/cp/stay.h"
 #include "pf-driver/softgpu/iov/fault_plan.h"
 
 namespace vgpu::softgpu::iov {
-
-/// One stay of a VF on the engine, as the engine measured it. Times are of the device's clock,
-/// which VGPU_TIME_NS shows.
-struct RunSummary {
-    std::uint64_t id = 0;  ///< the id that SwitchPort::run() returned
-    VfId vf{};
-    Nanoseconds start{};
-    Nanoseconds end{};   ///< when the last worker was out
-    Nanoseconds park{};  ///< the part after the stop request
-    Nanoseconds idle{};  ///< the part without work, as reported to the PF
-    std::uint64_t instructions = 0;
-};
 
 /// The device as the machine drives it; implemented by the composition root, faked in tests. Called
 /// with the action lock held.
@@ -50,9 +39,9 @@ public:
     /// Takes the VF off the engine and returns when it is off; nullopt if no VF is on it. nullopt
     /// also if the VF parked itself at the end of its quantum; quantum_expired() has reported its
     /// stay then. Takes as long as the waves need to reach a stop point.
-    virtual std::optional<RunSummary> park() = 0;
-    /// Puts the VF on the engine for its quantum; returns the id of the new stay. Ids count up and
-    /// are never reused.
+    virtual std::optional<cp::RunReport> park() = 0;
+    /// Puts the VF on the engine for its quantum; returns the number of the new stay. Numbers count
+    /// up and are never reused.
     virtual std::uint64_t run(VfId vf) = 0;
     /// Saves a parked VF; its blocks may be unusable until load().
     virtual void save(VfId vf) = 0;
@@ -130,7 +119,7 @@ public:
     [[nodiscard]] View view() const;
     /// The engine reports that the running VF has used up its quantum and is parked. Called once
     /// per stay that ended by itself, before or after a command parks the same VF.
-    void quantum_expired(const RunSummary& run);
+    void quantum_expired(const cp::RunReport& run);
 
     /// Executes everything that is due. Device thread.
     void process();
@@ -186,7 +175,7 @@ private:
     void drop();
 
     void end_run(vgpu_hw_run_end reason);
-    void close_run(const RunSummary& run, vgpu_hw_run_end reason);
+    void close_run(const cp::RunReport& run, vgpu_hw_run_end reason);
     /// Adds the time of `work` to switching_, which the next run log entry reports.
     template <typename Work> void timed(Work work);
     [[nodiscard]] vgpu_hw_run_end command_reason();
@@ -216,7 +205,7 @@ private:
     SwitchState seen_state_ = SwitchState::Empty;
     std::optional<Nanoseconds> seen_due_;
     bool has_new_command_ = false;
-    std::deque<RunSummary> quantum_ends_;
+    std::deque<cp::RunReport> quantum_ends_;
 };
 
 }  // namespace vgpu::softgpu::iov

@@ -19,7 +19,7 @@ class FakeEngine final : public SwitchPort {
 public:
     explicit FakeEngine(const Clock& clock) : clock_(clock) {}
 
-    std::optional<RunSummary> park() override {
+    std::optional<cp::RunReport> park() override {
         if (on_park) on_park();
         if (!is_running) return std::nullopt;
         calls.push_back(fmt::format("park {}", raw(vf)));
@@ -41,9 +41,9 @@ public:
     void record(const vgpu_hw_run_log_entry& entry) override { log.push_back(entry); }
 
     /// The quantum ends: the engine has parked itself and says so.
-    RunSummary end_run() {
+    cp::RunReport end_run() {
         is_running = false;
-        return {.id = runs,
+        return {.stay = runs,
                 .vf = vf,
                 .start = started,
                 .end = clock_.now(),

@@ -229,7 +229,7 @@ TEST(WorldSwitch, QuantumEndHoldsTheVfAndTellsThePf) {
 TEST(WorldSwitch, AQuantumEndThatCrossesAnIdleIsRecordedOnce) {
     SwitchRig rig;
     rig.run_vf(1);
-    const RunSummary ended = rig.engine.end_run();  // parked, the news is on its way
+    const cp::RunReport ended = rig.engine.end_run();  // parked, the news is on its way
     EXPECT_EQ(rig.command(GPUIOV_CMD_IDLE, 1), GPUIOV_STATUS_DONE);
     rig.machine.quantum_expired(ended);
     rig.machine.process();
@@ -263,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, CrossedQuantumEnd,
 TEST(WorldSwitch, ALateQuantumEndDoesNotStopTheNextRun) {
     SwitchRig rig;
     rig.run_vf(1);
-    const RunSummary old = rig.engine.end_run();
+    const cp::RunReport old = rig.engine.end_run();
     EXPECT_EQ(rig.command(GPUIOV_CMD_RUN, 1), GPUIOV_STATUS_DONE);
     rig.machine.quantum_expired(old);
     rig.machine.process();
