@@ -10,9 +10,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -102,23 +100,6 @@ Result<OwnedFd> lock_directory(const std::string& directory) {
                                    directory));
 }
 
-/// Reports readiness to the service manager, if one started this process.
-void notify_ready() {
-    const char* path = std::getenv("NOTIFY_SOCKET");
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string_view name = path == nullptr ? "" : path;
-    if (name.empty() || name.size() >= sizeof(address.sun_path)) return;
-    name.copy(address.sun_path, name.size());
-    if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // abstract
-    const OwnedFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    constexpr std::string_view kReady = "READY=1";
-    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-    const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
-    if (::sendto(fd.get(), kReady.data(), kReady.size(), MSG_NOSIGNAL, generic, length) < 0)
-        log::warn("cannot tell the service manager that softgpu is ready");
-}
-
 /// Linux shares the CPUs among sessions before it looks at threads (autogroup). VMs that spun while
 /// they waited for the GPU had nine tenths of the CPUs in their session (docs/decisions/0004). Acts
 /// only if softgpu leads its session, as when vgpud starts it; best effort.
@@ -145,28 +126,19 @@ void raise_descriptor_limit() {
     (void)::setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
-/// SIGTERM, SIGINT and SIGHUP as a descriptor; blocks them before any thread starts.
+/// SIGTERM and SIGINT as a descriptor; blocks them before any thread starts. SIGHUP has no effect,
+/// because there is no configuration to read again.
 Result<OwnedFd> take_signals() {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGHUP, SIG_IGN);
     OwnedFd fd(::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
     if (!fd) return fail_errno(errno, "cannot receive signals");
     return fd;
-}
-
-/// True if softgpu is to end. SIGHUP has no effect, because there is no configuration to read
-/// again.
-bool take_signal(int signals) {
-    signalfd_siginfo signal{};
-    if (::read(signals, &signal, sizeof(signal)) != sizeof(signal)) return false;
-    if (signal.ssi_signo != SIGHUP) return true;
-    log::info("SIGHUP: there is nothing to read again; softgpu goes on");
-    return false;
 }
 
 /// Order: signals are blocked before the first thread, the directory is locked before a socket is
@@ -180,16 +152,13 @@ Result<> serve(const Options& options) {
     const SteadyClock clock;
     TRY(const auto gpu, Gpu::create(spec_of(options), clock));
     TRY_VOID(gpu->listen());
-    TRY_VOID(gpu->server().watch(signals.get(), [&gpu, fd = signals.get()] {
-        if (take_signal(fd)) gpu->stop();
-    }));
+    TRY_VOID(gpu->server().watch(signals.get(), [&gpu] { gpu->stop(); }));
     std::unique_ptr<GpuControl> control;
     if (options.has_control) {
         TRY(control, GpuControl::create(*gpu, options.gpu.socket_dir + "/control.sock"));
     }
     fmt::print("softgpu: ready {}\n", options.gpu.socket_dir);
     std::fflush(stdout);
-    notify_ready();
     gpu->run();
     log::info("{}: stopped", options.gpu.name);
     return {};
