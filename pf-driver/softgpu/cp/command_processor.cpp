@@ -11,9 +11,8 @@
 #include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/cp/aql.h"
 #include "pf-driver/softgpu/cp/core.h"
-#include "pf-driver/softgpu/cp/debug_registers.h"
-#include "pf-driver/softgpu/cp/hqd_registers.h"
 #include "pf-driver/softgpu/cp/pm4.h"
+#include "pf-driver/softgpu/cp/registers.h"
 #include "pf-driver/softgpu/cp/scheduler.h"
 
 namespace vgpu::softgpu::cp {
@@ -138,7 +137,6 @@ CommandProcessor::CommandProcessor(const Spec& spec, regs::RegisterFile& registe
                                    Services& services, const Clock& clock)
     : core_(std::make_unique<Core>(spec, registers, services, clock)) {
     claim_registers(*core_);
-    claim_watch_registers(*core_);
 }
 
 CommandProcessor::~CommandProcessor() = default;

@@ -20,6 +20,13 @@ constexpr std::uint64_t gpu_ticks(Nanoseconds now) {
 }
 
 /// Gives the clock registers of `registers` their behaviour. `clock` must outlive `registers`.
-void claim_gpu_clock(RegisterFile& registers, const Clock& clock);
+inline void claim_gpu_clock(RegisterFile& registers, const Clock& clock) {
+    const auto latch = [&registers, &clock](RegisterIndex, std::uint32_t) {
+        const std::uint64_t ticks = gpu_ticks(clock.now());
+        registers.set(RegisterIndex{REG_GC_RLC_GPU_CLOCK_COUNT_LSB}, low32(ticks));
+        registers.set(RegisterIndex{REG_GC_RLC_GPU_CLOCK_COUNT_MSB}, high32(ticks));
+    };
+    registers.claim(RegisterIndex{REG_GC_RLC_CAPTURE_GPU_CLOCK_COUNT}, 1, {}, latch);
+}
 
 }  // namespace vgpu::softgpu::regs

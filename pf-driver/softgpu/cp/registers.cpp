@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pf-driver/softgpu/cp/hqd_registers.h"
+#include "pf-driver/softgpu/cp/registers.h"
 
 #include <array>
 
@@ -150,6 +150,36 @@ constexpr std::array kGfxRegisters = {
 };
 constexpr std::array kGfxPointers = {REG_GC_CP_RB0_WPTR, REG_GC_CP_RB0_WPTR_HI};
 
+// --- address watches ----------------------------------------------------------------------------
+
+constexpr std::uint32_t kFirstWatch = REG_GC_TCP_WATCH0_ADDR_H;
+constexpr std::uint32_t kWatchStride = 3;  ///< registers per watch
+
+std::uint32_t get(const Core& core, hw_reg which, unsigned watch) {
+    return core.registers.get(RegisterIndex{which + watch * kWatchStride});
+}
+
+/// MASK has no bits for the upper part of an address, so that part is always compared.
+isa::AddressWatch decode(const Core& core, unsigned watch) {
+    constexpr unsigned kHighShift = 32 - isa::AddressWatch::kUnitShift;
+    constexpr std::uint64_t kMaskBits = HW_FIELD_MASK(TCP_WATCH0_CNTL, MASK);
+    const std::uint32_t control = get(core, REG_GC_TCP_WATCH0_CNTL, watch);
+    const std::uint64_t high =
+        HW_GET(TCP_WATCH0_ADDR_H, ADDR, get(core, REG_GC_TCP_WATCH0_ADDR_H, watch));
+    return {
+        .is_valid = HW_GET(TCP_WATCH0_CNTL, VALID, control) != 0,
+        .vmid = Vmid{static_cast<std::uint8_t>(HW_GET(TCP_WATCH0_CNTL, VMID, control))},
+        .mode = static_cast<isa::WatchMode>(HW_GET(TCP_WATCH0_CNTL, MODE, control)),
+        .unit = high << kHighShift |
+                HW_GET(TCP_WATCH0_ADDR_L, ADDR, get(core, REG_GC_TCP_WATCH0_ADDR_L, watch)),
+        .mask = ~kMaskBits | HW_GET(TCP_WATCH0_CNTL, MASK, control),
+    };
+}
+
+void follow(Core& core, unsigned watch) {
+    core.watches.set(watch, decode(core, watch));
+}
+
 }  // namespace
 
 /// Claims the HQD range as one, because its registers are consecutive, as in the MQD.
@@ -168,6 +198,20 @@ void claim_registers(Core& core) {
     for (const hw_reg which : kGfxPointers)
         core.registers.claim(index_of(which), 1, {},
                              [&core](RegisterIndex, std::uint32_t) { write_gfx_wptr(core); });
+    core.registers.claim(RegisterIndex{kFirstWatch}, isa::AddressWatches::kCount * kWatchStride, {},
+                         [&core](RegisterIndex index, std::uint32_t) {
+                             follow(core, (raw(index) - kFirstWatch) / kWatchStride);
+                         });
+}
+
+void follow_watch_registers(Core& core) {
+    for (unsigned watch = 0; watch < isa::AddressWatches::kCount; ++watch) follow(core, watch);
+}
+
+isa::LaunchExceptions launch_exceptions(const Core& core) {
+    const std::uint32_t mask = core.registers.get(RegisterIndex{REG_GC_SPI_GDBG_TRAP_MASK});
+    return {.enabled = HW_GET(SPI_GDBG_TRAP_MASK, EXCP_EN, mask),
+            .replace = HW_GET(SPI_GDBG_TRAP_MASK, REPLACE, mask) != 0};
 }
 
 }  // namespace vgpu::softgpu::cp

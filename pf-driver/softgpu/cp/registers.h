@@ -4,6 +4,9 @@
 // (selected by its VMID field) and the gfx ring (CP_RB0_*). A write of 1 to CP_HQD_ACTIVE maps the
 // selected queue with the registers that it has, which is how the KIQ starts. A DEQUEUE_REQUEST
 // unmaps the queue; ACTIVE reads 0 when the queue is off.
+//
+// For a debugger there are address watches (TCP_WATCHn_*), which are decoded here for the waves,
+// and the exceptions that new waves enable (SPI_GDBG_TRAP_MASK).
 #pragma once
 
 #include "pf-driver/softgpu/cp/core.h"
@@ -12,5 +15,10 @@ namespace vgpu::softgpu::cp {
 
 /// Claims the registers; called once, while the VF is built.
 void claim_registers(Core& core);
+/// Decodes all watches again, after the registers were replaced without a write.
+void follow_watch_registers(Core& core);
+
+/// The present SPI_GDBG_TRAP_MASK.
+[[nodiscard]] isa::LaunchExceptions launch_exceptions(const Core& core);
 
 }  // namespace vgpu::softgpu::cp
