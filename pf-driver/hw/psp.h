@@ -79,12 +79,6 @@ enum psp_load_ip_fw_word {
 	PSP_LOAD_BYTES = 2,
 	PSP_LOAD_TYPE = 3,
 };
-/* SETUP_VMR: address lo, hi, bytes, flags */
-enum psp_setup_vmr_word {
-	PSP_VMR_ADDRESS_LO = 0,
-	PSP_VMR_ADDRESS_HI = 1,
-	PSP_VMR_BYTES = 2,
-};
 /* PROG_REG: value, id of the register (0-2: IH_RB_CNTL of ring 0-2) */
 enum psp_prog_reg_word {
 	PSP_PROG_VALUE = 0,

@@ -2,6 +2,7 @@
 #include "pf-driver/softgpu/psp/psp.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "pf-driver/hw/regs.h"
@@ -114,8 +115,8 @@ bool Psp::run_frame(std::uint64_t address) {
 std::uint32_t Psp::run_command(const psp_command& command) {
     static constexpr std::array<CommandRow, 4> kCommands = {{
         {PSP_CMD_LOAD_IP_FW, &Psp::load_firmware},
-        {PSP_CMD_SETUP_VMR, &Psp::setup_tmr},
-        {PSP_CMD_DESTROY_VMR, &Psp::destroy_tmr},
+        {PSP_CMD_SETUP_VMR, &Psp::accept},
+        {PSP_CMD_DESTROY_VMR, &Psp::accept},
         {PSP_CMD_PROG_REG, &Psp::program_register},
     }};
     const auto row = std::find_if(kCommands.begin(), kCommands.end(),
@@ -123,25 +124,15 @@ std::uint32_t Psp::run_command(const psp_command& command) {
     return row == kCommands.end() ? PSP_STATUS_NOT_SUPPORTED : (this->*row->handler)(command);
 }
 
-/// Keeps type and size only: nothing executes firmware, which may have any content.
+/// Nothing executes firmware, which may have any content.
 std::uint32_t Psp::load_firmware(const psp_command& command) {
     const std::uint32_t bytes = command.words[PSP_LOAD_BYTES];
     const std::uint32_t type = command.words[PSP_LOAD_TYPE];
-    if (type >= PSP_FIRMWARE_TYPES || bytes > PSP_TMR_BYTES) return PSP_STATUS_BAD_PARAMETERS;
-    state_.firmware_bytes[type] = bytes;
-    ++state_.firmware_loads;
-    return PSP_STATUS_OK;
+    const bool is_good = type < PSP_FIRMWARE_TYPES && bytes <= PSP_TMR_BYTES;
+    return is_good ? PSP_STATUS_OK : PSP_STATUS_BAD_PARAMETERS;
 }
 
-std::uint32_t Psp::setup_tmr(const psp_command& command) {
-    state_.tmr = join(command.words[PSP_VMR_ADDRESS_LO], command.words[PSP_VMR_ADDRESS_HI]);
-    state_.tmr_bytes = command.words[PSP_VMR_BYTES];
-    return PSP_STATUS_OK;
-}
-
-std::uint32_t Psp::destroy_tmr(const psp_command&) {
-    state_.tmr = 0;
-    state_.tmr_bytes = 0;
+std::uint32_t Psp::accept(const psp_command&) {
     return PSP_STATUS_OK;
 }
 

@@ -2,14 +2,13 @@
 //
 // Psp: the security processor as a VF sees it. Commands arrive in C2PMSG registers (ring create,
 // destroy, consume; GBR_IH_SET) and as frames in a ring of 1024 dwords. Each frame names a fence
-// and a command buffer, which receives the response (hw/psp.h). Firmware is recorded by type and
-// size and never executed. PROG_REG reaches only the control registers of the three IH rings.
+// and a command buffer, which receives the response (hw/psp.h). Firmware of a known type and size
+// is accepted and never read. PROG_REG reaches only the control registers of the three IH rings.
 //
 // While the VF's register write gate is shut every command is refused with an error status
 // (VFGATE). All addresses are MC addresses of VMID 0. All calls with the VF's lock held.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 
@@ -35,10 +34,6 @@ public:
         std::uint64_t ring = 0;               ///< MC address
         std::uint32_t ring_read_pointer = 0;  ///< dwords
         std::uint32_t has_ring = 0;
-        std::uint64_t tmr = 0;  ///< trusted memory region the guest set up
-        std::uint32_t tmr_bytes = 0;
-        std::uint32_t firmware_loads = 0;
-        std::array<std::uint32_t, PSP_FIRMWARE_TYPES> firmware_bytes{};  ///< 0: not loaded
         std::uint64_t commands = 0;
         std::uint64_t refused = 0;  ///< commands answered with an error
         std::uint64_t memory_errors = 0;
@@ -71,8 +66,8 @@ private:
     [[nodiscard]] std::uint32_t run_command(const psp_command& command);
 
     std::uint32_t load_firmware(const psp_command& command);
-    std::uint32_t setup_tmr(const psp_command& command);
-    std::uint32_t destroy_tmr(const psp_command& command);
+    /// Without effect: there is no trusted memory.
+    std::uint32_t accept(const psp_command& command);
     std::uint32_t program_register(const psp_command& command);
 
     regs::RegisterFile& regs_;

@@ -74,22 +74,18 @@ TEST_F(PspTest, RingIsCreatedUsedAndDestroyed) {
     EXPECT_EQ(response.status, PSP_STATUS_OK);
     EXPECT_EQ(response.session_id, 1u);
     EXPECT_EQ(response.tmr_bytes, PSP_TMR_BYTES);
-    EXPECT_EQ(psp.state().tmr, 0xf400400000u);
     EXPECT_EQ(ring_command(PSP_RING_DESTROY), PSP_REPLY_READY);
     EXPECT_NE(consume(16) & PSP_REPLY_STATUS_MASK, 0u);
 }
 
-TEST_F(PspTest, FirmwareIsRecordedByTypeAndSizeOnly) {
+TEST_F(PspTest, FirmwareIsAcceptedWithinLimits) {
     create();
     EXPECT_EQ(run(PSP_CMD_LOAD_IP_FW, {0, 0, 0x4000, 4, 0}).status, PSP_STATUS_OK);
     EXPECT_EQ(run(PSP_CMD_LOAD_IP_FW, {0xffffffff, 0xffffffff, 0x100, 5, 0}).status, PSP_STATUS_OK)
         << "the contents are never read";
-    EXPECT_EQ(psp.state().firmware_bytes[4], 0x4000u);
-    EXPECT_EQ(psp.state().firmware_loads, 2u);
     EXPECT_EQ(run(PSP_CMD_LOAD_IP_FW, {0, 0, 0x100, PSP_FIRMWARE_TYPES, 0}).status,
               PSP_STATUS_BAD_PARAMETERS);
     EXPECT_EQ(run(PSP_CMD_LOAD_IP_FW, {0, 0, 0xffffffff, 4, 0}).status, PSP_STATUS_BAD_PARAMETERS);
-    EXPECT_EQ(psp.state().firmware_bytes[4], 0x4000u);
 }
 
 TEST_F(PspTest, ProgRegReachesTheThreeIhRingsAndNothingElse) {
