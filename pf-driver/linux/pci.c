@@ -30,7 +30,7 @@ MODULE_PARM_DESC(time_scale, "factor on waits for guests, 1 to 1000");
 
 static unsigned int max_gap_ms = VGPU_PF_MAX_GAP_DEFAULT_MS;
 module_param(max_gap_ms, uint, 0444);
-MODULE_PARM_DESC(max_gap_ms, "what sriov_admin/max_gap_ms starts with");
+MODULE_PARM_DESC(max_gap_ms, "initial value of sriov_admin/max_gap_ms");
 
 u32 vgpu_pci_time_scale(void)
 {

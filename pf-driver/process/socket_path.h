@@ -31,8 +31,8 @@ static inline int vgpu_socket_address(const char *path, struct sockaddr_un *addr
 /* Say why vgpu_socket_address() refuses a path: its length and the longest one allowed. */
 static inline void vgpu_socket_path_words(const char *path, char *words, size_t room)
 {
-	snprintf(words, room, "%s: the path of a socket has %zu bytes, and 1 to %zu are possible",
-		 path, strlen(path), (size_t)VGPU_SOCKET_PATH_MAX);
+	snprintf(words, room, "%s: the path of a socket has %zu bytes; 1 to %zu are possible", path,
+		 strlen(path), (size_t)VGPU_SOCKET_PATH_MAX);
 }
 
 #endif

@@ -172,7 +172,7 @@ Result<> GpuVf::load_state(std::span<const std::byte> stream) {
     Reader in(stream);
     TRY_VOID(in.value(header));
     if (header.magic != kStateMagic || header.version != kStateVersion)
-        return fail(EPROTO, "that is no state stream of this version");
+        return fail(EPROTO, "this is not a state stream of this version");
     if (header.bytes > in.remaining()) return fail(EPROTO, "the state stream is truncated");
     Result<> loaded;
     const auto load = [&] {

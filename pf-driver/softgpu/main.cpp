@@ -55,9 +55,9 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--cus", options.gpu.compute_units, "compute units, 1 to 64");
     app.add_option("--threads", options.gpu.threads, "worker threads that execute waves");
     app.add_option("--idle-grace-us", options.idle_grace_us,
-                   "a VF that runs dry keeps its quantum this long")
+                   "how long a VF without work keeps its quantum")
         ->capture_default_str();
-    app.add_option("--socket-dir", options.gpu.socket_dir, "where pf.sock, vf1.sock ... are")
+    app.add_option("--socket-dir", options.gpu.socket_dir, "directory for pf.sock, vf1.sock ...")
         ->required();
     app.add_option("--doorbell-mode", options.doorbell_mode, "trap, or poll mapped pages")
         ->check(CLI::IsMember({"trap", "poll"}));

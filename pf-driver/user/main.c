@@ -189,7 +189,7 @@ static int parse_options(struct options *options, int argc, char **argv)
 	if (optind < argc)
 		return fail_usage("unexpected argument", argv[optind]);
 	if (!options->device || !options->socket)
-		return fail_usage("--device and --socket are needed", NULL);
+		return fail_usage("--device and --socket are required", NULL);
 	if (options->time_scale == 0)
 		return fail_usage("--time-scale is at least 1", NULL);
 	return 0;
@@ -366,8 +366,7 @@ static bool take_signal(struct home *home, const struct pollfd *fds)
 		return false;
 	if (signal.ssi_signo != SIGHUP)
 		return true;
-	vgpu_user_os_log(&home->os, VGPU_OS_LOG_INFO,
-			 "SIGHUP: there is nothing to read again; vgpu-pf goes on");
+	vgpu_user_os_log(&home->os, VGPU_OS_LOG_INFO, "SIGHUP ignored: there is no configuration");
 	return false;
 }
 
@@ -380,7 +379,7 @@ static void look_at_socket(struct home *home, const struct pollfd *fds)
 	result = vgpu_user_server_listen_again(&home->server);
 	if (result > 0)
 		vgpu_user_os_log(&home->os, VGPU_OS_LOG_WARNING,
-				 "the socket of the uapi was removed; it is there again");
+				 "the socket of the uapi was removed; it was created again");
 	else if (result < 0)
 		log_error(home, "the socket was removed, restart vgpu-pf: cannot serve",
 			  home->options.socket, result);

@@ -344,7 +344,7 @@ static const char *check_message(const struct uapi_server *server, struct incomi
 	if (in->head.magic != VGPU_PF_UAPI_MAGIC)
 		return "the magic is wrong";
 	if (in->head.version != VGPU_PF_UAPI_VERSION)
-		return "this version of the uapi is not spoken here";
+		return "this version of the uapi is not supported";
 	if (in->head.size != bytes - sizeof(in->head))
 		return "size does not match the message";
 	in->body = server->message + sizeof(in->head);
@@ -375,7 +375,7 @@ static void read_client(struct uapi_server *server, struct uapi_client *client)
 	wrong = check_message(server, &in, (size_t)bytes, message.msg_flags);
 	if (!wrong && taken < 0) {
 		in.fd = -1;
-		wrong = "a request brings one fd at most";
+		wrong = "a request has at most one fd";
 	}
 	if (wrong)
 		reply_plain(client, &in, -EBADMSG, wrong);

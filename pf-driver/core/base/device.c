@@ -167,7 +167,7 @@ static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 	if (device->total_vfs == UINT32_MAX || vram_mb == UINT32_MAX || aperture_mb == UINT32_MAX ||
 	    device->doorbell_pages == UINT32_MAX || device->cu_count == UINT32_MAX)
 		return vgpu_pf_text_fail(pf, -ENODEV,
-					 "the device went while it was asked what it is");
+					 "the device disappeared while it was identified");
 	return 0;
 }
 

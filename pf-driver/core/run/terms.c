@@ -10,16 +10,16 @@ static int check_gang(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, 
 	if (!(terms->flags & VGPU_PF_CONTRACT_GANG)) {
 		if (terms->phase_us == 0)
 			return 0;
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a phase of %u us and is of no gang",
-					 vf, terms->phase_us);
+		return vgpu_pf_text_fail(
+			pf, -EINVAL, "run table: VF%u has a phase of %u us but is not of a gang",
+			vf, terms->phase_us);
 	}
 	if (terms->budget_ns == 0 || terms->ahead || terms->rate_ppm ||
 	    vgpu_pf_run_terms_phase_ns(terms) >= terms->period_ns)
 		return vgpu_pf_text_fail(
 			pf, -EINVAL,
-			"run table: VF%u is of a gang: that takes a budget, a phase (%u us) within "
-			"the period, nothing ahead and no cap",
+			"run table: VF%u is of a gang: that requires a budget, a phase (%u us) "
+			"within the period, no budgets ahead and no cap",
 			vf, terms->phase_us);
 	return 0;
 }
@@ -57,7 +57,7 @@ static int check_slots(struct vgpu_pf *pf, const struct vgpu_pf_contract *contra
 			    !do_meet(&contracts[a], &contracts[b]))
 				continue;
 			return vgpu_pf_text_fail(pf, -EINVAL,
-						 "run table: gang slots of VF%u and VF%u meet",
+						 "run table: gang slots of VF%u and VF%u overlap",
 						 a + 1, b + 1);
 		}
 	}

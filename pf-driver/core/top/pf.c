@@ -260,7 +260,7 @@ static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO)) {
 		vgpu_pf_text_log(
 			pf, VGPU_OS_LOG_WARNING,
-			"VF%u: in service but not in the journal; its resources are taken back",
+			"VF%u: in service but not in the journal; its resources are released",
 			vf->number);
 		vgpu_pf_vf_page_table_clear(pf, vf);
 		vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
@@ -339,7 +339,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vgpu_vf_is_provisioned(vf))
 		return;
 	if (vgpu_pf_provision_again(pf, vf)) {
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: could not be provisioned anew: %s",
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: could not be provisioned again: %s",
 				 vf->number, pf->requests.message);
 		return;
 	}
@@ -393,7 +393,8 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 	    device->aperture_bytes == before->aperture_bytes &&
 	    device->cu_count == before->cu_count)
 		return 0;
-	return vgpu_pf_text_fail(pf, -ENODEV, "another device answers than before: start anew");
+	return vgpu_pf_text_fail(pf, -ENODEV,
+				 "a different device answers than before: restart the PF driver");
 }
 
 /* refuses a device that is still in the reset in which it was lost */

@@ -169,7 +169,7 @@ static int dump(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 
 	if (stream->vf || stream->generation)
 		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "a dump is of the whole PF: vf and generation are 0");
+					 "a dump is of the whole PF: vf and generation must be 0");
 	return vgpu_pf_dump_request(pf, request->payload, request->token);
 }
 
@@ -179,7 +179,7 @@ static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	const struct vgpu_pf_lease *wanted = request->payload;
 
 	if (wanted->acquire > 1)
-		return vgpu_pf_text_fail(pf, -EINVAL, "acquire is 1 or 0");
+		return vgpu_pf_text_fail(pf, -EINVAL, "acquire must be 0 or 1");
 	pf->requests.lease_holder = wanted->acquire ? request->client : 0;
 	return 0;
 }
@@ -244,7 +244,8 @@ static int check_vf(struct vgpu_pf *pf, const struct request_row *row, struct vg
 	if (row->vf == REQUEST_VF_REF && ref->reserved)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: the reserved field is not 0", ref->vf);
 	if (row->vf > REQUEST_VF && ref->generation && ref->generation != call->vf->generation)
-		return vgpu_pf_text_fail(pf, -ESTALE, "VF%u: generation %u is over; it is %u now",
+		return vgpu_pf_text_fail(pf, -ESTALE,
+					 "VF%u: generation %u is over; the current one is %u",
 					 ref->vf, ref->generation, call->vf->generation);
 	return 0;
 }
@@ -252,7 +253,8 @@ static int check_vf(struct vgpu_pf *pf, const struct request_row *row, struct vg
 static int check_row(struct vgpu_pf *pf, const struct request_row *row, uint64_t client)
 {
 	if (row->traits.is_homes)
-		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "this home does not offer operation %u",
+		return vgpu_pf_text_fail(pf, -EOPNOTSUPP,
+					 "this platform does not offer operation %u",
 					 row->traits.op);
 	if (row->traits.is_leased && client && pf->requests.lease_holder &&
 	    pf->requests.lease_holder != client)

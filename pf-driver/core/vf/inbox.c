@@ -110,7 +110,7 @@ int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 void vgpu_pf_inbox_leave(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->inbox.events = 0;
-	finish_request(pf, vf, -ENODEV, "the device was let go");
+	finish_request(pf, vf, -ENODEV, "the device was detached");
 }
 
 /* The VF has lost its state with the device. The engine holds no VF any more. */

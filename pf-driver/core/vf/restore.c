@@ -7,7 +7,7 @@ static const char *check_head(const struct vgpu_pf *pf, const struct vgpu_vf *vf
 			      const struct stream_head *head)
 {
 	if (head->magic != STREAM_MAGIC || head->version != STREAM_VERSION)
-		return "not a stream of a VF, or of another version";
+		return "not a stream of a VF, or a stream of another version";
 	if (head->crc != vgpu_pf_text_crc32c(0, head, offsetof(struct stream_head, crc)))
 		return "the head is damaged";
 	if (head->vram_bytes != vf->config.vram_bytes)
@@ -26,7 +26,7 @@ static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf 
 		return "unknown section";
 	if (is_vram && (head->offset != pf->stream.vram_offset ||
 			head->bytes > vf->config.vram_bytes - head->offset || head->bytes == 0))
-		return "a section does not continue the one before, or leaves the VF's VRAM";
+		return "a section does not follow the one before, or lies outside the VF's VRAM";
 	if (head->kind == SECTION_VRAM && head->bytes > CHUNK_BYTES)
 		return "a section is too long";
 	if (head->kind == SECTION_STATE &&

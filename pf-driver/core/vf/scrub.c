@@ -34,7 +34,7 @@ static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 	if (error == -ENODEV || pf->whole_reset.is_under_way) {
 		/* the device is lost, gone or in reset: the scrub begins again when it is back */
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO,
-				 "VF%u: scrub cut off, to be done when the device is there again",
+				 "VF%u: scrub interrupted; it restarts when the device is back",
 				 vf->number);
 		vf->scrub.stage = VGPU_VF_SCRUB_NONE;
 		return;
@@ -181,7 +181,7 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
 	/* the rest of the VRAM will be free, or another VF's */
 	if (pf->verify.vf == vf->number)
-		finish_verify(pf, -ECANCELED, "the VRAM was handed back while it was checked");
+		finish_verify(pf, -ECANCELED, "the VRAM was released while it was checked");
 	vgpu_pf_vram_release(pf, vf);
 	vgpu_vf_post(vf, VGPU_VF_EVENT_SCRUB_DURABLE, VGPU_PF_REASON_NONE);
 	return 0;
@@ -227,7 +227,7 @@ static void finish_verify(struct vgpu_pf *pf, int error, const char *message)
 static const char *verify_words(int error)
 {
 	return error == -EUCLEAN ? "a byte of the VRAM is not zero, or the check failed"
-				 : "the check was cut off";
+				 : "the check was interrupted";
 }
 
 static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)

@@ -115,7 +115,7 @@ static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 		if (vgpu_pf_stream_grow(pf, needed))
 			ask_state(pf);
 	} else if (error) {
-		vgpu_pf_stream_fail(pf, error, "the device did not do it");
+		vgpu_pf_stream_fail(pf, error, "the operation on the device failed");
 	} else {
 		vgpu_pf_vf_state_advance(pf);
 	}
@@ -185,8 +185,7 @@ static void put_state(struct vgpu_pf *pf)
 	uint64_t bytes = vgpu_pf_device_read(pf, REG_VGPU_OP_SIZE_LO);
 
 	if (bytes > vgpu_pf_stream_room(pf)) {
-		vgpu_pf_stream_fail(pf, -EIO,
-				    "the device reports more state than there is room for");
+		vgpu_pf_stream_fail(pf, -EIO, "the device reports more state than fits");
 		return;
 	}
 	put_section(pf, SECTION_STATE, 0, bytes);
@@ -276,7 +275,7 @@ static bool move_data(struct vgpu_pf *pf)
 	if (moved == -EAGAIN)
 		return false;
 	if (moved <= 0 || moved > bytes) {
-		vgpu_pf_stream_fail(pf, moved < 0 ? (int)moved : -EBADMSG, "it ends in the middle");
+		vgpu_pf_stream_fail(pf, moved < 0 ? (int)moved : -EBADMSG, "it ends too early");
 		return false;
 	}
 	job->first += (uint32_t)moved;
@@ -299,7 +298,7 @@ static void advance(struct vgpu_pf *pf, bool has_answer)
 			return;
 		}
 		if (vf->state != VGPU_PF_VF_PAUSED || pf->stream.has_left_pause) {
-			vgpu_pf_stream_fail(pf, -ECANCELED, "the VF has left its pause");
+			vgpu_pf_stream_fail(pf, -ECANCELED, "the VF is no longer paused");
 			return;
 		}
 		if (pf->stream.kind == VGPU_STREAM_SAVE)

@@ -22,7 +22,7 @@ void Attachments::close() {
 }
 
 Result<> Attachments::attach(pci::Function& function, std::uint32_t routing_id) {
-    if (!peer_) return fail(ENODEV, "no VM is there");
+    if (!peer_) return fail(ENODEV, "no VM is attached");
     TRY_VOID(function.attach(peer_, pci::Reach::Bus));
     attached_.push_back({&function, routing_id});
     log::info("{}: attached by the host view", function.name());

@@ -140,7 +140,7 @@ void WorldSwitch::step(SwitchEvent event) {
     if (c.action != nullptr) (this->*c.action)();
     state_ = c.to;
     if (from != S::Mismatch && state_ == S::Mismatch)
-        log::error("world switch: VF{}: {} in {} cannot be; only a reset helps", raw(function_),
+        log::error("world switch: VF{}: {} in {} is impossible; only a reset helps", raw(function_),
                    name(event), name(from));
     log::debug("world switch: VF{}: {} --{}--> {}", raw(function_), name(from), name(event),
                name(state_));

@@ -36,7 +36,8 @@ Result<> EventfdSink::assign(const vfio_user::IrqRequest& request) {
     for (const OwnedFd& fd : request.fds) {
         if (!fd) continue;
         if (!is_eventfd_like(fd.get()))
-            return fail(EINVAL, fmt::format("{}: an interrupt descriptor is no eventfd", name_));
+            return fail(EINVAL,
+                        fmt::format("{}: an interrupt descriptor is not an eventfd", name_));
     }
     for (std::uint32_t i = 0; i < request.count; i++)
         eventfds_[request.start + i] = std::move(request.fds[i]);

@@ -48,7 +48,7 @@ void Interrupts::raise(std::uint32_t vector) {
 void Interrupts::signal(std::uint32_t vector) {
     vectors_[vector].is_pending = false;
     if (bus_master_ == Delivery::Off) return lose("bus mastering is off");
-    if (!sink_->deliver(vector, message_of(vector))) return lose("nobody takes it");
+    if (!sink_->deliver(vector, message_of(vector))) return lose("no one receives it");
     delivered_++;
 }
 

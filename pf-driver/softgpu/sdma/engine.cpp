@@ -479,7 +479,7 @@ Result<> Engine::load(Reader& in) {
     Result<> read = in.value(state);
     if (read && !(std::all_of(state.queues.begin(), state.queues.end(), is_consistent) &&
                   state.next_queue < kQueues))
-        read = fail(EPROTO, "state stream holds an SDMA queue that cannot be");
+        read = fail(EPROTO, "state stream holds an impossible SDMA queue");
     state_ = read ? state : State{};
     return read;
 }

@@ -49,7 +49,7 @@ Result<Json> object_of(const std::string& text) {
     };
     Json parsed = Json::parse(text, limit, false);
     if (parsed.is_discarded() || is_too_deep || !parsed.is_object())
-        return fail(EINVAL, "version data is no JSON object");
+        return fail(EINVAL, "version data is not a JSON object");
     return parsed;
 }
 
@@ -58,7 +58,7 @@ Result<> limit_numbers(const Json& offered, Json& agreed) {
         if (!offered.contains(limit.key)) continue;
         const Json& value = offered.at(limit.key);
         if (!value.is_number_unsigned())
-            return fail(EINVAL, fmt::format("capability {} is no number", limit.key));
+            return fail(EINVAL, fmt::format("capability {} is not a number", limit.key));
         agreed[limit.key] = std::min(value.get<std::uint64_t>(), limit.ours);
     }
     return {};
@@ -66,17 +66,17 @@ Result<> limit_numbers(const Json& offered, Json& agreed) {
 
 Result<Json> capabilities_of(const Json& offered) {
     Json agreed = Json::object();
-    if (!offered.is_object()) return fail(EINVAL, "capabilities are no JSON object");
+    if (!offered.is_object()) return fail(EINVAL, "capabilities are not a JSON object");
     TRY_VOID(limit_numbers(offered, agreed));
     if (offered.contains("pgsizes")) {
         const Json& value = offered.at("pgsizes");
         if (!value.is_number_unsigned() || (value.get<std::uint64_t>() & kPageBytes) == 0)
-            return fail(EINVAL, "the client has no 4 KiB pages");
+            return fail(EINVAL, "the client does not support 4 KiB pages");
         agreed["pgsizes"] = kPageBytes;
     }
     if (offered.contains("write_multiple")) {
         const Json& value = offered.at("write_multiple");
-        if (!value.is_boolean()) return fail(EINVAL, "capability write_multiple is no boolean");
+        if (!value.is_boolean()) return fail(EINVAL, "capability write_multiple is not a boolean");
         agreed["write_multiple"] = value.get<bool>();
     }
     return agreed;

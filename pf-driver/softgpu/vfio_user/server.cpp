@@ -203,11 +203,10 @@ void EpollServer::look_for_removed_names() {
             served = serve_name(*listener);
         }
         if (served)
-            log::warn("{}: the socket {} was removed; it is there again", name, path);
+            log::warn("{}: the socket {} was removed; it was created again", name, path);
         else
             log::error(
-                "{}: the socket {} was removed and cannot be made again: {}; restart "
-                "softgpu",
+                "{}: the socket {} was removed and cannot be created again: {}; restart softgpu",
                 name, path, served.error().message);
     }
 }

@@ -40,7 +40,7 @@ Result<> remove_stale(const std::string& path, const sockaddr_un& address) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) return {};
     if (!S_ISSOCK(found.st_mode))
-        return fail(EEXIST, fmt::format("{} exists and is no socket; remove it", path));
+        return fail(EEXIST, fmt::format("{} exists and is not a socket; remove it", path));
     if (is_answered(address))
         return fail(EADDRINUSE, fmt::format("another server answers at {}", path));
     if (::unlink(path.c_str()) != 0 && errno != ENOENT)

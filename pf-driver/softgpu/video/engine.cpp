@@ -327,7 +327,7 @@ Result<> Engine::load(Reader& in) {
     Result<> read = in.value(state);
     if (read &&
         !(std::ranges::all_of(state.rings, is_consistent) && state.next_ring < kEncoders.size()))
-        read = fail(EPROTO, "state stream holds an encoder ring that cannot be");
+        read = fail(EPROTO, "state stream holds an impossible encoder ring");
     state_ = read ? state : State{};
     return read;
 }

@@ -44,7 +44,7 @@ TEST(Processes, SighupEndsNobody) {
     GpuStack stack;
     stack.softgpu().signal(SIGHUP);
     stack.pf_process().signal(SIGHUP);
-    stack.pf_process().wait_for_output("SIGHUP: there is nothing to read again");
+    stack.pf_process().wait_for_output("SIGHUP ignored: there is no configuration");
     stack.provision(1);
     Guest guest(stack, 1);
     EXPECT_EQ(guest.run_all(), "");
@@ -58,9 +58,9 @@ TEST(Processes, RemovedSocketsAreThereAgain) {
     Guest guest(stack, 1);
     std::filesystem::remove(stack.dir().file("uapi.sock"));
     std::filesystem::remove(stack.vf_socket(2));
-    stack.pf_process().wait_for_output("the socket of the uapi was removed; it is there again");
+    stack.pf_process().wait_for_output("the socket of the uapi was removed; it was created again");
     stack.softgpu().wait_for_output("VF2: the socket " + stack.vf_socket(2) +
-                                    " was removed; it is there again");
+                                    " was removed; it was created again");
     EXPECT_EQ(stack.connect_pf().info().total_vfs, 4u);
     stack.provision(2);
     Guest second(stack, 2);
@@ -81,7 +81,7 @@ TEST(Processes, AWrongDeviceIsToldOnce) {
     };
     {
         const ChildProcess wrong = softgpu("2", "wrong.log");
-        stack.pf_process().wait_for_output("another device answers than before");
+        stack.pf_process().wait_for_output("a different device answers than before");
         const std::string control = stack.dir().file("control.sock");
         const auto messages = [&control] {
             return control_request(control, {{"stats", nlohmann::json::object()}})
@@ -92,7 +92,7 @@ TEST(Processes, AWrongDeviceIsToldOnce) {
         const std::uint64_t before = messages();
         wait_for("more attempts", milliseconds(5000), [&] { return messages() > before + 30; });
     }
-    EXPECT_EQ(count_of(stack.pf_process().output(), "another device answers"), 1u);
+    EXPECT_EQ(count_of(stack.pf_process().output(), "a different device answers"), 1u);
 }
 
 TEST(Processes, PathsThatNoSocketCanHaveAreRefusedWithTheLimit) {
@@ -100,10 +100,10 @@ TEST(Processes, PathsThatNoSocketCanHaveAreRefusedWithTheLimit) {
     const std::string longest = dir.file(std::string(107, 'x'));
     const auto softgpu = run({program("softgpu"), "--vram-mb=64", "--socket-dir=" + longest});
     EXPECT_EQ(softgpu.status, 1);
-    EXPECT_THAT(softgpu.out, HasSubstr("bytes, and 1 to 107 are possible"));
+    EXPECT_THAT(softgpu.out, HasSubstr("bytes; 1 to 107 are possible"));
     const auto pf = run({program("vgpu-pf"), "--device", dir.file("pf.sock"), "--socket", longest});
     EXPECT_EQ(pf.status, 1);
-    EXPECT_THAT(pf.out, HasSubstr("bytes, and 1 to 107 are possible"));
+    EXPECT_THAT(pf.out, HasSubstr("bytes; 1 to 107 are possible"));
 }
 
 }  // namespace

@@ -490,7 +490,7 @@ TEST(Verification, ThatAResetOfTheDeviceCutsOffFindsNothing) {
     while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
     ASSERT_TRUE(rig.gpu.is_done(kToken));
     EXPECT_EQ(rig.gpu.done[kToken].first, -EIO);
-    EXPECT_EQ(rig.gpu.done[kToken].second, "the check was cut off");
+    EXPECT_EQ(rig.gpu.done[kToken].second, "the check was interrupted");
 }
 
 /// A scrubbed VF in two pieces, the first of which is being verified.
@@ -521,7 +521,7 @@ TEST_F(VerifiedInPieces, IsNotSaidToBeCleanIfItIsHandedBackMeanwhile) {
     ASSERT_EQ(rig.durable(1), 0);
     ASSERT_TRUE(rig.gpu.is_done(kToken));
     EXPECT_EQ(rig.gpu.done[kToken].first, -ECANCELED);
-    EXPECT_THAT(rig.gpu.done[kToken].second, HasSubstr("handed back"));
+    EXPECT_THAT(rig.gpu.done[kToken].second, HasSubstr("released while"));
 }
 
 TEST_F(VerifiedInPieces, TheNextOwnersVramIsNotCheckedInItsPlace) {
@@ -560,7 +560,7 @@ TEST(Requests, AStaleGenerationIsRefused) {
     rig.provision(1);
     vgpu_pf_control request{sizeof(request), 1, 7, VGPU_PF_PAUSE};
     EXPECT_EQ(rig.request(VGPU_PF_OP_CONTROL, request), -ESTALE);
-    EXPECT_EQ(rig.message(), "VF1: generation 7 is over; it is 1 now");
+    EXPECT_EQ(rig.message(), "VF1: generation 7 is over; the current one is 1");
     request.generation = 1;
     EXPECT_EQ(rig.request(VGPU_PF_OP_CONTROL, request), 0);
 }

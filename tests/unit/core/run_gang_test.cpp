@@ -257,13 +257,13 @@ TEST(Gang, TermsThatMakeNoSenseAreRefusedWithWords) {
     refused({{2, wrong}}, "VF2 is of a gang");
     wrong = reservation(kSlot, kPeriod);
     wrong.phase_us = 1;
-    refused({{2, wrong}}, "VF2 has a phase of 1 us and is of no gang");
+    refused({{2, wrong}}, "VF2 has a phase of 1 us but is not of a gang");
     wrong = gang();
     wrong.flags |= 4;
     refused({{1, wrong}}, "unknown flags 0x6");
     refused({{1, gang()}, {2, gang(kSlot, kPeriod, kPhase + kSlot - kUs)}},
-            "gang slots of VF1 and VF2 meet");
-    refused({{1, gang()}, {2, gang(kMs, 30 * kMs, 7 * kMs)}}, "gang slots of VF1 and VF2 meet");
+            "gang slots of VF1 and VF2 overlap");
+    refused({{1, gang()}, {2, gang(kMs, 30 * kMs, 7 * kMs)}}, "gang slots of VF1 and VF2 overlap");
     EXPECT_EQ(rig.set_contracts({{1, 6000}, {2, 6000}},
                                 {{1, gang()}, {2, gang(kSlot, kPeriod, kPhase + kSlot)}}),
               0);

@@ -288,7 +288,7 @@ TEST(DeviceLoss, AnotherDeviceIsRefused) {
     rig.gpu.bind(nullptr);
     rig.pf->os = other.os();
     EXPECT_EQ(vgpu_pf_attach(rig.pf.get()), -ENODEV);
-    EXPECT_THAT(rig.message(), testing::HasSubstr("another device"));
+    EXPECT_THAT(rig.message(), testing::HasSubstr("a different device"));
     rig.pf->os = rig.gpu.os();
 }
 
