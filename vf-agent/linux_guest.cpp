@@ -41,7 +41,7 @@ public:
                            .text = fmt::format("{} processes are stopped", guest_.freezer_.size())};
         }
         if (now < deadline_) return {};
-        return Outcome{.is_ok = false, .text = "a process did not stop in time; all go on"};
+        return Outcome{.is_ok = false, .text = "a process did not stop in time; all continue"};
     }
 
 private:
@@ -97,7 +97,7 @@ Outcome LinuxGuest::thaw() {
     const std::size_t count = freezer_.size();
     freezer_.thaw();
     is_quiesced_ = false;
-    return {.is_ok = true, .text = fmt::format("{} processes go on", count)};
+    return {.is_ok = true, .text = fmt::format("{} processes resumed", count)};
 }
 
 }  // namespace vgpu::agent

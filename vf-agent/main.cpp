@@ -92,7 +92,7 @@ private:
         signalfd_siginfo signal{};
         if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
         if (signal.ssi_signo != SIGHUP) return true;
-        log_.say("SIGHUP: there is nothing to read again; vgpu-agent goes on");
+        log_.say("SIGHUP ignored: there is no configuration");
         return false;
     }
 
@@ -119,12 +119,12 @@ private:
         while (seen == Port::Seen::Bytes && bytes.size() < kMaxPerTurn) seen = port_.read(bytes);
         const bool is_there = seen == Port::Seen::Bytes || seen == Port::Seen::Nothing;
         if (is_there && !has_host_) {
-            log_.say("the host is there");
+            log_.say("the host is connected");
             session_.on_host(now());
         }
         if (has_host_ || is_there) session_.on_bytes(bytes, now());
         if (!is_there && has_host_) {
-            log_.say("the host is gone");
+            log_.say("the host is disconnected");
             session_.on_host_gone();
         }
         has_host_ = is_there;
@@ -164,16 +164,17 @@ int self_test() {
 
 int main_of(int argc, char** argv) {
     CommandLine line;
-    CLI::App app("vgpu-agent tells the host about the VF in this guest.", "vgpu-agent");
-    app.add_option("--port", line.port,
-                   fmt::format("device or socket to speak through (default: {})", kPortName));
-    app.add_option("--pci", line.pci_address, "which VF, such as 0000:00:05.0");
+    CLI::App app("vgpu-agent reports the VF in this guest to the host.", "vgpu-agent");
+    app.add_option(
+        "--port", line.port,
+        fmt::format("device or socket for the connection to the host (default: {})", kPortName));
+    app.add_option("--pci", line.pci_address, "the VF, such as 0000:00:05.0");
     app.add_option("--modprobe-options", line.modprobe_release,
                    "print the line for modprobe.d that this Linux release needs (default: the "
-                   "one that runs) and end")
+                   "running one) and exit")
         ->expected(0, 1);
-    app.add_flag("--self-test", line.is_self_test, "test the VF, say how it went, and end");
-    app.add_flag("--thaw", line.is_thaw, "let go what an agent that was killed had stopped");
+    app.add_flag("--self-test", line.is_self_test, "test the VF, print the result, and exit");
+    app.add_flag("--thaw", line.is_thaw, "resume what a killed agent had stopped");
     app.set_version_flag("--version", "vgpu-agent " VGPU_VERSION);
     CLI11_PARSE(app, argc, argv);
     if (app.count("--modprobe-options") > 0) {
