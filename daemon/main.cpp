@@ -73,9 +73,9 @@ void describe(CLI::App& app, CommandLine& line) {
     bus->require_option(0, 1);
     app.add_flag("--supervise", line.is_supervising, "restart softgpu and vgpu-pf when they die");
     app.add_flag("--no-polkit", line.is_without_polkit,
-                 "no polkit on this bus: only root and the user of vgpud may change anything");
+                 "without polkit: only root and the user of vgpud may change anything");
     app.add_flag("--recover-state", line.is_recovering_state,
-                 "write what is sound of a damaged state, keep the damaged files, and end");
+                 "salvage the intact part of a damaged state, keep the damaged files, and exit");
     app.add_option("--log-level", line.log_level, "error, warning, info or debug")
         ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
         ->capture_default_str();
@@ -208,9 +208,9 @@ bool is_end(int signals, LineLog& lines) {
     signalfd_siginfo signal{};
     if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
     if (signal.ssi_signo != SIGHUP) return true;
-    lines.write(spdlog::level::info,
-                "SIGHUP: the configuration is read at the start only; vgpud goes on, restart it to "
-                "have a changed one");
+    lines.write(
+        spdlog::level::info,
+        "SIGHUP ignored: the configuration is read only at start; restart vgpud to change it");
     return false;
 }
 
@@ -344,7 +344,8 @@ private:
     void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
         domain_feed_.look(wanted);
         if (const std::string problem = domain_feed_.take_problem(); !problem.empty())
-            lines_.write(spdlog::level::warn, "libvirt: owners have no names: " + problem);
+            lines_.write(spdlog::level::warn,
+                         "libvirt: owners are shown without names: " + problem);
         const auto lines = domain_feed_.take_lines();
         for (const std::string& line : lines) domains_.take(line);
         const bool is_lost = domain_feed_.take_loss();
@@ -449,14 +450,15 @@ Result<> recover_state(const std::string& state_dir) {
     StateStore store(files, &clock);
     store.load();
     if (!store.is_read_only()) {
-        fmt::print("the state in {} is sound; nothing was changed\n", state_dir);
+        fmt::print("the state in {} is intact; nothing was changed\n", state_dir);
         return {};
     }
     if (store.problem()->id != ErrorId::StateCorrupt) return tl::make_unexpected(*store.problem());
     if (!store.is_salvaged())
-        return fail(ErrorId::System,
-                    fmt::format("{}; see that they can be read, or restore the files of one backup",
-                                store.message()));
+        return fail(
+            ErrorId::System,
+            fmt::format("{}; make sure that they are readable, or restore the files of one backup",
+                        store.message()));
     const std::string damage = store.message();
     const bool has_some = store.generation() > 0;
     TRY_VOID(files.keep_damaged());

@@ -108,8 +108,8 @@ void DomainFeed::start() {
 void DomainFeed::complain(int code) {
     if (std::exchange(told_, code) == code) return;
     problem_ = fmt::format(
-        "cannot run '{}': {}; it is tried again. Install it, or name it in "
-        "'programs' of vgpud's configuration",
+        "cannot run '{}': {}; vgpud tries again. Install it, or name it in 'programs' of vgpud's "
+        "configuration",
         command_.front(), std::strerror(code));
 }
 

@@ -37,7 +37,7 @@ Result<Handover> mode_of(const Home& home, Handover wanted) {
         known += fmt::format("{}'{}'", known.empty() ? "" : ", ", name_of(mode));
     }
     return fail(ErrorId::HandoverRefused,
-                fmt::format("{} cannot do that; it can do {}", home.name, known));
+                fmt::format("{} does not support that handover; it supports {}", home.name, known));
 }
 
 // --- kernel
@@ -46,7 +46,7 @@ Result<Handover> mode_of(const Home& home, Handover wanted) {
 Result<Handover> chosen_in(std::string_view text) {
     for (const Handover mode : kKernelModes)
         if (text.find(fmt::format("[{}]", name_of(mode))) != std::string_view::npos) return mode;
-    return fail(ErrorId::System, "vgpu_pf.ko names no handover that is known");
+    return fail(ErrorId::System, "vgpu_pf.ko names no known handover");
 }
 
 Result<Handover> read_attribute(const std::string& path) {
@@ -66,7 +66,7 @@ tl::unexpected<Error> refused(int code, const std::string& path) {
     if (code == EOPNOTSUPP)
         return fail(ErrorId::HandoverRefused,
                     "there is no IOMMU in front of the GPU, so a guest's DMA would reach all of "
-                    "the host; without one there are 'none' and 'host'");
+                    "the host; without one only 'none' and 'host' are possible");
     return fail_errno(ErrorId::System, code, "cannot write " + path);
 }
 

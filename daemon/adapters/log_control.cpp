@@ -47,18 +47,19 @@ Result<> LogControl::set_level(const std::string& level) {
         level_ = level;
         return {};
     }
-    return fail(ErrorId::OutOfRange,
-                fmt::format("LogLevel '{}' is none of emerg, alert, crit, err, warning, notice, "
-                            "info, debug",
-                            level.substr(0, 32)));
+    return fail(
+        ErrorId::OutOfRange,
+        fmt::format(
+            "LogLevel '{}' is not one of emerg, alert, crit, err, warning, notice, info, debug",
+            level.substr(0, 32)));
 }
 
 Result<> LogControl::set_target(const std::string& target) {
     spdlog::sink_ptr sink = sink_for(target);
     if (sink == nullptr)
-        return fail(
-            ErrorId::OutOfRange,
-            fmt::format("LogTarget '{}' is none of console, journal, null", target.substr(0, 32)));
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("LogTarget '{}' is not one of console, journal, null",
+                                target.substr(0, 32)));
     // a new logger has its own level
     const auto level = spdlog::get_level();
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("vgpud", std::move(sink)));

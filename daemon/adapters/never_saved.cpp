@@ -47,7 +47,7 @@ static_assert(sizeof(VdiHeader) == kSectorBytes);
 
 std::string never_saved_image() {
     constexpr std::string_view kWords =
-        "a domain with a VF of vgpu is neither saved nor migrated\n";
+        "a domain with a VF of vgpu can be neither saved nor migrated\n";
     VdiHeader header{};
     kWords.copy(header.text, sizeof header.text);
     std::string image(2 * kSectorBytes, '\0');

@@ -37,11 +37,11 @@ Result<> link_one(const std::string& target, const fs::path& at) {
 Result<> check_there(const std::string& socket) {
     std::error_code error;
     if (socket.empty() || fs::exists(socket, error)) return {};
-    return fail(ErrorId::System,
-                fmt::format("the socket {} is not there. softgpu binds a socket that was removed "
-                            "again by itself: try again; if its directory was removed as well, "
-                            "restart softgpu",
-                            socket));
+    return fail(
+        ErrorId::System,
+        fmt::format("the socket {} is missing. softgpu recreates a removed socket by itself: try "
+                    "again; if its directory was removed as well, restart softgpu",
+                    socket));
 }
 
 Result<> give(const std::string& socket, std::uint32_t uid, std::uint32_t gid) {

@@ -22,7 +22,7 @@ template <typename Key> void count_down(std::map<Key, std::size_t>& counts, cons
 
 Result<> refused(std::size_t count, std::string_view whose) {
     return fail(ErrorId::TooManyRequests,
-                fmt::format("{} requests of {} are under way", count, whose));
+                fmt::format("{} requests of {} are pending", count, whose));
 }
 
 }  // namespace

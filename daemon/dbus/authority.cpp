@@ -48,7 +48,7 @@ void PolkitAuthority::check(const std::string& sender, const std::string& action
             else if (std::get<0>(answer))
                 done({});
             else
-                done(denied(action, "polkit says no"));
+                done(denied(action, "polkit denies it"));
         });
 }
 

@@ -79,7 +79,7 @@ struct Context {
 };
 
 inline Error stopping() {
-    return {ErrorId::Stopping, "vgpud stops"};
+    return {ErrorId::Stopping, "vgpud is stopping"};
 }
 
 /// True if add_words() has something to add.

@@ -239,13 +239,13 @@ std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
 
 void check_document(const std::string& text) {
     if (text.size() <= kMaxConfigurationBytes) return;
-    throw dbus_error(ErrorId::OutOfRange, fmt::format("the document has {} bytes; {} are the most",
+    throw dbus_error(ErrorId::OutOfRange, fmt::format("the document has {} bytes; the limit is {}",
                                                       text.size(), kMaxConfigurationBytes));
 }
 
 void check_argument(std::string_view name, const std::string& text) {
     if (text.size() <= kMaxTextBytes) return;
-    throw dbus_error(ErrorId::OutOfRange, fmt::format("argument '{}' has {} bytes; {} are the most",
+    throw dbus_error(ErrorId::OutOfRange, fmt::format("argument '{}' has {} bytes; the limit is {}",
                                                       name, text.size(), kMaxTextBytes));
 }
 

@@ -78,7 +78,7 @@ void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
     if (*quiesce.is_cancelled) return;
     if (!quiesce.context.agents.view(quiesce.target).is_connected)
         return quiesce.reply(
-            fail(ErrorId::NoAgent, fmt::format("{}/vf{}: its agent is gone, its processes go on",
+            fail(ErrorId::NoAgent, fmt::format("{}/vf{}: its agent is gone, its processes continue",
                                                quiesce.target.gpu, quiesce.target.vf)));
     if (idle) return quiesce.reply(quiesce.report);
     thaw(quiesce.context, quiesce.target);
@@ -104,7 +104,7 @@ void await_idle(const Stopped& quiesce) {
         end_quiesce(quiesce, over);
     };
     quiesce.context.waiters.add(is_over, quiesce.deadline,
-                                fmt::format("{}/vf{} still has work; its processes go on",
+                                fmt::format("{}/vf{} still has work; its processes continue",
                                             quiesce.target.gpu, quiesce.target.vf),
                                 done);
 }
@@ -197,13 +197,13 @@ struct Startable {
 
 constexpr std::array<Startable, 5> kStartable{{
     {"Destroy", "destroy", "its VRAM is scrubbed", kProvisionAction, start_destroy, nullptr},
-    {"Reset", "reset", "its guest is told, and the function reset", kControlAction, start_reset,
-     nullptr},
+    {"Reset", "reset", "its guest is notified, and the function is reset", kControlAction,
+     start_reset, nullptr},
     {"SelfTest", "self-test", "the agent tests it", kControlAction, start_agent<AgentAct::SelfTest>,
      take_nothing_back},
-    {"Quiesce", "quiesce", "the agent stops its processes, the device ends its work",
+    {"Quiesce", "quiesce", "the agent stops its processes, and the device finishes its work",
      kControlAction, start_agent<AgentAct::Quiesce>, thaw},
-    {"Thaw", "thaw", "the agent lets its processes go on", kControlAction,
+    {"Thaw", "thaw", "the agent lets its processes continue", kControlAction,
      start_agent<AgentAct::Thaw>, take_nothing_back},
 }};
 
@@ -215,7 +215,7 @@ Result<const Startable*> startable(const std::string& method) {
     }
     const std::string shown = method.substr(0, 64);
     return fail(ErrorId::OutOfRange,
-                fmt::format("no method '{}' can be started as a job{}; {}", shown,
+                fmt::format("method '{}' cannot be started as a job{}; possible: {}", shown,
                             did_you_mean(shown, names), fmt::join(names, ", ")));
 }
 

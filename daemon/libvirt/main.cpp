@@ -27,10 +27,10 @@ bool is_input_over() {
 int main_of(int argc, char** argv) {
     std::string uri = "qemu:///system";
     CLI::App app(
-        "vgpu-libvirt tells vgpud what domains libvirt has, a line of JSON at a time; it "
-        "ends with its standard input",
+        "vgpu-libvirt reports libvirt's domains to vgpud, one JSON object a line; it ends when its "
+        "standard input ends",
         "vgpu-libvirt");
-    app.add_option("--connect", uri, "which libvirt")->capture_default_str();
+    app.add_option("--connect", uri, "URI of the libvirt connection")->capture_default_str();
     app.set_version_flag("--version", fmt::format("vgpu-libvirt {}", VGPU_VERSION));
     CLI11_PARSE(app, argc, argv);
     ::signal(SIGPIPE, SIG_IGN);

@@ -41,7 +41,7 @@ Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     TRY(auto name, reader.text("name"));
     if (name && !is_valid_name(*name))
         return fail(ErrorId::InvalidName,
-                    fmt::format("'{}' is no name for a VF", name->substr(0, 64)));
+                    fmt::format("'{}' is not a valid name for a VF", name->substr(0, 64)));
     return name;
 }
 
@@ -112,17 +112,17 @@ void Manager::finish() {
 
 std::string Manager::clash_of(const std::string& name, const Target& own,
                               const StateStore::Names& names) const {
-    const std::string way_out = fmt::format(
-        "; it is reached as {}/vf{} until one of them has another name", own.gpu, own.vf);
+    const std::string way_out =
+        fmt::format("; use {}/vf{} until one of them has another name", own.gpu, own.vf);
     if (find_gpu(name) != nullptr)
-        return fmt::format("its name '{}' is a GPU's, too{}", name, way_out);
+        return fmt::format("its name '{}' is also the name of a GPU{}", name, way_out);
     std::vector<std::string> others;
     const auto [begin, end] = names.equal_range(name);
     for (auto at = begin; at != end; ++at)
         if (const Target other{at->second.first, at->second.second}; other != own)
             others.push_back(path_of(other));
     if (others.empty()) return "";
-    return fmt::format("its name '{}' is that of {}, too{}", name, fmt::join(others, ", "),
+    return fmt::format("its name '{}' is also the name of {}{}", name, fmt::join(others, ", "),
                        way_out);
 }
 
@@ -208,23 +208,22 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
         // This form is the default name of a VF, and only allowed for that VF.
         if (name.starts_with(gpu + "-vf") && name != fmt::format("{}-vf{}", but.gpu, but.vf))
             return fail(ErrorId::NameTaken,
-                        fmt::format("'{}' is kept for VFs without a name of their own", name));
+                        fmt::format("'{}' is reserved for VFs without a name", name));
     }
     const StateStore::Names names = store_.names();
     const auto [begin, end] = names.equal_range(name);
     for (auto at = begin; at != end; ++at) {
         const Target other{at->second.first, at->second.second};
         if (other == but) continue;
-        const std::string_view away =
-            find_gpu(other.gpu) == nullptr ? ", which is not here now" : "";
+        const std::string_view away = find_gpu(other.gpu) == nullptr ? ", on an absent GPU" : "";
         return fail(ErrorId::NameTaken,
                     fmt::format("'{}' is the name of {}{}", name, path_of(other), away));
     }
     if (held_names_.contains(name))
-        return fail(ErrorId::NameTaken, fmt::format("'{}' is being given by {}", name, holder_));
+        return fail(ErrorId::NameTaken, fmt::format("'{}' is being assigned by {}", name, holder_));
     if (names_asked_for_.contains(name))
         return fail(ErrorId::NameTaken,
-                    fmt::format("'{}' is being given by another request", name));
+                    fmt::format("'{}' is being assigned by another request", name));
     return {};
 }
 
@@ -235,7 +234,7 @@ Result<> Manager::hold(const std::string& holder, const std::vector<std::string>
     for (const std::string& name : names)
         if (names_asked_for_.contains(name))
             return fail(ErrorId::NameTaken,
-                        fmt::format("'{}' is being given by another request", name));
+                        fmt::format("'{}' is being assigned by another request", name));
     // a recovery continues a run, with its ended claims
     if (!store_.apply()) ended_claims_.clear();
     holder_ = holder;

@@ -9,8 +9,9 @@
 namespace vgpu::simulator {
 
 /// The PF core runs gang slots and resets VFs.
-inline constexpr std::string_view kLeavesGangs = "gang slots are the PF core's, and not in it";
-inline constexpr std::string_view kLeavesHangs = "resets are the PF core's, and not in it";
+inline constexpr std::string_view kLeavesGangs =
+    "the PF core runs gang slots; the library has none";
+inline constexpr std::string_view kLeavesHangs = "the PF core resets VFs; the library does not";
 
 class LibraryPolicy : public Policy {
 public:

@@ -113,7 +113,8 @@ private:
 class StartTimeFair : public PeerPolicy {
 public:
     explicit StartTimeFair(std::int64_t slice_ns = 2'000'000)
-        : PeerPolicy("sfq", "it knows no VF that does not leave the engine"), slice_ns_(slice_ns) {}
+        : PeerPolicy("sfq", "a VF that does not leave the engine is not modelled"),
+          slice_ns_(slice_ns) {}
     void wake(std::uint32_t vf, std::int64_t at_ns) override;
     Grant next(std::int64_t at_ns) override;
     void ended(std::int64_t at_ns) override;

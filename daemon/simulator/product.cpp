@@ -571,8 +571,8 @@ Result<Figures> run_product(const Simulation& setup, Witness* witness, const Vgp
                     "neither a duration nor a number of runs ends the simulation");
     if (!round_of_slots(setup))
         return fail(ErrorId::OutOfRange,
-                    "slots of these gangs never begin at the same time; one latency_ms for all of "
-                    "them would do");
+                    "slots of these gangs never begin at the same time; use one latency_ms for all "
+                    "of them");
     return ProductRun(setup, witness, vgpud).run();
 }
 

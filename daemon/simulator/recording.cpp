@@ -64,7 +64,7 @@ public:
         Skimmer skimmer;
         const bool is_whole = Json::sax_parse(stream_, &skimmer, Json::input_format_t::cbor, false);
         if (!is_whole && stream_.peek() == std::istringstream::traits_type::eof()) return {};
-        if (!is_whole) throw BadTrace("this is no CBOR of a trace");
+        if (!is_whole) throw BadTrace("this is not the CBOR of a trace");
         const auto end = static_cast<std::size_t>(stream_.tellg());
         const std::string_view item = bytes_.substr(at_, end - at_);
         at_ = end;
@@ -86,7 +86,7 @@ std::int64_t number_in(const Json& head, const char* name) {
     const Json& value = member(head, name);
     const bool is_number = value.is_number_integer() &&
                            !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
-    if (!is_number) throw BadTrace(fmt::format("{} is no number", name));
+    if (!is_number) throw BadTrace(fmt::format("{} is not a number", name));
     return value.get<std::int64_t>();
 }
 
@@ -100,12 +100,12 @@ std::int64_t unix_time_in(const Json& head) {
 /// Texts become printable where they are read.
 std::string text_in(const Json& head, const char* name) {
     const Json& value = member(head, name);
-    if (!value.is_string()) throw BadTrace(fmt::format("{} is no text", name));
+    if (!value.is_string()) throw BadTrace(fmt::format("{} is not text", name));
     return daemon::printable(value.get<std::string>());
 }
 
 void read_names(const Json& names, std::map<std::uint32_t, std::string>& known) {
-    if (!names.is_object()) throw BadTrace("names are no map");
+    if (!names.is_object()) throw BadTrace("names are not a map");
     for (std::uint32_t vf = 1; vf <= VGPU_PF_MAX_VFS; ++vf) {
         const auto found = names.find(std::to_string(vf));
         if (found == names.end() || !found->is_string()) continue;

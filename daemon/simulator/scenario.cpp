@@ -42,7 +42,7 @@ std::string words_of(const Json& value) {
 class Section {
 public:
     Section(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-        if (!json.is_object()) throw Wrong(fmt::format("{} is no object", where_));
+        if (!json.is_object()) throw Wrong(fmt::format("{} is not an object", where_));
     }
 
     void allow(std::initializer_list<std::string_view> keys) const {
@@ -61,11 +61,11 @@ public:
         if (!has(key)) return otherwise;
         const Json& value = json_.at(key);
         if (!value.is_number())
-            throw Wrong(fmt::format("{} is {}; it takes a number", path(key), words_of(value)));
+            throw Wrong(fmt::format("{} is {}; it must be a number", path(key), words_of(value)));
         const double found = value.get<double>();
         if (found < least || found > most)
             throw Wrong(
-                fmt::format("{} is {:g}; it takes {:g} to {:g}", path(key), found, least, most));
+                fmt::format("{} is {:g}; it must be {:g} to {:g}", path(key), found, least, most));
         return found;
     }
 
@@ -73,7 +73,7 @@ public:
                                       double most) const {
         const double found = number(key, static_cast<double>(otherwise), least, most);
         if (found != std::floor(found))
-            throw Wrong(fmt::format("{} is {:g}; it takes a whole number", path(key), found));
+            throw Wrong(fmt::format("{} is {:g}; it must be a whole number", path(key), found));
         return static_cast<std::uint64_t>(found);
     }
 
@@ -85,14 +85,15 @@ public:
     [[nodiscard]] std::string text(const char* key, std::string_view otherwise) const {
         if (!has(key)) return std::string(otherwise);
         if (!json_.at(key).is_string())
-            throw Wrong(fmt::format("{} is {}; it takes text", path(key), words_of(json_.at(key))));
+            throw Wrong(
+                fmt::format("{} is {}; it must be text", path(key), words_of(json_.at(key))));
         return json_.at(key).get<std::string>();
     }
 
     /// false if absent
     [[nodiscard]] bool truth(const char* key) const {
         if (!has(key)) return false;
-        if (!json_.at(key).is_boolean()) throw Wrong(path(key) + " takes true or false");
+        if (!json_.at(key).is_boolean()) throw Wrong(path(key) + " must be true or false");
         return json_.at(key).get<bool>();
     }
 
@@ -106,7 +107,7 @@ public:
             if (found == name) return value;
             known += (known.empty() ? "" : ", ") + std::string(name);
         }
-        throw Wrong(fmt::format("{} is '{}'; it takes one of {}", path(key),
+        throw Wrong(fmt::format("{} is '{}'; it must be one of {}", path(key),
                                 found.substr(0, kFewWords), known));
     }
 
@@ -136,18 +137,18 @@ DeviceModel device_of(const Json& json) {
 std::vector<RecordedJob> jobs_of(const Json& json, const std::string& where) {
     constexpr std::size_t kMostJobs = 1'000'000;
     if (!json.is_array() || json.size() > kMostJobs)
-        throw Wrong(fmt::format("{} is no list of at most {} jobs", where, kMostJobs));
+        throw Wrong(fmt::format("{} is not a list of at most {} jobs", where, kMostJobs));
     std::vector<RecordedJob> jobs;
     for (const Json& job : json) {
         const bool is_pair = job.is_array() && job.size() == 2 && job[0].is_number() &&
                              job[1].is_number() && job[0] >= 0 && job[0] <= kLongestMs &&
                              job[1] > 0 && job[1] <= kLongestMs;
         if (!is_pair)
-            throw Wrong(fmt::format("{}[{}] is {}; it takes [at_ms, work_ms], each up to {:g}",
+            throw Wrong(fmt::format("{}[{}] is {}; it must be [at_ms, work_ms], each up to {:g}",
                                     where, jobs.size(), words_of(job), kLongestMs));
         jobs.push_back({.at_ns = std::llround(job[0].get<double>() * kNsPerMs),
                         .work_ns = std::llround(job[1].get<double>() * kNsPerMs)});
-        if (jobs.back().work_ns == 0) throw Wrong(fmt::format("{}: a job of nothing", where));
+        if (jobs.back().work_ns == 0) throw Wrong(fmt::format("{}: a job without work", where));
         if (jobs.size() > 1 && jobs.back().at_ns < jobs[jobs.size() - 2].at_ns)
             throw Wrong(
                 fmt::format("{}[{}] comes before the one before it", where, jobs.size() - 1));
@@ -169,13 +170,14 @@ Workload work_of(const Json& json, const std::string& where) {
     work.phase_ns = section.ns("phase_ms", 0, kNsPerMs, kLongestMs);
     work.deadline_ns = section.ns("deadline_ms", 0, kNsPerMs, kLongestMs);
     if (section.has("jobs") != (work.arrivals == Arrivals::Recorded))
-        throw Wrong(where + ": jobs go with arrivals 'recorded', and only with these");
+        throw Wrong(where + ": jobs and arrivals 'recorded' require each other");
     if (work.arrivals == Arrivals::Recorded) {
         work.jobs = jobs_of(section.at("jobs"), where + ".jobs");
         return work;
     }
     if (work.arrivals != Arrivals::Backlogged && (work.work_ns == 0 || work.period_ns == 0))
-        throw Wrong(fmt::format("{} comes in jobs and needs work_ms and period_ms above 0", where));
+        throw Wrong(
+            fmt::format("{} consists of jobs and needs work_ms and period_ms above 0", where));
     constexpr std::int64_t kShortestPeriodNs = 10'000;
     if (work.arrivals != Arrivals::Backlogged && work.period_ns < kShortestPeriodNs)
         throw Wrong(fmt::format("{}.period_ms is below 0.01", where));
@@ -186,13 +188,13 @@ Workload work_of(const Json& json, const std::string& where) {
 std::vector<VfFault> faults_of(const Json& json, const std::string& where) {
     constexpr std::size_t kMostFaults = 1000;
     if (!json.is_array() || json.size() > kMostFaults)
-        throw Wrong(fmt::format("{} is no list of at most {} faults", where, kMostFaults));
+        throw Wrong(fmt::format("{} is not a list of at most {} faults", where, kMostFaults));
     std::vector<VfFault> faults;
     for (const Json& one : json) {
         const Section section(one, fmt::format("{}[{}]", where, faults.size()));
         section.allow({"at_ms", "kind", "stays_out"});
         if (!section.has("kind"))
-            throw Wrong(section.path("kind") + " is missing; it takes one of endless, hang");
+            throw Wrong(section.path("kind") + " is missing; it must be one of endless, hang");
         VfFault fault;
         fault.at_ns = section.ns("at_ms", 0, kNsPerMs, kLongestMs);
         fault.kind = section.word<BadKernel>(
@@ -200,7 +202,7 @@ std::vector<VfFault> faults_of(const Json& json, const std::string& where) {
         fault.stays_out = section.truth("stays_out");
         if (fault.stays_out && fault.kind != BadKernel::Hang)
             throw Wrong(section.path("stays_out") +
-                        " goes with kind 'hang'; after others no VF is reset");
+                        " requires kind 'hang'; no other kind resets the VF");
         faults.push_back(fault);
     }
     return faults;
@@ -280,7 +282,7 @@ Change change_of(const Json& json, std::size_t index, const Simulation& setup) {
 }
 
 const Json& list_at(const Json& json, const char* key) {
-    if (!json.at(key).is_array()) throw Wrong(fmt::format("{} is no list", key));
+    if (!json.at(key).is_array()) throw Wrong(fmt::format("{} is not a list", key));
     return json.at(key);
 }
 
@@ -290,8 +292,8 @@ std::vector<std::string> policies_of(const Json& json) {
     for (const Json& name : list_at(json, "policies")) {
         const auto& known = policy_names();
         if (!name.is_string() || std::find(known.begin(), known.end(), name) == known.end())
-            throw Wrong(fmt::format("policies has {}; there are {}", words_of(name),
-                                    fmt::join(known, ", ")));
+            throw Wrong(
+                fmt::format("policies has {}; known: {}", words_of(name), fmt::join(known, ", ")));
         names.push_back(name);
     }
     return names;

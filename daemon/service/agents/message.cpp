@@ -40,7 +40,7 @@ bool is_bounded(std::string_view line) {
 class Members {
 public:
     Members(const Json& json, std::string& wrong) : json_(json), wrong_(wrong) {
-        if (!json_.is_object()) complain("an object");
+        if (!json_.is_object()) complain("structure");
     }
 
     std::string text(const char* name, std::size_t most = kMaxWord) {

@@ -50,7 +50,7 @@ AgentSession::AgentSession(std::string target, std::string path, AgentPort& port
 }
 
 AgentSession::~AgentSession() {
-    fail_all(ErrorId::NoAgent, "the VF is gone or another's");
+    fail_all(ErrorId::NoAgent, "the VF is gone or was replaced");
     port_.close(path_);
 }
 
@@ -99,7 +99,7 @@ void AgentSession::take_line(std::string_view line) {
 /// An agent that was not welcomed has restarted, and knows no requests.
 void AgentSession::take(AgentHello hello) {
     if (!hello.is_welcomed) {
-        lose("the agent has begun anew");
+        lose("the agent has restarted");
         return enter_welcomed();
     }
     const bool is_new = state_ != State::Serving;
@@ -136,7 +136,7 @@ void AgentSession::misbehave(const std::string& what) {
     tell("agent-misbehaved",
          fmt::format("disconnected for {} s: {}",
                      std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
-    lose("the agent misbehaved");
+    lose("the agent broke the protocol");
     state_ = State::Shut;
     open_at_ = clock_.now() + pause_;
     pause_ = std::min(pause_ * 2, kLongestPause);
@@ -161,8 +161,8 @@ void AgentSession::tell(std::string_view kind, std::string text) {
         return;
     }
     if (untold_ > 0)
-        text +=
-            fmt::format("; {} before it were not told", std::exchange(untold_, std::uint64_t{0}));
+        text += fmt::format("; {} earlier events were not reported",
+                            std::exchange(untold_, std::uint64_t{0}));
     news_.emplace_back(kind, std::move(text));
 }
 
@@ -174,7 +174,7 @@ void AgentSession::step() {
     }
     if (state_ == State::Serving && now >= seen_at_ + kSilence) {
         // The connection stays: a suspended guest continues on it.
-        lose("it is silent");
+        lose("the agent is silent");
         state_ = State::Welcomed;
     }
     // Collected first, because an answer may call ask() and change asked_.
@@ -202,7 +202,7 @@ void AgentSession::ask(AgentAct act, std::chrono::milliseconds limit, Done done)
     if (state_ != State::Serving)
         return done(fail(ErrorId::NoAgent, fmt::format("{}: no agent is connected", target_)));
     if (asked_.size() >= (act == AgentAct::Thaw ? 2 * kMaxAsked : kMaxAsked))
-        return done(fail(ErrorId::WrongState, fmt::format("{}: its agent has {} requests to answer",
+        return done(fail(ErrorId::WrongState, fmt::format("{}: its agent has {} pending requests",
                                                           target_, asked_.size())));
     const std::uint64_t id = next_id_++;
     const auto limit_ms = static_cast<std::uint64_t>(limit.count());

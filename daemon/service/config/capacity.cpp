@@ -43,11 +43,10 @@ std::string in_parts(const GpuInventory& gpu, std::uint64_t bytes) {
 Result<> check_vram(const GpuInventory& gpu, const VfDefinition& vf) {
     const std::uint64_t vram = vf.shape.vram_bytes;
     if (vram == 0 || vram % gpu.vram_unit_bytes != 0)
-        return fail(
-            ErrorId::OutOfRange,
-            fmt::format("{}: VRAM: {} wanted for {} is no multiple of {}; {} would fit", gpu.id,
-                        size_text(vram), words_for(vf), size_text(gpu.vram_unit_bytes),
-                        multiples_near(vram, gpu.vram_unit_bytes, gpu.vram_most_bytes)));
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("{}: VRAM: {} for {} is not a multiple of {}; {} would fit", gpu.id,
+                                size_text(vram), words_for(vf), size_text(gpu.vram_unit_bytes),
+                                multiples_near(vram, gpu.vram_unit_bytes, gpu.vram_most_bytes)));
     if (vram <= gpu.vram_most_bytes) return {};
     const std::string most = size_text(gpu.vram_most_bytes);
     return fail(

@@ -177,7 +177,7 @@ Result<std::uint32_t> Planner::kept_number(const std::string& name, const GpuInv
             name == fmt::format("{}{}", prefix, number))
             return number;
         return fail(ErrorId::NameTaken,
-                    fmt::format("'{}' is kept for VFs without a name of their own", name));
+                    fmt::format("'{}' is reserved for VFs without a name", name));
     }
     return std::uint32_t{0};
 }
@@ -186,9 +186,9 @@ Result<> Planner::check_name(const std::string& name) const {
     if (std::find(around_.gpus.begin(), around_.gpus.end(), name) != around_.gpus.end())
         return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
     if (const auto other = around_.names.find(name); other != around_.names.end())
-        return fail(ErrorId::NameTaken, fmt::format("'{}' is the name of {}, which this "
-                                                    "configuration says nothing about",
-                                                    name, other->second));
+        return fail(ErrorId::NameTaken,
+                    fmt::format("'{}' is the name of {}, which this configuration does not mention",
+                                name, other->second));
     return {};
 }
 
@@ -214,8 +214,7 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
     };
     bool is_same = true;
     if (wanted.name != now.name) {
-        put(work.changes, Action::Rename, "it was known under its former name").to->name =
-            wanted.name;
+        put(work.changes, Action::Rename, "it has its former name").to->name = wanted.name;
         is_same = false;
     }
     if (wants_settings(now, wanted)) {
@@ -234,7 +233,9 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
     }
     if (is_same)
         put(kept_, Action::Keep,
-            vf.trouble.empty() ? "it is as wanted" : "it is defined as wanted, but not in service");
+            vf.trouble.empty()
+                ? "it matches the configuration"
+                : "its definition matches the configuration, but the VF is not in service");
 }
 
 Result<> Planner::want_new(Work& work, const WantedVf& wanted) {
@@ -266,7 +267,7 @@ Result<> Planner::want(Work& work, const WantedVf& wanted) {
     if (!is_its_own) {
         TRY(const std::uint32_t number, kept_number(definition.name, gpu));
         if (number > 0 && number != existing->vf)
-            return fail(ErrorId::NameTaken, fmt::format("'{}' is kept for VF {} of {}",
+            return fail(ErrorId::NameTaken, fmt::format("'{}' is reserved for VF {} of {}",
                                                         definition.name, number, gpu.id));
     }
     work.matched.insert(existing->vf);
@@ -279,8 +280,8 @@ Result<> Planner::destroy_others(Work& work) {
         const bool is_matched = work.matched.contains(vf.vf);
         if (is_matched && work.kept_numbers.contains(vf.vf))
             return fail(ErrorId::NameTaken,
-                        fmt::format("'{}-vf{}' is kept for that VF, which is '{}'", work.model.id,
-                                    vf.vf, vf.definition.name));
+                        fmt::format("'{}-vf{}' is reserved for that VF, which has the name '{}'",
+                                    work.model.id, vf.vf, vf.definition.name));
         if (is_matched) continue;
         work.destroys.push_back({.action = Action::Destroy,
                                  .gpu = work.model.id,
@@ -421,8 +422,8 @@ Result<ChangePlan> Planner::plan() {
     }
     if (const std::string waiting = who_waits(); !waiting.empty())
         return fail(ErrorId::NoSchedule,
-                    fmt::format("no order of steps leads to {} without a moment at which the "
-                                "schedule or the VRAM would not suffice; apply it in two parts",
+                    fmt::format("no order of steps reaches {} with a valid schedule and enough "
+                                "VRAM at every step; apply it in two parts",
                                 waiting));
     ChangePlan result{.label = "", .steps = std::move(kept_)};
     result.steps.insert(result.steps.end(), std::make_move_iterator(steps_.begin()),

@@ -58,11 +58,11 @@ GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
     section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs},
                    config.quantum_us);
     section.number("max_gap_ms", {kMinGapMs, kMaxGapMs}, config.max_gap_ms);
-    if (!is_valid_name(config.id)) section.complain("id", "is missing or no valid name");
+    if (!is_valid_name(config.id)) section.complain("id", "is missing or is not a valid name");
     const Json* softgpu = section.find("softgpu");
     const Json* attach = section.find("attach");
     if ((softgpu == nullptr) == (attach == nullptr))
-        section.complain("", "wants either 'softgpu' or 'attach'");
+        section.complain("", "must have either 'softgpu' or 'attach'");
     if (softgpu != nullptr)
         config.softgpu = softgpu_of(*softgpu, section.path_of("softgpu"), error);
     if (attach != nullptr) config.attach = attach_of(*attach, section.path_of("attach"), error);
@@ -91,7 +91,7 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
         return;
     }
     if (gpus == nullptr || !gpus->is_array() || gpus->empty()) {
-        root.complain("gpus", "wants a list of at least one GPU, or \"auto\"");
+        root.complain("gpus", "must be a list of at least one GPU, or \"auto\"");
         return;
     }
     for (std::size_t i = 0; i < gpus->size(); ++i) {
@@ -107,10 +107,10 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
 /// `longest`: the longest socket path that follows from `key`. The kernel's limit, and QEMU's.
 void check_socket(JsonSection& root, const std::string& key, const std::string& longest) {
     if (longest.size() <= VGPU_SOCKET_PATH_MAX) return;
-    root.complain(key, fmt::format("is {} bytes too long: the socket {} would have {} bytes, and "
-                                   "{} are possible",
-                                   longest.size() - VGPU_SOCKET_PATH_MAX, longest, longest.size(),
-                                   VGPU_SOCKET_PATH_MAX));
+    root.complain(
+        key, fmt::format("is {} bytes too long: the socket {} would have {} bytes; the limit is {}",
+                         longest.size() - VGPU_SOCKET_PATH_MAX, longest, longest.size(),
+                         VGPU_SOCKET_PATH_MAX));
 }
 
 void check_sockets(JsonSection& root, const Config& config) {

@@ -43,7 +43,7 @@ void read_vram(JsonSection& section, std::uint64_t& to) {
     if (value->is_string()) bytes = text::parse_size(value->get<std::string>());
     if (!bytes || *bytes == 0 || *bytes > kMaxVramBytes)
         return section.complain("vram",
-                                fmt::format("wants {}, not {}", text::kSizeWords, shown(*value)));
+                                fmt::format("must be {}, not {}", text::kSizeWords, shown(*value)));
     to = *bytes;
 }
 
@@ -57,7 +57,7 @@ void read_compute_units(JsonSection& section, std::uint64_t& mask) {
                               ? whole_number(std::string_view(text).substr(2), 16)
                               : std::nullopt;
         if (bits && *bits != 0) mask = *bits;
-        if (mask == 0) section.complain("compute_units", "wants a mask such as \"0x0f\"");
+        if (mask == 0) section.complain("compute_units", "must be a mask such as \"0x0f\"");
         return;
     }
     std::uint32_t count = 0;
@@ -154,10 +154,11 @@ void check_pattern(JsonSection& section, const std::string& key, const std::stri
                    std::uint32_t count) {
     if (pattern.size() > kMaxPatternBytes || !is_valid_name(name_of(pattern, "gpu0", count)))
         section.complain(key,
-                         "wants a name of 1 to 63 letters, digits, '-', '_' or '.', first a "
-                         "letter; in it {n} and {gpu} are replaced");
+                         "must be a name of 1 to 63 letters, digits, '-', '_' or '.' that starts "
+                         "with a letter; {n} and {gpu} in it are replaced");
     if (count > 1 && pattern.find("{n}") == std::string::npos)
-        section.complain(key, fmt::format("wants {{n}} in it: {} VFs cannot have one name", count));
+        section.complain(key,
+                         fmt::format("must contain {{n}}: {} VFs cannot share one name", count));
 }
 
 VfGroup group_of(const Json& json, const std::string& path, Error& error,
@@ -205,7 +206,7 @@ GpuSection gpu_section_of(const Json& json, const std::string& path, Error& erro
         read_gpu_scheduler(*scheduler, section.path_of("scheduler"), error, gpu);
     const Json* vfs = section.find("vfs");
     if (vfs == nullptr || !vfs->is_array()) {
-        section.complain("vfs", "wants a list of VFs; [] for none");
+        section.complain("vfs", "must be a list of VFs; [] for none");
         return gpu;
     }
     std::size_t count = 0;
@@ -214,7 +215,7 @@ GpuSection gpu_section_of(const Json& json, const std::string& path, Error& erro
             group_of((*vfs)[i], section.path_of(fmt::format("vfs/{}", i)), error, profiles));
         count += gpu.vfs.back().count;
         if (count > kMaxVfsPerGpu)
-            section.complain("vfs", fmt::format("wants more than {} VFs", kMaxVfsPerGpu));
+            section.complain("vfs", fmt::format("requests more than {} VFs", kMaxVfsPerGpu));
     }
     return gpu;
 }
@@ -222,18 +223,18 @@ GpuSection gpu_section_of(const Json& json, const std::string& path, Error& erro
 void check_count(JsonSection& root, const std::string& path, const Json& list, std::size_t most,
                  std::string_view what) {
     if (list.size() > most)
-        root.complain(path, fmt::format("has {} {}; {} are the most", list.size(), what, most));
+        root.complain(path, fmt::format("has {} {}; the limit is {}", list.size(), what, most));
 }
 
 void read_profiles(JsonSection& root, Configuration& to) {
     const Json* profiles = root.find("profiles");
     if (profiles == nullptr || !profiles->is_object())
-        return root.complain("profiles", "wants an object of profiles by name");
+        return root.complain("profiles", "must be an object of profiles by name");
     check_count(root, "profiles", *profiles, kMaxProfiles, "profiles");
     for (const auto& [name, profile] : profiles->items()) {
         if (root.has_complained()) return;
         const std::string path = "profiles/" + name.substr(0, 64);
-        if (!is_valid_label(name)) root.complain(path, "is no name for a profile");
+        if (!is_valid_label(name)) root.complain(path, "is not a valid name for a profile");
         to.profiles[name] = profile_of(profile, root.path_of(path), root.error());
     }
 }
@@ -243,7 +244,7 @@ std::vector<GpuSection> gpu_sections_of(JsonSection& root, const std::string& pa
                                         const std::map<std::string, Profile>& profiles) {
     std::vector<GpuSection> sections;
     if (!json.is_array()) {
-        root.complain(path, "wants a list of GPUs");
+        root.complain(path, "must be a list of GPUs");
         return sections;
     }
     check_count(root, path, json, kMaxGpuSections, "entries for GPUs");
@@ -252,7 +253,7 @@ std::vector<GpuSection> gpu_sections_of(JsonSection& root, const std::string& pa
         const std::string place = fmt::format("{}/{}", path, i);
         sections.push_back(gpu_section_of(json[i], root.path_of(place), root.error(), profiles));
         if (!seen.insert(sections.back().gpu).second)
-            root.complain(place + "/gpu", "has two entries; put their VFs into one");
+            root.complain(place + "/gpu", "has two entries; put their VFs into one entry");
     }
     return sections;
 }
@@ -261,12 +262,12 @@ std::vector<GpuSection> gpu_sections_of(JsonSection& root, const std::string& pa
 void read_configs(JsonSection& root, Configuration& to) {
     const Json* configs = root.find("configs");
     if (configs == nullptr || !configs->is_object() || configs->empty())
-        return root.complain("configs", "wants an object of at least one config by label");
+        return root.complain("configs", "must be an object of at least one config by label");
     check_count(root, "configs", *configs, kMaxLabels, "labels");
     for (const auto& [label, sections] : configs->items()) {
         if (root.has_complained()) return;
         const std::string path = "configs/" + label.substr(0, 64);
-        if (!is_valid_label(label)) root.complain(path, "is no label");
+        if (!is_valid_label(label)) root.complain(path, "is not a valid label");
         to.configs[label] = gpu_sections_of(root, path, sections, to.profiles);
     }
 }
@@ -303,8 +304,8 @@ Result<> parse_into(Json& json, std::string_view text) {
     json = *std::move(read);
     if (!twice.key().empty())
         return fail(ErrorId::BadConfiguration,
-                    fmt::format("'{}' is there twice in one object", twice.key().substr(0, 64)));
-    if (!json.is_object()) return fail(ErrorId::BadConfiguration, "the document is no object");
+                    fmt::format("'{}' occurs twice in one object", twice.key().substr(0, 64)));
+    if (!json.is_object()) return fail(ErrorId::BadConfiguration, "the document is not an object");
     return {};
 }
 
@@ -432,8 +433,9 @@ Result<> check_names(const std::vector<WantedGpu>& wanted) {
         for (const WantedVf& vf : gpu.vfs) {
             const std::string& name = vf.definition.name;
             if (!is_valid_name(name))
-                return fail(ErrorId::InvalidName, fmt::format("'{}' is no name for a VF of {}",
-                                                              name.substr(0, 80), gpu.gpu));
+                return fail(ErrorId::InvalidName,
+                            fmt::format("'{}' is not a valid name for a VF of {}",
+                                        name.substr(0, 80), gpu.gpu));
             names.insert(name);
             if (!given.emplace(gpu.gpu, name).second)
                 return fail(ErrorId::BadConfiguration,
@@ -445,8 +447,8 @@ Result<> check_names(const std::vector<WantedGpu>& wanted) {
             if (vf.was.empty() || vf.was == vf.definition.name) continue;
             if (names.contains(vf.was) || !former.insert(vf.was).second)
                 return fail(ErrorId::BadConfiguration,
-                            fmt::format("'{}' is to be renamed from '{}', which another VF is or "
-                                        "was to be too; rename one after the other",
+                            fmt::format("'{}' is renamed from '{}', but another VF also has that "
+                                        "name or former name; rename one after the other",
                                         vf.definition.name, vf.was));
         }
     return {};
@@ -457,7 +459,7 @@ Result<> check_names(const std::vector<WantedGpu>& wanted) {
 Result<Configuration> parse_configuration(std::string_view text) {
     if (text.size() > kMaxConfigurationBytes)
         return fail(ErrorId::BadConfiguration,
-                    fmt::format("the document has {} bytes, at most {} are taken", text.size(),
+                    fmt::format("the document has {} bytes; the limit is {}", text.size(),
                                 kMaxConfigurationBytes));
     Json json;
     TRY_VOID(parse_into(json, text));

@@ -160,7 +160,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     }
     record.vfs[vf] = shown_[vf];
     say(vf, "found",
-        fmt::format("VF {} was in service but not known; weight {} assumed", vf,
+        fmt::format("VF {} was in service but unknown; weight {} is assumed", vf,
                     shown_[vf].weight));
     return {};
 }
@@ -172,7 +172,8 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
     record.is_releasing = false;
     shown_[record.vf] = record;
     say(record.vf, "not-released",
-        fmt::format("'{}' was being destroyed when vgpud ended, which is refused now; it stays: {}",
+        fmt::format("'{}' was being destroyed when vgpud ended; now the PF core refuses it, so the "
+                    "VF stays: {}",
                     record.name, released.error().cause));
     return {};
 }
@@ -185,8 +186,8 @@ Result<> GpuModel::restore_vf(const VfRecord& wanted) {
         return {};
     }
     if (!pf_.is_connected()) return made;
-    hold(wanted, fmt::format("'{}' could not be given its resources again: {}", wanted.name,
-                             made.error().cause));
+    hold(wanted,
+         fmt::format("'{}' did not get its resources back: {}", wanted.name, made.error().cause));
     return {};
 }
 

@@ -104,7 +104,7 @@ std::string Companions::step(Child& child, Nanoseconds now) {
     // Without supervision a GPU that died stays down, so that the operator can look first.
     if (child.was_seen && supervision_ == Supervision::Off) {
         if (!gone.empty()) return gone;
-        return fmt::format("{}{} does not run, and vgpud was started without --supervise",
+        return fmt::format("{}{} is not running, and vgpud was started without --supervise",
                            child.failure.empty() ? "" : child.failure + "; ", child.spec.label);
     }
     if (now < child.next_try) return gone.empty() ? child.failure : gone;
@@ -133,8 +133,8 @@ std::string Companions::start(Child& child, Nanoseconds now) {
     child.started_at = now;
     if (!id) {
         child.failure = fmt::format(
-            "{}: {}; it is tried again. Install it, or name the program in "
-            "'programs' of vgpud's configuration",
+            "{}: {}; vgpud tries again. Install it, or name the program in 'programs' of vgpud's "
+            "configuration",
             child.spec.label, id.error().cause);
         return child.failure;
     }

@@ -221,7 +221,7 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
         return record_again(vf);
     }
     say(vf, "not-resized",
-        fmt::format("'{}' could not be given {}: {}", new_one.name, size_text(new_one.vram_bytes),
+        fmt::format("'{}' did not get {}: {}", new_one.name, size_text(new_one.vram_bytes),
                     made.error().cause));
     // Record first, then the old resources: a VF found in service with `next` on record, and
     // another generation, must have its new shape, even where the PF core shows no difference.

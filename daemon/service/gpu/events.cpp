@@ -159,8 +159,7 @@ void GpuModel::note_impossible(const vgpu_pf_event& event, Nanoseconds now) {
     impossible_at_ = now + kImpossiblePause;
     say(0, "impossible-events",
         fmt::format(
-            "{} events of vgpu-pf cannot be and were ignored, the last one: type {}, VF {}, "
-            "{} ns",
+            "{} impossible events of vgpu-pf were ignored, the last one: type {}, VF {}, {} ns",
             std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
 }
 
@@ -227,7 +226,7 @@ Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
                            std::uint64_t unit) -> Result<std::uint32_t> {
         if (policy.arg2 >= least && policy.arg2 <= most)
             return static_cast<std::uint32_t>(policy.arg2 * unit);
-        return fail(ErrorId::OutOfRange, fmt::format("it wants {} to {}", least, most));
+        return fail(ErrorId::OutOfRange, fmt::format("it must be {} to {}", least, most));
     };
     VfChange change_of_vf;
     if (policy.arg == VGPU_PF_POLICY_WEIGHT) {
@@ -236,7 +235,7 @@ Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
         TRY(change_of_vf.quantum_us, value(0, scheduler::kMaxQuantumUs / kUsPerMs, kUsPerMs));
     } else {
         return fail(ErrorId::PolicyNotTaken,
-                    "while vgpud manages the GPU, sysfs sets weight and exec_quantum_ms");
+                    "while vgpud manages the GPU, sysfs can set only weight and exec_quantum_ms");
     }
     return change(vf, change_of_vf);
 }

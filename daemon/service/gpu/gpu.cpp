@@ -122,8 +122,7 @@ VfView GpuModel::view(std::uint32_t vf) {
 std::string GpuModel::state_text() const {
     if (const std::size_t troubled = count_troubled(); state_ == GpuState::Ok && troubled > 0)
         return fmt::format(
-            "{} of its VFs are not as they are defined; 'vgpuctl doctor' says which and "
-            "why",
+            "{} of its VFs differ from their definitions; 'vgpuctl doctor' shows which and why",
             troubled);
     const bool is_all = state_ == GpuState::Ok || state_ == GpuState::Failed;
     if (is_all || companions_message_.empty()) return message_;

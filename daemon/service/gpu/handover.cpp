@@ -103,7 +103,7 @@ void GpuModel::look_at_handovers() {
         const auto set = set_handover(vf, wanted);
         if (set) {
             say(vf, "handed-over",
-                fmt::format("{} goes to '{}' again", name_text(vf), name_of(wanted)));
+                fmt::format("{} has handover '{}' again", name_text(vf), name_of(wanted)));
             continue;
         }
         std::string& trouble = handover_troubles_[vf];

@@ -116,7 +116,7 @@ GpuHost::Answer GpuHost::do_job(const Queued& queued) {
     if (waited <= kPatience) return queued.job(model_.get(), {});
     return queued.job(
         nullptr, {ErrorId::TimedOut,
-                  fmt::format("{}: vgpu-pf was busy for {} s; the request was not begun", id_,
+                  fmt::format("{}: vgpu-pf was busy for {} s; the request was not started", id_,
                               std::chrono::duration_cast<std::chrono::seconds>(waited).count())});
 }
 

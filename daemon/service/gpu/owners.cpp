@@ -66,7 +66,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
         return fail(ErrorId::WrongState, fmt::format("{} is being destroyed", name_text(vf)));
     if (one.next)
         return fail(ErrorId::WrongState,
-                    fmt::format("{} is being scrubbed, and is then there again", name_text(vf)));
+                    fmt::format("{} is being scrubbed and is available afterwards", name_text(vf)));
     const OwnerRecord before = one.owner;
     ClaimRequest full = request;
     full.owner = full_name(request.owner, ports_.owners);
@@ -100,10 +100,11 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
     to_scrub_.try_emplace(vf, ports_.clock.now());
     look_at_owner(vf, {}, {}, ports_.clock.now());
     step();
-    return fail(ErrorId::WrongState,
-                fmt::format("{}/vf{}: the lease of {} is over; it is being scrubbed, and is then "
-                            "there again",
-                            id_, vf, claim_text(before)));
+    return fail(
+        ErrorId::WrongState,
+        fmt::format(
+            "{}/vf{}: the lease of {} is over; it is being scrubbed and is available afterwards",
+            id_, vf, claim_text(before)));
 }
 
 Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
@@ -159,7 +160,8 @@ void GpuModel::scrub_released(Nanoseconds now) {
         if (is_open && now - since < kDetachPatience) continue;
         if (is_open)
             say(vf, "taken-back",
-                fmt::format("{} was released {} s ago and a client still has it open; it loses it",
+                fmt::format("{} was released {} s ago and a client still has it open; that client "
+                            "loses the VF",
                             name_text(vf), kDetachPatience.count() / 1'000'000'000));
         if (const auto begun = scrub_released(vf, live->second); !begun) {
             scrub_begin_at_ = now + kRefresh;
@@ -189,10 +191,10 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
     for (const auto& [vf, one] : live) {
         if (one.state != VGPU_PF_VF_SCRUBBING || one.last_error == VGPU_PF_REASON_NONE) continue;
         rescrub_at_ = now + kRestoreRetry;
-        std::string why = fmt::format("its VRAM could not be scrubbed ({}); this is tried again",
+        std::string why = fmt::format("its VRAM could not be scrubbed ({}); vgpud tries again",
                                       reason_name(one.last_error));
         const auto begun = pf_.ask(&PfPort::release, vf, one.generation);
-        if (!begun) why += ", and is refused: " + begun.error().cause;
+        if (!begun) why += ", but the attempt was refused: " + begun.error().cause;
         say(vf, "not-scrubbed", fmt::format("{}: {}", name_text(vf), why));
         note_refusal(vf, std::move(why));
         if (!pf_.is_connected()) return;
@@ -206,10 +208,9 @@ Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force fo
     const OwnerRecord& owner = shown_.at(vf).owner;
     if (owner.name.empty() || is_same_owner(owner.name, by) || force == Force::Yes) return {};
     if (is_expired(owner, ports_.store.leases().now())) return {};
-    return fail(ErrorId::Claimed,
-                fmt::format("{} belongs to {}; {} it in its name (option 'owner') or with option "
-                            "'force'",
-                            name_text(vf), claim_text(owner), verb));
+    return fail(ErrorId::Claimed, fmt::format("{} belongs to {}; {} it on behalf of the owner "
+                                              "(option 'owner') or with option 'force'",
+                                              name_text(vf), claim_text(owner), verb));
 }
 
 void GpuModel::look_for_orphans(Nanoseconds now) {

@@ -44,8 +44,8 @@ Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
     const bool is_way_back = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
     if (state != VGPU_PF_VF_QUARANTINED || !is_way_back) return {};
     return fail(ErrorId::WrongState,
-                fmt::format("{} is in quarantine: its guest went beyond a guard limit; 'vgpuctl "
-                            "resume {} --clear-quarantine' forgives it",
+                fmt::format("{} is in quarantine: its guest exceeded a guard limit; 'vgpuctl "
+                            "resume {} --clear-quarantine' ends the quarantine",
                             target, target));
 }
 
@@ -221,12 +221,12 @@ void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
 Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
     if (live_.at(vf).attached == 0 || force == Force::Yes) return {};
     const std::string socket = socket_of(vf), client = client_of(vf);
-    return fail(ErrorId::WrongState,
-                fmt::format("{}/vf{} ('{}') is attached: {} has it open{}, and its driver would "
-                            "lose it; shut down or suspend that VM first, or {} it with option "
-                            "'force'",
-                            id_, vf, shown_.at(vf).name, client.empty() ? "a client" : client,
-                            socket.empty() ? "" : " (" + socket + ")", verb));
+    return fail(
+        ErrorId::WrongState,
+        fmt::format("{}/vf{} ('{}') is attached: {} has it open{}, and its driver would lose the "
+                    "VF; shut down or suspend that VM first, or {} the VF with option 'force'",
+                    id_, vf, shown_.at(vf).name, client.empty() ? "a client" : client,
+                    socket.empty() ? "" : " (" + socket + ")", verb));
 }
 
 Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {

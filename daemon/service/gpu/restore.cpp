@@ -32,8 +32,8 @@ std::string GpuModel::trouble(std::uint32_t vf) const {
     if (life_of(live->second) == 0 || !is_replaced(vf)) return "";
     const std::string name = ports_.store.gpu(id_).vfs.at(vf).name;
     return fmt::format(
-        "'{}' is defined here, but somebody else's VF {} (UUID {}) is in service; destroy that "
-        "one, and '{}' gets its place",
+        "'{}' is defined here, but another VF {} (UUID {}) is in service; destroy it to restore "
+        "'{}'",
         name, vf, uuid_text(uuid_of(live->second)), name);
 }
 
@@ -82,7 +82,7 @@ void GpuModel::note_absent(const vgpu_pf_vf& absent) {
         live_[absent.vf] = absent;
     else
         hold(wanted->second,
-             fmt::format("'{}' was released by somebody else", wanted->second.name));
+             fmt::format("'{}' was released by another program", wanted->second.name));
 }
 
 void GpuModel::restore_missing(Nanoseconds now) {
@@ -130,7 +130,7 @@ Result<> GpuModel::in_service(std::uint32_t vf) const {
     if (live_.at(vf).state != VGPU_PF_VF_ABSENT) return {};
     const std::string why = trouble(vf);
     return fail(ErrorId::WrongState, fmt::format("{} has no resources now: {}", name_text(vf),
-                                                 why.empty() ? "it is being made" : why));
+                                                 why.empty() ? "it is being created" : why));
 }
 
 /// Whether the VF in service under this number, if any, is as defined.

@@ -20,13 +20,13 @@ std::string clipped(std::string text) {
 }  // namespace
 
 std::string shown(const nlohmann::json& value) {
-    return value.is_structured() ? std::string("a ") + (value.is_array() ? "list" : "group")
-                                 : clipped(value.dump());
+    if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+    return clipped(value.dump());
 }
 
 JsonSection::JsonSection(const nlohmann::json& json, std::string path, Error& error)
     : json_(json), path_(std::move(path)), error_(error) {
-    if (!json_.is_object()) complain("", "is no object");
+    if (!json_.is_object()) complain("", "is not an object");
 }
 
 void JsonSection::only(std::initializer_list<std::string_view> known) {
@@ -39,7 +39,7 @@ void JsonSection::only(const std::vector<std::string_view>& known) {
         if (has_complained()) return;
         if (std::find(known.begin(), known.end(), key) == known.end())
             complain(clipped(key),
-                     fmt::format("is not known{}; there are: {}", did_you_mean(clipped(key), known),
+                     fmt::format("is unknown{}; known: {}", did_you_mean(clipped(key), known),
                                  fmt::join(known, ", ")));
     }
 }
@@ -49,7 +49,7 @@ void JsonSection::number(const std::string& key, Bounds bounds, std::uint32_t& t
     if (value == nullptr) return;
     if (!value->is_number_unsigned() || value->get<std::uint64_t>() < bounds.least ||
         value->get<std::uint64_t>() > bounds.most)
-        complain(key, fmt::format("wants a whole number within {}..{}, not {}", bounds.least,
+        complain(key, fmt::format("must be a whole number within {}..{}, not {}", bounds.least,
                                   bounds.most, shown(*value)));
     else
         to = value->get<std::uint32_t>();
@@ -59,7 +59,7 @@ void JsonSection::real(const std::string& key, double least, double most, double
     const nlohmann::json* value = find(key);
     if (value == nullptr) return;
     if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
-        complain(key, fmt::format("wants a number within {:g}..{:g}, not {}", least, most,
+        complain(key, fmt::format("must be a number within {:g}..{:g}, not {}", least, most,
                                   shown(*value)));
     else
         to = value->get<double>();
@@ -69,7 +69,7 @@ void JsonSection::text(const std::string& key, std::string& to) {
     const nlohmann::json* value = find(key);
     if (value == nullptr) return;
     if (!value->is_string() || value->get<std::string>().empty())
-        complain(key, fmt::format("wants a text, not {}", shown(*value)));
+        complain(key, fmt::format("must be a non-empty string, not {}", shown(*value)));
     else
         to = value->get<std::string>();
 }
@@ -78,7 +78,7 @@ void JsonSection::flag(const std::string& key, bool& to) {
     const nlohmann::json* value = find(key);
     if (value == nullptr) return;
     if (!value->is_boolean())
-        complain(key, fmt::format("wants true or false, not {}", shown(*value)));
+        complain(key, fmt::format("must be true or false, not {}", shown(*value)));
     else
         to = value->get<bool>();
 }
@@ -90,7 +90,7 @@ void JsonSection::texts(const std::string& key, std::vector<std::string>& to) {
         value->is_array() && std::all_of(value->begin(), value->end(),
                                          [](const nlohmann::json& one) { return one.is_string(); });
     if (!is_right)
-        complain(key, "wants a list of texts");
+        complain(key, "must be a list of strings");
     else
         to = value->get<std::vector<std::string>>();
 }

@@ -25,7 +25,7 @@ std::string type_text(const Value& value) {
 
 tl::unexpected<Error> wrong_type(const std::string& name, std::string_view wanted,
                                  const Value& value) {
-    return fail(ErrorId::WrongType, fmt::format("option '{}' wants {}, not a value of type '{}'",
+    return fail(ErrorId::WrongType, fmt::format("option '{}' must be {}, not a value of type '{}'",
                                                 name, wanted, type_text(value)));
 }
 
@@ -44,8 +44,9 @@ Result<> OptionReader::only(std::span<const std::string_view> known) const {
         // Clip the caller's name, which may be long.
         constexpr std::size_t kShown = 40;
         const std::string shown(start_of(name, kShown));
-        const std::string all =
-            known.empty() ? "there is none" : fmt::format("there are: {}", fmt::join(known, ", "));
+        const std::string all = known.empty()
+                                    ? "it has no options"
+                                    : fmt::format("the options are: {}", fmt::join(known, ", "));
         return fail(ErrorId::UnknownOption, fmt::format("there is no option '{}' here{}; {}", shown,
                                                         did_you_mean(shown, known), all));
     }

@@ -69,7 +69,7 @@ void read_word(JsonSection& section, const std::string& key, const std::array<Wo
     if (value)
         to = *value;
     else
-        section.complain(key, fmt::format("wants {}", list_of(words)));
+        section.complain(key, fmt::format("must be {}", list_of(words)));
 }
 
 /// `standard` if absent. Throws as nlohmann::json does, also for an unknown word.

@@ -194,10 +194,10 @@ Result<> ActRunner::outcome_of_resize(const GpuSnapshot& seen) const {
     const std::string target = target_of(step);
     if (!seen.has_vf(step.vf) || seen.vf_state(step.vf) == VGPU_PF_VF_ABSENT)
         return fail(ErrorId::PfRefused,
-                    fmt::format("{} could be given neither its new nor its old resources", target));
+                    fmt::format("{} got neither its new nor its old resources", target));
     if (shape_of(seen.vfs.at(step.vf).record) == step.to->shape) return {};
     return fail(ErrorId::PfRefused,
-                fmt::format("the PF core would not give {} its new resources; it has its old ones",
+                fmt::format("the PF core refused the new resources of {}; the VF has its old ones",
                             target));
 }
 

@@ -16,12 +16,12 @@ ApplyRecovery::ApplyRecovery(Manager& manager, const Clock& clock, ApplyIntent i
       intent_(std::move(intent)),
       holder_(std::move(holder)),
       runner_(manager, clock) {
-    step_text_ = "looking at what there is";
+    step_text_ = "reading the current state";
     hold();
     manager_.say("apply-resumed",
                  intent_.goes_forward()
-                     ? fmt::format("{}: it was interrupted, and goes on", holder_)
-                     : fmt::format("{}: it is being taken back: {}", holder_, intent_.back_cause));
+                     ? fmt::format("{}: it was interrupted and continues", holder_)
+                     : fmt::format("{}: it is being rolled back: {}", holder_, intent_.back_cause));
 }
 
 ApplyRecovery::~ApplyRecovery() {
@@ -103,7 +103,7 @@ std::string ApplyRecovery::missing() {
         if (dropped_.contains(gpu)) continue;
         const GpuHost* host = manager_.find_gpu(gpu);
         if (host == nullptr) {
-            drop(gpu, "vgpud has no such GPU any more");
+            drop(gpu, "vgpud no longer has this GPU");
             continue;
         }
         const auto seen = host->look();
@@ -128,7 +128,7 @@ std::vector<WantedGpu> ApplyRecovery::goal() const {
 void ApplyRecovery::begin_survey() {
     std::vector<std::string> gpus;
     for (const WantedGpu& gpu : goal()) gpus.push_back(gpu.gpu);
-    step_text_ = "looking at what there is";
+    step_text_ = "reading the current state";
     is_asking_ = true;
     survey(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
         is_asking_ = false;
@@ -158,7 +158,7 @@ bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
     }
     if (!scrub_deadline_) scrub_deadline_ = clock_.now() + ActRunner::kTimeout;
     if (clock_.now() < *scrub_deadline_) {
-        wait("waiting for VFs that are being scrubbed", kScrubAgain);
+        wait("waiting for scrubs of VFs", kScrubAgain);
         return true;
     }
     if (!intent_.goes_forward()) return false;
@@ -183,7 +183,7 @@ Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
     for (const Step& step : plan.steps) {
         if (!step.in_use.empty() && !is_use_forgiven(intent_, step, found))
             return fail(ErrorId::WrongState,
-                        fmt::format("{}: {}, and would lose it", words_for(step), step.in_use));
+                        fmt::format("{}: {}; the use would end", words_for(step), step.in_use));
         const bool has_failed = step.action == Action::Keep && !step.trouble.empty();
         if (has_failed && is_changed_by(intent_, step))
             return fail(ErrorId::WrongState, fmt::format("{}: {}", target_of(step), step.trouble));
@@ -211,7 +211,7 @@ bool ApplyRecovery::begin_next() {
         return true;
     }
     const Act& act = acts_[next_];
-    step_text_ = (intent_.goes_forward() ? "" : "taking back: ") + words_for(act);
+    step_text_ = (intent_.goes_forward() ? "" : "rolling back: ") + words_for(act);
     runner_.begin(act, intent_);
     return true;
 }
@@ -281,11 +281,11 @@ void ApplyRecovery::end() {
 
 std::string ApplyRecovery::aftermath() const {
     std::string text = "the configuration is in force";
-    if (!intent_.goes_forward()) text = "everything is as it was before";
+    if (!intent_.goes_forward()) text = "everything is as before";
     if (!troubles_.empty())
-        text =
-            fmt::format("not everything could be {} ({}); 'vgpuctl plan FILE' shows what is left",
-                        intent_.goes_forward() ? "done" : "taken back", fmt::join(troubles_, "; "));
+        text = fmt::format(
+            "not everything could be {} ({}); 'vgpuctl plan FILE' shows the remaining steps",
+            intent_.goes_forward() ? "done" : "rolled back", fmt::join(troubles_, "; "));
     if (!emptied_.empty())
         text += fmt::format(", but the VRAM of {} is empty", fmt::join(emptied_, ", "));
     return text;

@@ -107,14 +107,14 @@ void ApplyRun::begin_survey() {
         gpus.push_back(gpu.gpu);
         for (const WantedVf& vf : gpu.vfs) names.push_back(vf.definition.name);
     }
-    if (is_cancelled()) return give_up({ErrorId::Cancelled, "it was cancelled before it began"});
+    if (is_cancelled()) return give_up({ErrorId::Cancelled, "it was cancelled before it started"});
     if (!is_holding_) {
         if (const auto held = manager_.hold(order_.holder, gpus, names); !held)
             return give_up(held.error());
         is_holding_ = true;
         survey_deadline_ = clock_.now() + ActRunner::kTimeout;
     }
-    step_text_ = "looking at what there is";
+    step_text_ = "reading the current state";
     is_asking_ = true;
     survey(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
         is_asking_ = false;
@@ -129,8 +129,8 @@ void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
         std::any_of(gpus->begin(), gpus->end(), [](const auto& gpu) { return gpu.is_scrubbing; });
     if (is_scrubbing && !order_.is_dry_run) {
         if (clock_.now() >= *survey_deadline_)
-            return give_up({ErrorId::TimedOut, "VFs destroyed before are still being scrubbed"});
-        step_text_ = "waiting for VFs that are being scrubbed";
+            return give_up({ErrorId::TimedOut, "VFs that were destroyed are still being scrubbed"});
+        step_text_ = "waiting for scrubs of VFs";
         survey_at_ = clock_.now() + kSurveyAgain;
         return;
     }
@@ -150,14 +150,14 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
     for (const Step& step : plan.steps)
         if (disruption_of(step.action) > order_.most)
             return fail(ErrorId::WrongState,
-                        fmt::format("{} is needed by now: '{}', but no more than '{}' was agreed "
-                                    "to; nothing was done. Plan again",
+                        fmt::format("{} now needs '{}', but at most '{}' was accepted; nothing was "
+                                    "done. Plan again",
                                     words_for(step), name_of(disruption_of(step.action)),
                                     name_of(order_.most)));
     for (const Step& step : plan.steps)
         if (!step.in_use.empty() && order_.force == Force::No)
             return fail(ErrorId::WrongState,
-                        fmt::format("{}: {}, and would lose it; nothing was done. End that use "
+                        fmt::format("{}: {}; the use would end; nothing was done. End that use "
                                     "first, or apply with option 'force'",
                                     words_for(step), step.in_use));
     intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
@@ -207,7 +207,7 @@ bool ApplyRun::begin_undo() {
         return true;
     }
     const Act& act = to_undo_.back();
-    step_text_ = "taking back: " + words_for(act);
+    step_text_ = "rolling back: " + words_for(act);
     runner_.begin(act, intent_);
     return true;
 }
@@ -296,16 +296,14 @@ void ApplyRun::end(State state) {
 }
 
 std::string ApplyRun::aftermath() const {
-    std::string text = "everything is as it was before";
+    std::string text = "everything is as before";
     if (left_over_)
-        text = fmt::format(
-            "not everything could be taken back yet ({}); another job, a recovery, "
-            "goes on with that",
-            fmt::join(troubles_, "; "));
+        text = fmt::format("not everything could be rolled back yet ({}); a recovery job continues",
+                           fmt::join(troubles_, "; "));
     else if (!troubles_.empty())
         text = fmt::format(
-            "not everything could be taken back ({}); 'vgpuctl plan FILE' shows what is "
-            "left",
+            "not everything could be rolled back ({}); 'vgpuctl plan FILE' shows the remaining "
+            "steps",
             fmt::join(troubles_, "; "));
     if (!emptied_.empty())
         text += fmt::format(", but the VRAM of {} is empty", fmt::join(emptied_, ", "));

@@ -131,8 +131,8 @@ void Jobs::export_document(const Options& options, const Done<std::string>& done
     if (!label) return done(tl::make_unexpected(label.error()));
     const std::string name = label->value_or(kDefaultLabel);
     if (!is_valid_label(name))
-        return done(fail(ErrorId::InvalidName,
-                         fmt::format("'{}' is no label for a config", name.substr(0, 64))));
+        return done(fail(ErrorId::InvalidName, fmt::format("'{}' is not a valid label for a config",
+                                                           name.substr(0, 64))));
     const auto gpus = gpus_of(options);
     if (!gpus) return done(tl::make_unexpected(gpus.error()));
     write_document(*gpus, done, [name](const std::vector<GpuInventory>& found) {
@@ -205,7 +205,7 @@ Result<> Jobs::cancel(std::uint32_t id) {
                         fmt::format("job {} is over: it is {}", id, view_of(*job).state));
         if (!job->run->can_be_cancelled())
             return fail(ErrorId::WrongState,
-                        fmt::format("job {} is a {}, which cannot be taken back", id, job->kind));
+                        fmt::format("job {} is a {}, which cannot be rolled back", id, job->kind));
         job->run->cancel();
         return {};
     }

@@ -56,9 +56,9 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
                                      : view.trouble};
     if (is_reserved) return {Availability::Claimed, "is being given to another domain"};
     if (is_withheld(view))
-        return {Availability::NotInService, "is handed over to nobody (handover 'none')"};
+        return {Availability::NotInService, "is not available (handover 'none')"};
     if (is_own) return {Availability::Own, ""};
-    if (is_open) return {Availability::Open, "is nobody's, but a client has it open"};
+    if (is_open) return {Availability::Open, "has no owner, but a client has it open"};
     return {Availability::Free, ""};
 }
 
@@ -95,7 +95,7 @@ public:
             return tl::make_unexpected(Refusal{.error = ambiguous(name, all).value()});
         if (taken_.contains(at->target))
             return tl::make_unexpected(refusal(
-                ErrorId::NoMatchingVf, fmt::format("VF '{}' is asked for more than once", name)));
+                ErrorId::NoMatchingVf, fmt::format("VF '{}' is requested more than once", name)));
         if (is_takeable(at->availability)) return take(*at);
         const bool may_pass = is_soon_takeable(at->availability);
         return tl::make_unexpected(refusal(
@@ -157,12 +157,11 @@ private:
         }
         const std::string shown = profile.substr(0, 64);
         if (there_are == 0)
-            return refusal(
-                ErrorId::NoMatchingVf,
-                fmt::format("there is no VF of profile '{}'; {}", shown,
-                            profiles.empty()
-                                ? std::string("no VF was made from a profile")
-                                : fmt::format("those there are: {}", fmt::join(profiles, ", "))));
+            return refusal(ErrorId::NoMatchingVf,
+                           fmt::format("there is no VF of profile '{}'; {}", shown,
+                                       profiles.empty() ? std::string("no VF has a profile")
+                                                        : fmt::format("existing profiles: {}",
+                                                                      fmt::join(profiles, ", "))));
         std::vector<std::string> counted;
         for (const auto& [reason, count] : reasons)
             counted.push_back(fmt::format("{} {}", count, reason));
@@ -201,18 +200,19 @@ private:
 Result<> check_wants(std::size_t count) {
     if (count > 0 && count <= kMostWants) return {};
     return fail(ErrorId::OutOfRange,
-                fmt::format("{} VFs are asked for; 1 to {} can be", count, kMostWants));
+                fmt::format("{} VFs requested; 1 to {} are allowed", count, kMostWants));
 }
 
 Result<Want> want_of(const std::string& by, const std::string& value) {
     if (by != "name" && by != "profile")
         return fail(
             ErrorId::UnknownOption,
-            fmt::format("a VF is asked for by 'name' or 'profile', not '{}'", by.substr(0, 64)));
+            fmt::format("a VF is requested by 'name' or 'profile', not '{}'", by.substr(0, 64)));
     const bool is_valid = by == "name" ? is_valid_name(value) : is_valid_label(value);
     if (!is_valid)
-        return fail(ErrorId::InvalidName, fmt::format("'{}' is no {} of a VF", value.substr(0, 64),
-                                                      by == "name" ? "name" : "profile"));
+        return fail(ErrorId::InvalidName,
+                    fmt::format("'{}' is not a valid {} of a VF", value.substr(0, 64),
+                                by == "name" ? "name" : "profile"));
     return Want{.by = by == "name" ? Want::By::Name : Want::By::Profile, .value = value};
 }
 
@@ -226,7 +226,7 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
             auto [availability, why] = judge(view, owner, reserved.contains(target), now);
             if (is_takeable(availability) && seen->gpu.state != GpuState::Ok) {
                 availability = Availability::NotInService;
-                why = fmt::format("is of {}, which is {}", gpu->id(), name_of(seen->gpu.state));
+                why = fmt::format("is on {}, which is {}", gpu->id(), name_of(seen->gpu.state));
             }
             all.push_back(
                 {.target = target,

@@ -139,8 +139,9 @@ void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Targ
 
 void Assignments::finish(const std::shared_ptr<Request>& request) {
     if (request->is_cancelled)
-        return give_up(request, {ErrorId::Cancelled,
-                                 fmt::format("'{}' was given back meanwhile", request->owner)});
+        return give_up(request,
+                       {ErrorId::Cancelled,
+                        fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
     // before link(): closes what an earlier claim of the VF had
     for (const Target& target : request->chosen) note_opened(target);
     if (const auto linked = link(*request); !linked) return give_up(request, linked.error());
@@ -309,8 +310,8 @@ void Assignments::release_left_behind(const Target& target, const VfView& view) 
     take_back_one(target, held(view), [this, target, owner](const Result<>& released) {
         if (released)
             manager_.say(target, "claim-ended",
-                         fmt::format("{} is from before the boot, and its domain is off; the VF is "
-                                     "emptied and free",
+                         fmt::format("{} is from before the boot, and its domain is off; the VF "
+                                     "was scrubbed and is free",
                                      claim_text(owner)));
     });
 }
@@ -351,8 +352,9 @@ void Assignments::step() {
     for (const auto& request : requests) {
         if (request->is_over || request->is_claiming) continue;
         if (request->is_cancelled)
-            give_up(request, {ErrorId::Cancelled,
-                              fmt::format("'{}' was given back meanwhile", request->owner)});
+            give_up(request,
+                    {ErrorId::Cancelled,
+                     fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
         else
             try_choose(request);
     }

@@ -41,7 +41,7 @@ double ms_of(double ns) {
 Result<> in_range(const Party& party, std::string_view name, double value, double least,
                   double most) {
     if (std::isfinite(value) && value >= least && value <= most) return {};
-    return fail(ErrorId::OutOfRange, fmt::format("{}: {} is {:g}; it takes {:g} to {:g}",
+    return fail(ErrorId::OutOfRange, fmt::format("{}: {} is {:g}; it must be {:g} to {:g}",
                                                  party_name(party), name, value, least, most));
 }
 
@@ -125,8 +125,8 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
         const double period_ms = ms_of(static_cast<double>(policy.reservation.period_ns));
         if (policy.reservation.budget_ns < engine.min_run_ns)
             return fail(ErrorId::NoSchedule,
-                        fmt::format("{}: min_pct {:g} of {:g} ms is {:.3f} ms, the shortest run "
-                                    "is {:g} ms; min_pct {:.3f} would do",
+                        fmt::format("{}: min_pct {:g} of {:g} ms is {:.3f} ms, the shortest run is "
+                                    "{:g} ms; min_pct {:.3f} would fit",
                                     party_name(parties[i]), parties[i].contract.min_pct, period_ms,
                                     ms_of(static_cast<double>(policy.reservation.budget_ns)),
                                     ms_of(static_cast<double>(engine.min_run_ns)),
@@ -190,14 +190,14 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
         const auto met = met_by(policies.first(i), i, policies[i], engine);
         if (!met) continue;
         const auto fits = phase_that_fits(policies, i, engine);
-        return fail(ErrorId::NoSchedule,
-                    fmt::format("{}: its slots (phase_ms {:g} of {:g} ms) meet those of {}; {}",
-                                party_name(parties[i]), parties[i].contract.phase_ms,
-                                parties[i].contract.latency_ms, party_name(parties[*met]),
-                                fits ? fmt::format("phase_ms {:g} would fit", *fits)
-                                     : fmt::format("there is no room beside the other gangs; "
-                                                   "a smaller min_pct or one latency_ms for all "
-                                                   "makes some")));
+        return fail(
+            ErrorId::NoSchedule,
+            fmt::format("{}: its slots (phase_ms {:g} of {:g} ms) overlap those of {}; {}",
+                        party_name(parties[i]), parties[i].contract.phase_ms,
+                        parties[i].contract.latency_ms, party_name(parties[*met]),
+                        fits ? fmt::format("phase_ms {:g} would fit", *fits)
+                             : fmt::format("there is no room next to the other gangs; a smaller "
+                                           "min_pct or one latency_ms for all makes room")));
     }
     return {};
 }
@@ -287,8 +287,8 @@ std::string refusal_of_gap(std::span<const Party> parties, std::span<const VfPol
     const double gap = gaps.by_weight(policies[index]);
     if (std::isinf(gap))
         return fmt::format(
-            "{}: the bands before its own may take all of the engine, so "
-            "max_gap_ms {:g} wants a reservation; min_pct {:.2f} would do",
+            "{}: the bands before its own may take all of the engine, so max_gap_ms {:g} requires "
+            "a reservation; min_pct {:.2f} would fit",
             party_name(party), gap_ms,
             rounded_up(100 * static_cast<double>(engine.min_run_ns) / (gap_ms / 2 * kNsPerMs)));
     const std::uint32_t weight = weight_that_fits(policies, index, gap_ms * kNsPerMs, engine);
@@ -352,8 +352,8 @@ Result<> check_unlimited(std::span<const Party> parties) {
         if (party.contract.quantum_ms == 0)
             return fail(
                 ErrorId::NoSchedule,
-                fmt::format("{}: quantum_ms 0 (unlimited) beside {} other VFs would "
-                            "keep them off the engine for ever; quantum_ms {:g} would fit",
+                fmt::format("{}: quantum_ms 0 (unlimited) would keep {} other VFs off the engine "
+                            "forever; quantum_ms {:g} would fit",
                             party_name(party), parties.size() - 1, party.contract.max_gap_ms / 4));
     return {};
 }
@@ -392,10 +392,9 @@ Result<> validate_gang(const Party& party) {
             fmt::format("{}: mode gang without {}; its slot is min_pct of latency_ms",
                         party_name(party), contract.min_pct == 0 ? "min_pct" : "latency_ms"));
     if (contract.max_pct < 100)
-        return fail(ErrorId::OutOfRange,
-                    fmt::format("{}: mode gang with max_pct {:g}; it gets its slots and no "
-                                "more, min_pct says how much that is",
-                                party_name(party), contract.max_pct));
+        return fail(ErrorId::OutOfRange, fmt::format("{}: mode gang with max_pct {:g}; a gang gets "
+                                                     "only its slots, and min_pct is their size",
+                                                     party_name(party), contract.max_pct));
     if (contract.phase_ms >= contract.latency_ms)
         return fail(ErrorId::OutOfRange,
                     fmt::format("{}: phase_ms {:g} is not within latency_ms {:g}",
@@ -420,8 +419,8 @@ Result<> validate(const Party& party) {
     TRY_VOID(in_range(party, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 100'000));
     if (contract.latency_ms > 0 && contract.min_pct == 0)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("{}: latency_ms {:g} without min_pct; a latency is bounded for "
-                                "a reserved part of the engine",
+                    fmt::format("{}: latency_ms {:g} without min_pct; only a reserved part of the "
+                                "engine has a bounded latency",
                                 party_name(party), contract.latency_ms));
     if (contract.phase_ms > 0 && contract.mode != SlotMode::Gang)
         return fail(ErrorId::OutOfRange,
@@ -437,7 +436,7 @@ Result<> validate(const Party& party) {
     if (policy.cap.is_on() && policy.reservation.budget_ns > policy.cap.burst_ns)
         return fail(ErrorId::OutOfRange,
                     fmt::format("{}: min_pct {:g} reserves {:g} ms at a time, more than burst_ms "
-                                "lets through; burst_ms {:g} would do",
+                                "allows; burst_ms {:g} would fit",
                                 party_name(party), contract.min_pct,
                                 ms_of(static_cast<double>(policy.reservation.budget_ns)),
                                 ms_of(static_cast<double>(policy.reservation.budget_ns))));

@@ -123,12 +123,12 @@ public:
     }
     /// Remaining items are a mistake: a longer event is of another version.
     void end() const {
-        if (at_ != in_.size()) throw BadTrace("there is more than there should be");
+        if (at_ != in_.size()) throw BadTrace("there are too many values");
     }
 
 private:
     const Json& next() {
-        if (!in_.is_array() || at_ >= in_.size()) throw BadTrace("something is missing");
+        if (!in_.is_array() || at_ >= in_.size()) throw BadTrace("a value is missing");
         return in_[at_++];
     }
 

@@ -300,7 +300,7 @@ Json json_of(const Event& event, Nanoseconds& last) {
 
 Event event_of(const Json& json, Nanoseconds& last) {
     if (!json.is_array() || json.empty() || !json[0].is_number_unsigned())
-        throw BadTrace("what should be an event is none");
+        throw BadTrace("an item is not an event");
     Event event = empty_event(json[0].get<std::size_t>());
     Reader reader(json, last, 1);
     std::visit([&](auto& members) { walk(reader, members); }, event);

@@ -29,7 +29,7 @@ Result<Piece> ChunkRing::read(std::optional<std::uint64_t> after) const {
     const std::uint64_t from = after.value_or(oldest);
     if (from > piece.next)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("the recording ends at {}, before {}; vgpud was started anew",
+                    fmt::format("the recording ends at {}, before {}; vgpud was restarted",
                                 piece.next, from));
     piece.is_late = from < oldest;
     for (const Chunk& chunk : chunks_) {

@@ -55,8 +55,9 @@ Result<> check_owner_name(std::string_view owner) {
         return {};
     std::string shown;
     for (const char letter : owner.substr(0, 40)) shown += is_owner_letter(letter) ? letter : '?';
-    return fail(ErrorId::InvalidOwner,
-                fmt::format("'{}' ({} bytes) is no name for an owner", shown, owner.size()));
+    return fail(
+        ErrorId::InvalidOwner,
+        fmt::format("'{}' ({} bytes) is not a valid name for an owner", shown, owner.size()));
 }
 
 bool is_reservation(const OwnerRecord& owner) {
@@ -83,9 +84,10 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
                        ", whose lease is over, but a client still has the VF open");
     // Compare and swap: fails if the claim changed since the caller looked.
     if (request.generation && *request.generation != before.generation)
-        return fail(ErrorId::StaleClaim,
-                    fmt::format("{}: claim {} was named, but {}", facts.target, *request.generation,
-                                is_free ? "there is none" : claim_text(before) + " is in force"));
+        return fail(
+            ErrorId::StaleClaim,
+            fmt::format("{}: the request names claim {}, but {}", facts.target, *request.generation,
+                        is_free ? "there is no claim" : claim_text(before) + " is in force"));
     if (is_own) {
         OwnerRecord owner = renewed(before, request, facts.now);
         if (owner.since <= facts.boot) owner.since = facts.now;
@@ -105,7 +107,7 @@ Result<> check_release(const OwnerRecord& before, std::string_view owner, std::u
     // A late release must not end a newer claim of the same owner.
     if (generation != before.generation)
         return fail(ErrorId::StaleClaim,
-                    fmt::format("{}: claim {} is not in force (any more): it belongs to {}", target,
+                    fmt::format("{}: claim {} is not in force: the VF belongs to {}", target,
                                 generation, claim_text(before)));
     if (!is_same_owner(before.name, owner))
         return claimed(before, target, fmt::format(", not to '{}'", owner.substr(0, kMaxOwner)));
@@ -142,7 +144,7 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
     // A VM is claimed for before its process exists.
     const bool is_new = facts.now - owner.since < kOwnerGrace;
     if (facts.exists && !*facts.exists && !is_new && !is_reservation(owner))
-        return fmt::format("{} does not exist any more", claim_text(owner));
+        return fmt::format("{} no longer exists", claim_text(owner));
     const bool is_known_to_live = (facts.exists && *facts.exists) || is_reservation(owner);
     if (!facts.is_attached && !is_known_to_live && owner.lease_s == 0 &&
         facts.unattached_for >= kLongUnattached)

@@ -60,7 +60,7 @@ TEST_F(OldVgpud, AMethodThatItLacksIsCalledSo) {
 TEST_F(OldVgpud, AnObjectThatHasGoneIsNotFound) {
     const auto refused = ctl({"pause", "gone"});
     EXPECT_EQ(refused.status, 3) << refused.out;
-    EXPECT_THAT(refused.out, HasSubstr("What it stood for has gone: the VF was destroyed"));
+    EXPECT_THAT(refused.out, HasSubstr("The object no longer exists: the VF was destroyed"));
 }
 
 }  // namespace

@@ -60,10 +60,11 @@ TEST_F(CustodyOnTheBus, AVfIsWithheldAndHandedOverAgain) {
 TEST_F(CustodyOnTheBus, WhatTheHomeCannotDoIsANamedErrorThatSaysWhatItCan) {
     const auto refused = ctl({"create", "--name", "train", "--vram", "64M", "--handover", "host"});
     EXPECT_EQ(refused.status, 1);
-    EXPECT_EQ(refused.out,
-              "vgpuctl: VGPU-313: gpu0/vf1: handover 'host': the PF core in a "
-              "process (vgpu-pf) cannot do that; it can do 'vfio-user', 'none'. Choose a handover "
-              "that this GPU can do, as named here; docs/dbus-api.md tells what each one wants.\n");
+    EXPECT_EQ(
+        refused.out,
+        "vgpuctl: VGPU-313: gpu0/vf1: handover 'host': the PF core in a process (vgpu-pf) does not "
+        "support that handover; it supports 'vfio-user', 'none'. Choose a handover that this GPU "
+        "supports, as named in the message; docs/dbus-api.md lists the requirements of each.\n");
     EXPECT_TRUE(ctl_json({"list"}).at("vfs").empty());
     create();
     EXPECT_EQ(set_error({{"handover", sdbus::Variant{std::string("vfio-pci")}}}),

@@ -57,9 +57,9 @@ TEST_F(DBus, DestroyingAnAttachedVfWantsForce) {
     EXPECT_EQ(refused.out,
               "vgpuctl: VGPU-304: gpu0/vf1 ('train') is attached: a client has it open (" +
                   directory.file("vf1.sock") +
-                  "), and its driver would lose it; shut down or suspend that VM first, "
-                  "or destroy it with option 'force'. Bring the VF into a state that "
-                  "allows this first; 'vgpuctl show VF' names its state.\n");
+                  "), and its driver would lose the VF; shut down or suspend that VM first, or "
+                  "destroy the VF with option 'force'. Bring the VF into a state that allows this "
+                  "first; 'vgpuctl show VF' shows its state.\n");
     EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 1u);
     EXPECT_EQ(ctl({"destroy", "train", "--force"}).out, "train: destroyed\n");
 }
@@ -154,14 +154,16 @@ TEST_F(DBus, ValuesOfBasicTypesAreTakenOrNamedWithWhatIsWanted) {
             << signature;
         EXPECT_THAT(create_refusal({{"max_pct", value}}).text, HasSubstr("is 0, not within"))
             << signature;
-        EXPECT_THAT(create_refusal({{"name", value}}).text, HasSubstr("'name' wants a string (s)"))
+        EXPECT_THAT(create_refusal({{"name", value}}).text,
+                    HasSubstr("'name' must be a string (s)"))
             << signature;
     }
     for (const auto& [value, signature] : others)
-        EXPECT_THAT(create_refusal({{"weight", value}}).text,
-                    HasSubstr("option 'weight' wants a whole number (u, t, i or x), not a value "
-                              "of type '" +
-                              signature + "'"));
+        EXPECT_THAT(
+            create_refusal({{"weight", value}}).text,
+            HasSubstr(
+                "option 'weight' must be a whole number (u, t, i or x), not a value of type '" +
+                signature + "'"));
 }
 
 TEST_F(DBus, WrongSignatureOfACallIsRefusedByTheBusLayer) {
@@ -409,7 +411,7 @@ TEST_F(DBus, MistakesInTheConfigurationAreNamed) {
     const auto refused = test::run(command);
     EXPECT_EQ(refused.status, 1);
     EXPECT_THAT(refused.out, HasSubstr("VGPU-702: "));
-    EXPECT_THAT(refused.out, HasSubstr("/gpus/0/softgpu/vfs wants a whole number within 1..16"));
+    EXPECT_THAT(refused.out, HasSubstr("/gpus/0/softgpu/vfs must be a whole number within 1..16"));
 }
 
 }  // namespace

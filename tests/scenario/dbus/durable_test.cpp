@@ -345,18 +345,18 @@ TEST_F(Claims, AreMadeRenewedRefusedAndReleased) {
     EXPECT_EQ(ctl_json({"claim", "train", "--owner", "a"}).at("generation"), 1);
     const auto refused = ctl({"claim", "train", "--owner", "b"});
     EXPECT_EQ(refused.status, 1);
-    EXPECT_EQ(refused.out,
-              "vgpuctl: VGPU-310: gpu0/vf1 ('train') belongs to 'a' (claim 1). Have its owner "
-              "release it, wait for the end of its lease, or use option 'force' where there is "
-              "one.\n");
+    EXPECT_EQ(
+        refused.out,
+        "vgpuctl: VGPU-310: gpu0/vf1 ('train') belongs to 'a' (claim 1). Let its owner release it, "
+        "wait for the end of its lease, or use option 'force' if the operation has it.\n");
     EXPECT_THAT(ctl({"list"}).out, HasSubstr("  a\n"));
     EXPECT_EQ(ctl({"release", "train", "--owner", "a", "--generation", "1"}).out,
               "train: released\n");
     EXPECT_EQ(ctl_json({"claim", "train", "--owner", "b"}).at("generation"), 2);
     const auto late = ctl({"release", "train", "--owner", "a", "--generation", "1"});
     EXPECT_EQ(late.status, 1);
-    EXPECT_THAT(late.out, HasSubstr("VGPU-311: gpu0/vf1 ('train'): claim 1 is not in force (any "
-                                    "more): it belongs to 'b' (claim 2)"));
+    EXPECT_THAT(late.out, HasSubstr("VGPU-311: gpu0/vf1 ('train'): claim 1 is not in force: the VF "
+                                    "belongs to 'b' (claim 2)"));
     EXPECT_EQ(ctl_json({"show", "train"}).at("vf").at("owner"), "b");
     EXPECT_EQ(ctl({"claim", "train", "--owner", "a b"}).status, 2);
 }

@@ -159,7 +159,7 @@ TEST_F(JobsOnTheBus, CancelTakesBackWhatWasDone) {
     wait_for_state(job, "cancelled");
     EXPECT_EQ(property<std::string>(job, "ErrorName"), "org.vgpu1.Error.Cancelled");
     EXPECT_THAT(property<std::string>(job, "Error"),
-                HasSubstr("everything is as it was before, but the VRAM of 'a' is empty"));
+                HasSubstr("everything is as before, but the VRAM of 'a' is empty"));
     EXPECT_EQ(vram_of_a(), 64 * FakePf::kMiB);
     EXPECT_THROW(cancel(job), sdbus::Error);
 }
@@ -176,7 +176,7 @@ TEST_F(JobsOnTheBus, AreListedAndCancelledByVgpuctl) {
     EXPECT_EQ(jobs.at(1).at("step"), "resize gpu0/vf1 'a'");
     const auto unknown = ctl({"jobs", "--cancel", "9"});
     EXPECT_EQ(unknown.status, 3);
-    EXPECT_THAT(unknown.out, HasSubstr("there is no job 9; there are: 1, 2"));
+    EXPECT_THAT(unknown.out, HasSubstr("there is no job 9; jobs: 1, 2"));
     EXPECT_EQ(ctl({"jobs", "--cancel", "2"}).status, 0);
     end_scrub();
     wait_for_state(job, "cancelled");
@@ -235,7 +235,7 @@ TEST_F(JobsOnTheBus, OfAVgpudThatHasEndedAreNotTakenForAnothers) {
     start_daemon();
     const auto told = caller.get();
     EXPECT_EQ(told.status, 5) << told.out;
-    EXPECT_THAT(told.out, HasSubstr("vgpud ended before the job did"));
+    EXPECT_THAT(told.out, HasSubstr("vgpud ended before the job"));
     EXPECT_EQ(property<std::string>("/org/vgpu1/job/1", "Kind"), "recovery");
 }
 
@@ -247,7 +247,8 @@ TEST_F(JobsOnTheBus, ABusThatGoesEndsTheWaitWithAWordOfTheJob) {
     bus->kill_now();
     const auto told = caller.get();
     EXPECT_EQ(told.status, 5) << told.out;
-    EXPECT_THAT(told.out, HasSubstr("the bus is gone; the job goes on, or the next vgpud ends it"));
+    EXPECT_THAT(told.out,
+                HasSubstr("the bus is gone; the job continues, or the next vgpud finishes it"));
 }
 
 TEST_F(JobsOnTheBus, OthersMayPlanButNotApply) {

@@ -88,7 +88,7 @@ TEST_F(Operator, FollowedEventsComeAsTheyHappenAndGoOnWithTheNextVgpud) {
     guard_event(2);
     followed.wait_for_output("level 2");
     vgpud->kill_now();
-    followed.wait_for_output("vgpuctl: vgpud is gone; its events go on when it is back");
+    followed.wait_for_output("vgpuctl: vgpud is gone; events continue when it is back");
     start_daemon();
     followed.wait_for_output("vgpuctl: vgpud is back");
     guard_event(4);

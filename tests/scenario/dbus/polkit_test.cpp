@@ -61,7 +61,7 @@ TEST_F(Polkit, NoIsAClearErrorAndChangesNothing) {
     const auto refused = create("train");
     EXPECT_EQ(refused.status, 4);
     EXPECT_EQ(refused.out,
-              "vgpuctl: VGPU-401: org.vgpu1.provision: polkit says no. Ask the administrator for "
+              "vgpuctl: VGPU-401: org.vgpu1.provision: polkit denies it. Ask the administrator for "
               "this polkit action, or call as root.\n");
     EXPECT_TRUE(is_pf_untouched());
     EXPECT_TRUE(ctl_json({"list"}).at("vfs").empty());
@@ -145,7 +145,7 @@ TEST_F(Polkit, ACallIsAnsweredWhenVgpudStopsWhileAPersonIsAsked) {
     OpenCall pause(connect(), *polkit);
     vgpud->signal(SIGTERM);
     EXPECT_EQ(vgpud->wait_exit(), 0);
-    EXPECT_THAT(pause.answer(), HasSubstr("VGPU-606: vgpud stops."));
+    EXPECT_THAT(pause.answer(), HasSubstr("VGPU-606: vgpud is stopping."));
 }
 
 TEST_F(Polkit, YesIsAskedForEachCallWithItsOwnAction) {
@@ -200,7 +200,7 @@ TEST_F(Polkit, AnUnprivilegedCallerMayDoWhatItSays) {
     EXPECT_THAT(polkit->take_questions(), IsEmpty());
     const auto refused = ctl_as_nobody({"create"});
     EXPECT_EQ(refused.status, 4);
-    EXPECT_THAT(refused.out, HasSubstr("VGPU-401: org.vgpu1.provision: polkit says no"));
+    EXPECT_THAT(refused.out, HasSubstr("VGPU-401: org.vgpu1.provision: polkit denies it"));
     EXPECT_TRUE(is_pf_untouched());
     polkit->say(true);
     EXPECT_EQ(ctl_as_nobody({"create"}).status, 0);

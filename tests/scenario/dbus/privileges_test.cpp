@@ -78,7 +78,7 @@ TEST_F(Privileges, EveryMethodIsFreeOrRefusedInTheNameOfItsAction) {
             continue;
         }
         EXPECT_EQ(outcome.error, kNotAuthorized);
-        EXPECT_THAT(outcome.text, HasSubstr("VGPU-401: " + action + ": polkit says no"));
+        EXPECT_THAT(outcome.text, HasSubstr("VGPU-401: " + action + ": polkit denies it"));
         EXPECT_THAT(polkit->take_actions(), ElementsAre(action));
     }
     EXPECT_EQ(changes(), before) << "nothing was changed";

@@ -84,7 +84,7 @@ TEST_F(RealPolkit, RootMayWhatOthersMayNotAndAllMayRead) {
     EXPECT_EQ(ctl_as_nobody({"metrics"}).status, 0);
     const auto refused = ctl_as_nobody({"create"});
     EXPECT_EQ(refused.status, 4) << refused.out;
-    EXPECT_THAT(refused.out, HasSubstr("VGPU-401: org.vgpu1.provision: polkit says no"));
+    EXPECT_THAT(refused.out, HasSubstr("VGPU-401: org.vgpu1.provision: polkit denies it"));
     EXPECT_TRUE(server.with([](FakePf& pf) { return pf.vfs.empty(); }));
 
     const auto made = ctl({"create", "--name", "train", "--vram", "64M"});
@@ -92,7 +92,7 @@ TEST_F(RealPolkit, RootMayWhatOthersMayNotAndAllMayRead) {
     for (const char* verb : {"pause", "resume", "stop", "reset"}) {
         const auto no = ctl_as_nobody({verb, "train"});
         EXPECT_EQ(no.status, 4) << verb << ": " << no.out;
-        EXPECT_THAT(no.out, HasSubstr("org.vgpu1.control: polkit says no"));
+        EXPECT_THAT(no.out, HasSubstr("org.vgpu1.control: polkit denies it"));
     }
     EXPECT_EQ(ctl({"pause", "train"}).status, 0);
     EXPECT_EQ(ctl_as_nobody({"destroy", "train"}).status, 4);
@@ -111,7 +111,7 @@ TEST_F(RealPolkit, EveryMethodIsFreeOrRefusedToOthersInTheNameOfItsAction) {
         if (action.empty())
             EXPECT_EQ(outcome.error, "") << method.full_name() << ": " << outcome.text;
         else
-            EXPECT_THAT(outcome.text, HasSubstr("VGPU-401: " + action + ": polkit says no"))
+            EXPECT_THAT(outcome.text, HasSubstr("VGPU-401: " + action + ": polkit denies it"))
                 << method.full_name();
     }
     EXPECT_EQ(ctl_json({"show", "train"}).at("vf").at("owner"), "");

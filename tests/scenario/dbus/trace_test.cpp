@@ -93,7 +93,7 @@ TEST_F(Trace, ARecordingGoesOnWithTheNextVgpud) {
     vgpud->kill_now();
     start_daemon();
     recorder.signal(SIGCONT);
-    recorder.wait_for_output("vgpud was started anew; the recording goes on");
+    recorder.wait_for_output("vgpud was restarted; the recording continues");
     recorder.signal(SIGINT);
     EXPECT_EQ(recorder.wait_exit(), 0) << recorder.output();
     EXPECT_EQ(ctl({"trace", "replay", recording()}).status, 0);

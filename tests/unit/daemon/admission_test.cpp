@@ -19,7 +19,7 @@ TEST(Admission, OneCallerGetsSoManyAndTheOthersTheirs) {
     const auto refused = admission.admit(":1.7", kAnna);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::TooManyRequests);
-    EXPECT_EQ(refused.error().cause, "32 requests of this caller are under way");
+    EXPECT_EQ(refused.error().cause, "32 requests of this caller are pending");
     EXPECT_TRUE(admission.admit(":1.8", kAnna));
 }
 
@@ -50,7 +50,7 @@ TEST(Admission, ManyConnectionsOfOneUserAreOneUser) {
     const auto refused = admission.admit(":1.9", kAnna);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::TooManyRequests);
-    EXPECT_EQ(refused.error().cause, "40 requests of user 1000 are under way");
+    EXPECT_EQ(refused.error().cause, "40 requests of user 1000 are pending");
     EXPECT_TRUE(admission.admit(":1.10", kBert));
     EXPECT_TRUE(admission.admit(":1.11", kRoot));
 }
@@ -62,7 +62,7 @@ TEST(Admission, RootIsServedWhenTheUsersHaveTakenAllTheyCan) {
         held.push_back(requests_of(admission, user, Admission::kMostPerUser));
     const auto refused = admission.admit(":1.9", kAnna + 2);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().cause, "80 requests of all callers are under way");
+    EXPECT_EQ(refused.error().cause, "80 requests of all callers are pending");
     held.push_back(requests_of(admission, kRoot, Admission::kReserve));
     EXPECT_FALSE(admission.admit(":1.10", kRoot)) << "root is bounded, too";
     held.clear();

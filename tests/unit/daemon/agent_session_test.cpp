@@ -138,7 +138,7 @@ TEST_F(AgentOfVf, OneThatComesAndGoesDoesNotFillTheListOfEvents) {
     say(hello_line());
     const auto later = session.take_news();
     ASSERT_FALSE(later.empty());
-    EXPECT_THAT(later[0].second, HasSubstr("before it were not told"));
+    EXPECT_THAT(later[0].second, HasSubstr("earlier events were not reported"));
 }
 
 TEST_F(AgentOfVf, AStatusEachIntervalIsNeverTooMuch) {

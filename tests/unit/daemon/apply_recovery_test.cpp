@@ -267,7 +267,7 @@ TEST_F(InterruptedApply, IsAJobThatIsToldOfAndHoldsItsGpusFromTheStart) {
     const std::uint32_t later = begin(kBefore);
     EXPECT_EQ(view(later).state, "waiting") << "another apply waits its turn";
     EXPECT_THAT(notices("apply-resumed"),
-                Contains("job 1 (recovery of apply 'night'): it was interrupted, and goes on"));
+                Contains("job 1 (recovery of apply 'night'): it was interrupted and continues"));
     settle();
     EXPECT_EQ(view(1).state, "done");
     EXPECT_EQ(view(1).progress, 1.0);
@@ -302,9 +302,9 @@ TEST_F(InterruptedApply, AVfThatWasClaimedMeanwhileIsNotTakenAndAllIsTakenBack) 
     EXPECT_EQ(exported(), old);
     EXPECT_EQ(world.pf().vfs.at(3).generation, generation) << "nobody touched it";
     EXPECT_EQ(view(1).state, "failed");
-    EXPECT_EQ(view(1).error->cause,
-              "destroy gpu0/vf3 'c': it belongs to 'vm', and would lose it; everything is as it "
-              "was before");
+    EXPECT_EQ(
+        view(1).error->cause,
+        "destroy gpu0/vf3 'c': it belongs to 'vm'; the use would end; everything is as before");
     EXPECT_THAT(notices("apply-taken-back"), Contains(HasSubstr("it belongs to 'vm'")));
 }
 
@@ -319,8 +319,8 @@ TEST_F(InterruptedApply, WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsToldA
     settle();
     EXPECT_EQ(view(1).state, "failed");
     EXPECT_THAT(view(1).error->cause,
-                HasSubstr("not everything could be taken back (destroy gpu0/vf4 'd': a client has "
-                          "it open); 'vgpuctl plan FILE' shows what is left"));
+                HasSubstr("not everything could be rolled back (destroy gpu0/vf4 'd': a client has "
+                          "it open); 'vgpuctl plan FILE' shows the remaining steps"));
     EXPECT_THAT(world.pf().log, Not(Contains("release 3")));
     EXPECT_THAT(world.pf().log, Not(Contains("release 4")));
     EXPECT_EQ(planned(kBefore), "destroy d;");
@@ -387,7 +387,7 @@ TEST_F(InterruptedApply, WhatThePfCoreRefusesIsTriedOnceAndTakenBack) {
     EXPECT_EQ(view(1).state, "failed");
     EXPECT_THAT(view(1).error->cause, HasSubstr("destroy gpu0/vf3 'c': gpu0/vf3: destroy refused"));
     EXPECT_THAT(view(1).error->cause,
-                HasSubstr("everything is as it was before, but the VRAM of 'b' is empty"));
+                HasSubstr("everything is as before, but the VRAM of 'b' is empty"));
 }
 
 /// d was recorded and not made when vgpud died.
@@ -405,7 +405,7 @@ TEST_F(InterruptedApply, ANewVfThatCannotBeHadIsAReasonToGoBack) {
     begin_next_vgpud();
     settle();
     EXPECT_EQ(exported(), old);
-    EXPECT_THAT(view(1).error->cause, HasSubstr("'d' could not be given its resources again"));
+    EXPECT_THAT(view(1).error->cause, HasSubstr("'d' did not get its resources back"));
     expect_in_service();
 }
 
@@ -443,7 +443,7 @@ TEST_F(InterruptedApplyOfTwoGpus, CancelTakesBackAndASecondOneDoesWithoutAGpuTha
     ASSERT_TRUE(jobs->cancel(1));
     settle();
     EXPECT_EQ(view(1).state, "cancelled");
-    EXPECT_THAT(view(1).error->cause, HasSubstr("not everything could be taken back (gpu1: "));
+    EXPECT_THAT(view(1).error->cause, HasSubstr("not everything could be rolled back (gpu1: "));
     EXPECT_FALSE(recorded());
     EXPECT_TRUE(world.create({{"name", std::string("z")}}, "gpu0"));
 }
@@ -455,7 +455,7 @@ TEST_F(InterruptedApplyOfTwoGpus, AGpuThatVgpudHasNoMoreIsLeftOutAndTold) {
     begin_next_vgpud();
     settle();
     EXPECT_EQ(view(1).state, "failed");
-    EXPECT_THAT(view(1).error->cause, HasSubstr("gpu1: vgpud has no such GPU any more"));
+    EXPECT_THAT(view(1).error->cause, HasSubstr("gpu1: vgpud no longer has this GPU"));
     EXPECT_EQ(world.gpu("gpu0").view(1).record.vram_bytes, 128 * FakePf::kMiB);
     EXPECT_FALSE(recorded());
 }
@@ -505,7 +505,7 @@ TEST_F(InterruptedApply, AScrubThatNeverEndsIsNoReasonToGoOnForEver) {
     kill_in_the_scrub_of_b();
     begin_next_vgpud();
     step();
-    EXPECT_EQ(view(1).step, "waiting for VFs that are being scrubbed");
+    EXPECT_EQ(view(1).step, "waiting for scrubs of VFs");
     for (int i = 0; i < 8; ++i) {
         world.clock.advance(ActRunner::kTimeout);
         step();
@@ -521,7 +521,7 @@ TEST_F(InterruptedApply, EachScrubIsWaitedForAsIfItWereTheFirst) {
     kill_in_the_scrub_of_b();
     begin_next_vgpud();
     step();
-    ASSERT_EQ(view(1).step, "waiting for VFs that are being scrubbed");
+    ASSERT_EQ(view(1).step, "waiting for scrubs of VFs");
     world.pf().finish_scrub(2);
     lose_the_pf_at_a_release();
     settle();
@@ -530,7 +530,7 @@ TEST_F(InterruptedApply, EachScrubIsWaitedForAsIfItWereTheFirst) {
     world.pf().refuses = nullptr;
     world.pf().is_there = true;
     settle();
-    EXPECT_EQ(view(1).step, "waiting for VFs that are being scrubbed");
+    EXPECT_EQ(view(1).step, "waiting for scrubs of VFs");
     EXPECT_EQ(view(1).state, "running");
     world.pf().finish_scrub(3);
     settle();
@@ -549,7 +549,7 @@ TEST_F(InterruptedApply, ADiskThatFillsUpInTheMiddleIsWaitedForByAnotherJob) {
     const JobView job = apply(kAfter);
     world.pf().refuses = nullptr;
     EXPECT_EQ(job.state, "failed");
-    EXPECT_THAT(job.error->cause, HasSubstr("another job, a recovery, goes on with that"));
+    EXPECT_THAT(job.error->cause, HasSubstr("a recovery job continues"));
     EXPECT_EQ(view(3).kind, "recovery");
     EXPECT_EQ(view(3).state, "rolling-back");
     EXPECT_EQ(world.create({}).error().id, ErrorId::Busy);

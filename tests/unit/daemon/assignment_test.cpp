@@ -40,7 +40,7 @@ TEST(Assignment, WantsAreNamesOrProfiles) {
     EXPECT_EQ(want_of("name", "64MiB").error().id, ErrorId::InvalidName);
     EXPECT_EQ(want_of("uuid", "x").error().id, ErrorId::UnknownOption);
     EXPECT_EQ(want_of("name", "no name").error().id, ErrorId::InvalidName);
-    EXPECT_EQ(want_of("profile", "").error().cause, "'' is no profile of a VF");
+    EXPECT_EQ(want_of("profile", "").error().cause, "'' is not a valid profile of a VF");
 }
 
 TEST(Assignment, ANameOfTwoVfsChoosesNeither) {
@@ -104,9 +104,9 @@ TEST(Assignment, AProfileThatNoVfHasIsNamedWithThoseThereAre) {
         choose(std::vector{Want{.by = Want::By::Profile, .value = "smal"}}, candidates);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().error.cause,
-              "there is no VF of profile 'smal'; those there are: small");
+              "there is no VF of profile 'smal'; existing profiles: small");
     EXPECT_EQ(choose(std::vector{kSmall}, std::vector<Candidate>{}).error().error.cause,
-              "there is no VF of profile 'small'; no VF was made from a profile");
+              "there is no VF of profile 'small'; no VF has a profile");
 }
 
 TEST(Assignment, AScrubIsWaitedForAndAClaimIsNot) {
@@ -134,7 +134,7 @@ TEST(Assignment, NamesAreGuessedAndNotGivenTwice) {
     EXPECT_EQ(mistyped.error().error.id, ErrorId::NoSuchVf);
     EXPECT_THAT(mistyped.error().error.cause, HasSubstr("did you mean 'gpu0-1'?"));
     const auto twice = choose(std::vector{named("gpu0-1"), named("gpu0-1")}, candidates);
-    EXPECT_EQ(twice.error().error.cause, "VF 'gpu0-1' is asked for more than once");
+    EXPECT_EQ(twice.error().error.cause, "VF 'gpu0-1' is requested more than once");
 }
 
 }  // namespace

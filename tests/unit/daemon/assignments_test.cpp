@@ -405,7 +405,7 @@ TEST_F(Assigned, MistakesAreNamed) {
     EXPECT_EQ(assign("no owner", {named("one")}).error().id, ErrorId::InvalidOwner);
     EXPECT_EQ(assign(kA, {}).error().id, ErrorId::OutOfRange);
     EXPECT_EQ(assign(kA, std::vector<Want>(17, named("one"))).error().cause,
-              "17 VFs are asked for; 1 to 16 can be");
+              "17 VFs requested; 1 to 16 are allowed");
     EXPECT_EQ(assign(kA, {named("one")}, {{"wait_ms", std::uint64_t{10'001}}}).error().id,
               ErrorId::OutOfRange);
     EXPECT_EQ(assign(kA, {named("one")}, {{"tilte", std::string("x")}}).error().id,
@@ -461,7 +461,7 @@ TEST_F(VmSocketFiles, PathsLeadToTheSocketsOfTheLastAssignment) {
 TEST_F(VmSocketFiles, AVfWhoseSocketIsGoneIsNotSuccess) {
     const auto linked = sockets.link(kUuidA, {vf(1), vf(3)});
     ASSERT_FALSE(linked);
-    EXPECT_THAT(linked.error().cause, ::testing::HasSubstr(vf(3).vfio_user + " is not there"));
+    EXPECT_THAT(linked.error().cause, ::testing::HasSubstr(vf(3).vfio_user + " is missing"));
 }
 
 TEST_F(VmSocketFiles, ThePathsToOneVfGoAndTheOthersStay) {

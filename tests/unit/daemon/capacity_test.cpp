@@ -50,7 +50,7 @@ std::vector<Mistake> contracts() {
          [gang](VfDefinition& vf) { gang(vf), vf.qos.max_pct = 50; }},
         {"phase beyond its period", OutOfRange, "'v': phase_ms 20 is not within latency_ms 20",
          [gang](VfDefinition& vf) { gang(vf), vf.qos.phase_ms = 20; }},
-        {"burst below a budget", OutOfRange, "more than burst_ms lets through",
+        {"burst below a budget", OutOfRange, "more than burst_ms allows",
          [](VfDefinition& vf) {
              vf.qos.min_pct = 10, vf.qos.max_pct = 10, vf.qos.latency_ms = 1000;
          }},
@@ -60,7 +60,7 @@ std::vector<Mistake> contracts() {
          [](VfDefinition& vf) { vf.qos.min_pct = 1, vf.qos.latency_ms = 1; }},
         {"too small a weight", NoSchedule, "'v' with weight 1 of 10001",
          [](VfDefinition& vf) { vf.weight = 1; }},
-        {"a low band without a reservation", NoSchedule, "wants a reservation",
+        {"a low band without a reservation", NoSchedule, "requires a reservation",
          [](VfDefinition& vf) { vf.qos.band = scheduler::Band::Low; }},
     };
 }
@@ -68,7 +68,7 @@ std::vector<Mistake> contracts() {
 std::vector<Mistake> resources() {
     using enum ErrorId;
     return {
-        {"no multiple", OutOfRange, "is no multiple of 16 MiB",
+        {"no multiple", OutOfRange, "is not a multiple of 16 MiB",
          [](VfDefinition& vf) { vf.shape.vram_bytes = 100 * kMiB; }},
         {"more than a VF can have", NoVram, "one VF can have at most 256 MiB",
          [](VfDefinition& vf) { vf.shape.vram_bytes = 512 * kMiB; }},

@@ -147,8 +147,8 @@ TEST(ChangePlan, NamesOfOthersAndKeptNamesAreRefused) {
     };
     EXPECT_THAT(refusal("elsewhere"), HasSubstr("is the name of gpu1/vf4"));
     EXPECT_THAT(refusal("gpu1"), HasSubstr("'gpu1' is a GPU"));
-    EXPECT_THAT(refusal("gpu0-vf99"), HasSubstr("is kept for VFs without a name"));
-    EXPECT_THAT(refusal("gpu1-vf1"), HasSubstr("is kept for VFs without a name"));
+    EXPECT_THAT(refusal("gpu0-vf99"), HasSubstr("is reserved for VFs without a name"));
+    EXPECT_THAT(refusal("gpu1-vf1"), HasSubstr("is reserved for VFs without a name"));
     EXPECT_THAT(steps_of(plan_of(gpu, wanted_of({vf_of("gpu0-vf2", 16), vf_of("a", 16)}))),
                 IsEmpty());
     EXPECT_THAT(steps_of(plan_of(empty_gpu(), wanted_of({vf_of("gpu0-vf3", 16)}))),
@@ -242,11 +242,11 @@ INSTANTIATE_TEST_SUITE_P(
                  ErrorId::NoVram,
                  "gpu0: VRAM: 512 MiB wanted for 'a', but one VF can have at most 128 MiB (its "
                  "BAR0), short by 384 MiB; 128 MiB would fit"},
-        Shortage{"unit",
-                 {vf_of("a", 100)},
-                 ErrorId::OutOfRange,
-                 "gpu0: VRAM: 100 MiB wanted for 'a' is no multiple of 16 MiB; 96 MiB or 112 MiB "
-                 "would fit"},
+        Shortage{
+            "unit",
+            {vf_of("a", 100)},
+            ErrorId::OutOfRange,
+            "gpu0: VRAM: 100 MiB for 'a' is not a multiple of 16 MiB; 96 MiB or 112 MiB would fit"},
         Shortage{"numbers",
                  {vf_of("a", 16), vf_of("b", 16), vf_of("c", 16), vf_of("d", 16), vf_of("e", 16),
                   vf_of("f", 16), vf_of("g", 16), vf_of("h", 16), vf_of("i", 16)},

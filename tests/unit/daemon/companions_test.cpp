@@ -106,7 +106,7 @@ TEST_F(CompanionsTest, SupervisionRestartsWithGrowingDelay) {
 TEST_F(CompanionsTest, FailureToStartIsReportedAndTriedAgain) {
     Companions companions = make(Supervision::Off);
     processes.fails = true;
-    EXPECT_THAT(companions.step(0ms), HasSubstr("softgpu: cannot fork; it is tried again"));
+    EXPECT_THAT(companions.step(0ms), HasSubstr("softgpu: cannot fork; vgpud tries again"));
     EXPECT_TRUE(companions.has_failed());
     processes.fails = false;
     EXPECT_THAT(companions.step(5s), HasSubstr("cannot fork")) << "until it has run for a while";

@@ -57,7 +57,7 @@ TEST(Config, ARunDirIsRefusedWhoseSocketsNobodyCouldOpen) {
     ASSERT_FALSE(too_long);
     EXPECT_THAT(too_long.error().cause, HasSubstr("/run_dir is 1 bytes too long: the socket /rrr"));
     EXPECT_THAT(too_long.error().cause,
-                HasSubstr("/15.agent.sock would have 108 bytes, and 107 are possible"));
+                HasSubstr("/15.agent.sock would have 108 bytes; the limit is 107"));
     EXPECT_TRUE(config_in("a" + std::string(62, 'x'), 27));
     EXPECT_FALSE(config_in("a" + std::string(62, 'x'), 28));
     const auto attached =
@@ -86,15 +86,15 @@ TEST_P(ConfigMistake, IsNamedWithItsPath) {
 INSTANTIATE_TEST_SUITE_P(
     Config, ConfigMistake,
     ::testing::Values(
-        BadConfig{"{", "c.json: "}, BadConfig{"[]", "is no object"},
-        BadConfig{"{}", "/gpus wants a list of at least one GPU"},
+        BadConfig{"{", "c.json: "}, BadConfig{"[]", "is not an object"},
+        BadConfig{"{}", "/gpus must be a list of at least one GPU"},
         BadConfig{R"({"gpus": []})", "at least one GPU"},
-        BadConfig{R"({"gpu": []})", "/gpu is not known; did you mean 'gpus'?"},
-        BadConfig{R"({"gpus": [{"id": "a"}]})", "/gpus/0 wants either 'softgpu' or 'attach'"},
+        BadConfig{R"({"gpu": []})", "/gpu is unknown; did you mean 'gpus'?"},
+        BadConfig{R"({"gpus": [{"id": "a"}]})", "/gpus/0 must have either 'softgpu' or 'attach'"},
         BadConfig{R"({"gpus": [{"id": "a b", "softgpu": {}}]})", "/gpus/0/id"},
         BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"vfs": 17}}]})",
-                  "/gpus/0/softgpu/vfs wants a whole number within 1..16, not 17"},
-        BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"vfs": "4"}}]})", "/softgpu/vfs wants"},
+                  "/gpus/0/softgpu/vfs must be a whole number within 1..16, not 17"},
+        BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"vfs": "4"}}]})", "/softgpu/vfs must be"},
         BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"doorbell_mode": "x"}}]})",
                   "neither 'trap' nor 'poll'"},
         BadConfig{R"({"gpus": [{"id": "a", "attach": {}}]})", "/gpus/0/attach/uapi is missing"},
@@ -117,7 +117,7 @@ TEST(Documents, AnUnknownKeyIsAnsweredWithThoseThereAre) {
         parse_config(R"({"gpus": [{"id": "a", "attach": {"UapiSocket": "x"}}]})", "f");
     ASSERT_FALSE(config);
     EXPECT_EQ(config.error().cause,
-              "f:/gpus/0/attach/UapiSocket is not known; there are: uapi, vf_socket_dir");
+              "f:/gpus/0/attach/UapiSocket is unknown; known: uapi, vf_socket_dir");
 }
 
 TEST(Words, UuidsGoThereAndBack) {

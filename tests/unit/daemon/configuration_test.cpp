@@ -89,9 +89,10 @@ TEST(Configuration, ShapeReachesThePfCoreWhole) {
 }
 
 TEST(Configuration, HostileDocumentsEndInAnError) {
-    EXPECT_THAT(mistake_in(std::string(kMaxConfigurationBytes + 1, ' ')), HasSubstr("at most"));
+    EXPECT_THAT(mistake_in(std::string(kMaxConfigurationBytes + 1, ' ')),
+                HasSubstr("the limit is 262144"));
     EXPECT_THAT(mistake_in("{"), HasSubstr("parse error"));
-    EXPECT_THAT(mistake_in("[]"), HasSubstr("no object"));
+    EXPECT_THAT(mistake_in("[]"), HasSubstr("not an object"));
     EXPECT_THAT(mistake_in("\"\xff\""), HasSubstr("UTF-8"));
     const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
     EXPECT_THAT(mistake_in(R"({"configs": {"a": []}, "profiles": {"p": {"resources": {"vram": 1,)"
@@ -100,11 +101,11 @@ TEST(Configuration, HostileDocumentsEndInAnError) {
                 HasSubstr("lists and objects are nested more than 64 deep"));
     EXPECT_EQ(mistake_in(R"({"configs": {"a": []}, "profiles": {"p": {"resources": {"vram": 1,)"
                          R"("doorbell_pages": [[1]]}}}})"),
-              "/profiles/p/resources/doorbell_pages wants a whole number within 1..4294967295, "
+              "/profiles/p/resources/doorbell_pages must be a whole number within 1..4294967295, "
               "not a list");
     const std::string mistake = mistake_in(R"({")" + std::string(200'000, 'x') + R"(": 1})");
     EXPECT_LT(mistake.size(), 200u);
-    EXPECT_THAT(mistake, HasSubstr("is not known"));
+    EXPECT_THAT(mistake, HasSubstr("is unknown"));
 }
 
 /// "NAME0: VALUE, NAME1: VALUE …"
@@ -140,17 +141,17 @@ TEST(Configuration, WhatItHoldsIsBoundedAndTheBoundIsNamed) {
     };
     EXPECT_EQ(mistake_in(one(groups(4, 16))), "none");
     EXPECT_EQ(mistake_in(one(groups(4, 16) + ", " + groups(1, 1))),
-              "/configs/x/0/vfs wants more than 64 VFs");
+              "/configs/x/0/vfs requests more than 64 VFs");
     EXPECT_EQ(mistake_in(document_with(members("p", 1024, kProfile), R"("x": [])")), "none");
     EXPECT_EQ(mistake_in(document_with(members("p", 1025, kProfile), R"("x": [])")),
-              "/profiles has 1025 profiles; 1024 are the most");
+              "/profiles has 1025 profiles; the limit is 1024");
     EXPECT_EQ(mistake_in(document_with(profile, members("x", 64, "[]"))), "none");
     EXPECT_EQ(mistake_in(document_with(profile, members("x", 65, "[]"))),
-              "/configs has 65 labels; 64 are the most");
+              "/configs has 65 labels; the limit is 64");
     std::string gpus;
     for (int i = 0; i < 65; ++i) gpus += (i == 0 ? "" : ", ") + gpu(fmt::format("gpu{}", i), "");
     EXPECT_EQ(mistake_in(document_with(profile, fmt::format(R"("x": [{}])", gpus))),
-              "/configs/x has 65 entries for GPUs; 64 are the most");
+              "/configs/x has 65 entries for GPUs; the limit is 64");
 }
 
 /// Each replacement moves what follows: of a quarter of a mebibyte that would take seconds.
@@ -162,7 +163,7 @@ TEST(Configuration, APatternThatCannotMakeANameIsNotTried) {
         R"( [{"gpu": "*", "vfs": [{"profile": "p", "count": 2, "name": ")" +
         pattern + "\"}]}]}}");
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().cause, ::testing::HasSubstr("wants a name of 1 to 63 letters"));
+    EXPECT_THAT(refused.error().cause, ::testing::HasSubstr("must be a name of 1 to 63 letters"));
 }
 
 TEST(Configuration, NothingIsReadBehindTheFirstMistake) {

@@ -191,7 +191,7 @@ TEST(Contracts, ALowerBandWithoutAReservationIsRefusedAndTheOneItNamesFits) {
                                              member(2, 1, in_band(scheduler::Band::Low))};
     const auto refused = GpuSchedule::admit(members, 60);
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().cause, HasSubstr("wants a reservation"));
+    EXPECT_THAT(refused.error().cause, HasSubstr("requires a reservation"));
     const auto at = refused.error().cause.rfind("min_pct ");
     members[1].qos.min_pct = std::stod(refused.error().cause.substr(at + 8));
     EXPECT_TRUE(GpuSchedule::admit(members, 60));
@@ -368,7 +368,7 @@ TEST(Contracts, OptionsOutsideTheirRangeOrTypeAreRefusedByName) {
     EXPECT_EQ(refused({{"min_pct", 101.0}}), "option 'min_pct' is 101, not within 0..100");
     EXPECT_EQ(refused({{"max_pct", std::int64_t{-1}}}),
               "option 'max_pct' is -1, not within 0.01..100");
-    EXPECT_THAT(refused({{"min_pct", std::string("10")}}), HasSubstr("wants a number"));
+    EXPECT_THAT(refused({{"min_pct", std::string("10")}}), HasSubstr("must be a number"));
     EXPECT_EQ(refused({{"mode", std::string("lazy")}}),
               "option 'mode' is 'lazy', not work-conserving, strict or gang");
     EXPECT_EQ(refused({{"band", std::string("top")}}),

@@ -152,7 +152,7 @@ TEST_F(HandoverOfAVf, IsDurableAndHoldsAgainstAHomeThatBeganAnew) {
     world.start();
     EXPECT_EQ(world.handover().of(1), Handover::None);
     EXPECT_THAT(texts_of(world, "handed-over"),
-                ElementsAre("gpu0/vf1 ('train') goes to 'none' again"));
+                ElementsAre("gpu0/vf1 ('train') has handover 'none' again"));
     world.handover().now[1] = Handover::VfioUser;
     world.pass(2s);
     EXPECT_EQ(world.handover().of(1), Handover::None);
@@ -302,8 +302,8 @@ TEST_F(ScrubBetweenOwners, ByPolicyReleaseComesBeforeALeaseThatIsOverIsTakenOver
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::WrongState);
     EXPECT_EQ(refused.error().cause,
-              "gpu0/vf1: the lease of 'a' (claim 1) is over; it is being scrubbed, and is then "
-              "there again");
+              "gpu0/vf1: the lease of 'a' (claim 1) is over; it is being scrubbed and is available "
+              "afterwards");
     EXPECT_EQ(releases(), 1);
     world.pf().finish_scrub(1);
     world.pass(2s);

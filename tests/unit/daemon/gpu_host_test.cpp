@@ -155,7 +155,7 @@ TEST_F(Hosts, ARequestThatWaitedTooLongIsRefusedAndNotDone) {
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_EQ(answers[0].error().id, ErrorId::TimedOut);
     EXPECT_EQ(answers[0].error().cause,
-              "gpu0: vgpu-pf was busy for 16 s; the request was not begun");
+              "gpu0: vgpu-pf was busy for 16 s; the request was not started");
     EXPECT_TRUE(world.pf("gpu0").vfs.empty());
 }
 
@@ -164,7 +164,7 @@ TEST_F(Hosts, ANameAskedForIsTakenUntilTheAnswer) {
     create("a", "gpu1");
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_EQ(answers[0].error().id, ErrorId::NameTaken);
-    EXPECT_THAT(answers[0].error().cause, HasSubstr("'a' is being given by another request"));
+    EXPECT_THAT(answers[0].error().cause, HasSubstr("'a' is being assigned by another request"));
     world.pf("gpu0").refuse = "provision";
     slow().turn();
     world.manager->finish();

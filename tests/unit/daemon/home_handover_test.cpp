@@ -70,8 +70,8 @@ TEST_F(HandoverInTheKernel, KnowsNoVfioUser) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::HandoverRefused);
     EXPECT_EQ(refused.error().cause,
-              "the PF core in the kernel (vgpu_pf.ko) cannot do that; it can do 'none', "
-              "'vfio-pci', 'host'");
+              "the PF core in the kernel (vgpu_pf.ko) does not support that handover; it supports "
+              "'none', 'vfio-pci', 'host'");
 }
 
 TEST_F(HandoverInTheKernel, SaysWhereAWriteFailed) {
@@ -79,7 +79,7 @@ TEST_F(HandoverInTheKernel, SaysWhereAWriteFailed) {
     const auto refused = home.set(2, Handover::Host);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().cause, "cannot write " + attribute + ": No space left on device");
-    EXPECT_THAT(home.get(2).error().cause, HasSubstr("names no handover"));
+    EXPECT_THAT(home.get(2).error().cause, HasSubstr("names no known handover"));
     EXPECT_THAT(home.get(9).error().cause, HasSubstr("vf9/handover: No such file"));
 }
 
@@ -138,8 +138,8 @@ TEST_F(HandoverInAProcess, KnowsNoDriversOfTheHost) {
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().id, ErrorId::HandoverRefused);
         EXPECT_EQ(refused.error().cause,
-                  "the PF core in a process (vgpu-pf) cannot do that; it can do 'vfio-user', "
-                  "'none'");
+                  "the PF core in a process (vgpu-pf) does not support that handover; it supports "
+                  "'vfio-user', 'none'");
     }
 }
 

@@ -87,7 +87,7 @@ TEST_F(JobsOnAFakePf, AFailureOfAnyStepTakesEverythingBack) {
         is_done = job.state == "done";
         if (is_done) break;
         EXPECT_EQ(job.state, "failed");
-        EXPECT_THAT(job.error->cause, HasSubstr("as it was before")) << at;
+        EXPECT_THAT(job.error->cause, HasSubstr("everything is as before")) << at;
         EXPECT_THAT(job.error->cause, HasSubstr(" of 4 ("));
         EXPECT_EQ(exported(), before);
         EXPECT_EQ(planned(kBefore), "");
@@ -102,10 +102,10 @@ TEST_F(JobsOnAFakePf, AFailureSaysWhichStepItWasAndWhatItCost) {
         return operation == "provision" && vf == 2 && !std::exchange(is_second, true);
     };
     const JobView job = apply(kAfter);
-    EXPECT_EQ(job.error->cause,
-              "step 3 of 4 (resize gpu0/vf2 'b'): the PF core would not give gpu0/vf2 its new "
-              "resources; it has its old ones; everything is as it was before, but the VRAM of 'b' "
-              "is empty");
+    EXPECT_EQ(
+        job.error->cause,
+        "step 3 of 4 (resize gpu0/vf2 'b'): the PF core refused the new resources of gpu0/vf2; the "
+        "VF has its old ones; everything is as before, but the VRAM of 'b' is empty");
     EXPECT_EQ(job.error->id, ErrorId::PfRefused);
 }
 
@@ -127,8 +127,8 @@ TEST_F(JobsOnAFakePf, AResizeOfAVfWithoutResourcesThatFailsLeavesItDefinedAsItWa
     })");
     EXPECT_EQ(job.state, "failed");
     EXPECT_EQ(job.error->cause,
-              "step 2 of 2 (resize gpu0/vf1 'a'): gpu0/vf1 could be given neither its new nor its "
-              "old resources; everything is as it was before");
+              "step 2 of 2 (resize gpu0/vf1 'a'): gpu0/vf1 got neither its new nor its old "
+              "resources; everything is as before");
     EXPECT_EQ(exported(), before);
     world.pf().refuse.clear();
     world.pass(GpuModel::kRestoreRetry);
@@ -144,7 +144,7 @@ TEST_F(JobsOnAFakePf, AVfThatGetsNeitherItsNewNorItsOldResourcesIsToldOf) {
     const JobView job = apply(kAfter);
     EXPECT_EQ(job.state, "failed");
     EXPECT_THAT(job.error->cause,
-                HasSubstr("not everything could be taken back (resize gpu0/vf2 'b': "));
+                HasSubstr("not everything could be rolled back (resize gpu0/vf2 'b': "));
     EXPECT_EQ(planned(kBefore), "") << "it is defined as it was";
 }
 
@@ -165,7 +165,7 @@ TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheMiddleIsTheEndOfTheJobAndAnotherOneT
     const JobView job = apply(kAfter);
     EXPECT_EQ(job.state, "failed");
     EXPECT_EQ(job.error->id, ErrorId::PfLost);
-    EXPECT_THAT(job.error->cause, HasSubstr("another job, a recovery, goes on with that"));
+    EXPECT_THAT(job.error->cause, HasSubstr("a recovery job continues"));
     EXPECT_EQ(view(3).kind, "recovery");
     EXPECT_EQ(view(3).state, "rolling-back");
     EXPECT_THAT(view(3).step, HasSubstr("waiting for gpu0: "));
@@ -190,7 +190,7 @@ TEST_F(JobsOnAFakePf, APfCoreThatIsLostInTheFirstActIsARecoverysToGoOnWithToo) {
     })");
     EXPECT_EQ(job.state, "failed");
     EXPECT_EQ(job.error->id, ErrorId::PfLost);
-    EXPECT_THAT(job.error->cause, HasSubstr("another job, a recovery, goes on with that"));
+    EXPECT_THAT(job.error->cause, HasSubstr("a recovery job continues"));
     bring_the_pf_back();
     EXPECT_EQ(view(3).state, "done");
     EXPECT_EQ(exported(), before);
@@ -214,7 +214,7 @@ TEST_F(JobsOnAFakePf, APlanThatHasComeToMoreThanWasAgreedToIsNotCarriedOut) {
     for (const char* agreed : {"none", "vf-restart"}) {
         const JobView refused = apply(kAfter, {{"disruption", std::string(agreed)}});
         EXPECT_EQ(refused.error->id, ErrorId::WrongState);
-        EXPECT_THAT(refused.error->cause, HasSubstr(fmt::format("no more than '{}'", agreed)));
+        EXPECT_THAT(refused.error->cause, HasSubstr(fmt::format("at most '{}'", agreed)));
     }
     EXPECT_EQ(provisions_and_releases(), done) << "nothing was begun";
     EXPECT_EQ(apply(kAfter, {{"disruption", std::string("vf-loss")}}).state, "done");
@@ -318,7 +318,7 @@ TEST_F(JobsOnAFakePf, ForceCountsForNobodyWhoComesWhileTheApplyIsUnderWay) {
     EXPECT_EQ(view(id).state, "failed");
     EXPECT_THAT(view(id).error->cause, HasSubstr("step 4 of 4 (destroy gpu0/vf3 'c'): gpu0/vf3 "
                                                  "('c') belongs to 'slurm:8'"));
-    EXPECT_THAT(view(id).error->cause, HasSubstr("everything is as it was before"));
+    EXPECT_THAT(view(id).error->cause, HasSubstr("everything is as before"));
     EXPECT_EQ(exported(), before);
     EXPECT_EQ(world.gpu().view(3).record.owner.name, "slurm:8");
 }
@@ -334,7 +334,7 @@ TEST_F(JobsOnAFakePf, AVfThatWasClaimedMeanwhileStaysWhenAForcedApplyIsTakenBack
     end_the_scrub_of_b();
     EXPECT_EQ(view(id).state, "failed");
     EXPECT_THAT(view(id).error->cause,
-                HasSubstr("not everything could be taken back (destroy gpu0/vf4 'd': gpu0/vf4 "
+                HasSubstr("not everything could be rolled back (destroy gpu0/vf4 'd': gpu0/vf4 "
                           "('d') belongs to 'slurm:8'"));
     EXPECT_EQ(world.gpu().view(4).record.owner.name, "slurm:8");
     EXPECT_EQ(planned(kBefore), "destroy d;");
@@ -386,7 +386,8 @@ TEST_F(JobsOnAFakePf, CancellingTakesBackWhatWasDone) {
     for (int i = 0; i < 10; ++i) step();
     const JobView over = view(id);
     EXPECT_EQ(over.state, "cancelled");
-    EXPECT_THAT(over.error->cause, HasSubstr("cancelled after 3 of 4 steps; everything is as it"));
+    EXPECT_THAT(over.error->cause,
+                HasSubstr("cancelled after 3 of 4 steps; everything is as before"));
     EXPECT_THAT(over.error->cause, HasSubstr("the VRAM of 'b' is empty"));
     EXPECT_EQ(exported(), before);
     EXPECT_EQ(jobs->cancel(id).error().cause, "job 2 is over: it is cancelled");
@@ -463,7 +464,7 @@ TEST_F(JobsOnAFakePf, AScrubThatNeverEndsIsTakenBackAsFarAsCanBe) {
     const JobView job = view(id);
     EXPECT_EQ(job.state, "failed");
     EXPECT_EQ(job.error->id, ErrorId::TimedOut);
-    EXPECT_THAT(job.error->cause, HasSubstr("not everything could be taken back"));
+    EXPECT_THAT(job.error->cause, HasSubstr("not everything could be rolled back"));
 }
 
 TEST_F(JobsOnAFakePf, JobsThatAreOverStayReadableForAWhile) {
@@ -568,7 +569,7 @@ TEST_F(JobsOnAFakePf, ARequestThatCannotBeTakenBackIsNotCancelled) {
     const auto cancelled = jobs->cancel(*id);
     ASSERT_FALSE(cancelled);
     EXPECT_EQ(cancelled.error().cause,
-              fmt::format("job {} is a destroy, which cannot be taken back", *id));
+              fmt::format("job {} is a destroy, which cannot be rolled back", *id));
     step();
     EXPECT_EQ(view(*id).state, "running");
 }

@@ -111,7 +111,7 @@ TEST_F(Leases, AnOwnerThatEndedIsToldHoweverTheWallClockIsStepped) {
     world.clock.step_wall(-kYear);
     world.owners.processes.clear();
     pass(100s);
-    EXPECT_THAT(world.gpu().view(1).orphan, HasSubstr("does not exist any more"));
+    EXPECT_THAT(world.gpu().view(1).orphan, HasSubstr("no longer exists"));
 }
 
 TEST(LeaseClock, CountsTheTimeSinceBootAfterAReboot) {

@@ -38,7 +38,7 @@ TEST_F(Log, OtherWordsAreRefusedAndChangeNothing) {
     const auto refused = control.set_level("loud");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::OutOfRange);
-    EXPECT_THAT(refused.error().cause, HasSubstr("'loud' is none of emerg, alert"));
+    EXPECT_THAT(refused.error().cause, HasSubstr("'loud' is not one of emerg, alert"));
     EXPECT_EQ(control.level(), "err");
     EXPECT_EQ(control.set_target("kmsg").error().id, ErrorId::OutOfRange);
     EXPECT_EQ(control.target(), "console");

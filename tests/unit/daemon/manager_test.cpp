@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadOptions{"type",
                    {{"weight", std::string("ten")}},
                    ErrorId::WrongType,
-                   "option 'weight' wants a whole number (u, t, i or x), not a value of type 's'"},
+                   "'weight' must be a whole number (u, t, i or x), not a value of type 's'"},
         BadOptions{"unknown",
                    {{"wieght", std::uint64_t{1}}},
                    ErrorId::UnknownOption,
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadOptions{"unit",
                    {{"vram_bytes", std::uint64_t{1}}},
                    ErrorId::OutOfRange,
-                   "no multiple of 16 MiB"},
+                   "not a multiple of 16 MiB"},
         BadOptions{"aperture",
                    {{"vram_bytes", std::uint64_t{512u << 20}}},
                    ErrorId::NoVram,
@@ -62,7 +62,10 @@ INSTANTIATE_TEST_SUITE_P(
                    "at most 512"},
         BadOptions{"name", {{"name", std::string("no spaces")}}, ErrorId::InvalidName, "no spaces"},
         BadOptions{"gpuname", {{"name", std::string("gpu0")}}, ErrorId::NameTaken, "is a GPU"},
-        BadOptions{"reserved", {{"name", std::string("gpu0-vf9")}}, ErrorId::NameTaken, "kept"}),
+        BadOptions{"reserved",
+                   {{"name", std::string("gpu0-vf9")}},
+                   ErrorId::NameTaken,
+                   "reserved for VFs"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Manager, NamesAreUniqueOverAllGpus) {

@@ -54,7 +54,7 @@ TEST(Names, OfAGpuThatIsAwayAreNobodyElses) {
     const auto refused = world.create(named("x"));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::NameTaken);
-    EXPECT_EQ(refused.error().cause, "'x' is the name of gpu1/vf1, which is not here now");
+    EXPECT_EQ(refused.error().cause, "'x' is the name of gpu1/vf1, on an absent GPU");
     EXPECT_EQ(world.create(named("gpu1")).error().cause, "'gpu1' is a GPU");
     EXPECT_EQ(world.create(named("gpu1-vf1")).error().id, ErrorId::NameTaken);
     ASSERT_TRUE(world.create(named("y")));
@@ -64,7 +64,7 @@ TEST(Names, OfAGpuThatIsAwayAreNobodyElses) {
 
 TEST_F(TwoOfOneName, EachIsToldAndReachedByItsPath) {
     EXPECT_THAT(clashes(), ::testing::UnorderedElementsAre("gpu0/vf1", "gpu1/vf1"));
-    EXPECT_THAT(world.gpu("gpu0").view(1).trouble, HasSubstr("'x' is that of gpu1/vf1, too"));
+    EXPECT_THAT(world.gpu("gpu0").view(1).trouble, HasSubstr("'x' is also the name of gpu1/vf1"));
     const auto refused = world.manager->resolve("x");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::AmbiguousName);
@@ -80,7 +80,7 @@ TEST_F(TwoOfOneName, EachIsToldAndReachedByItsPath) {
 TEST_F(TwoOfOneName, LikeAGpuIsReachedByItsPath) {
     rename_behind_its_back("gpu1", "gpu0");
     EXPECT_EQ(*world.manager->resolve("gpu0"), (Target{"gpu0", 0}));
-    EXPECT_THAT(world.gpu("gpu1").view(1).trouble, HasSubstr("'gpu0' is a GPU's, too"));
+    EXPECT_THAT(world.gpu("gpu1").view(1).trouble, HasSubstr("'gpu0' is also the name of a GPU"));
     EXPECT_EQ(*world.manager->resolve("gpu1/vf1"), (Target{"gpu1", 1}));
 }
 

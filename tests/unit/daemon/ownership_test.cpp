@@ -36,7 +36,8 @@ TEST(Ownership, NamesAreOneToAHundredAndTwentyEightPrintableLetters) {
         EXPECT_EQ(check_owner_name(bad).error().id, ErrorId::InvalidOwner);
     }
     EXPECT_FALSE(check_owner_name(std::string(129, 'x')));
-    EXPECT_EQ(check_owner_name("a\nb").error().cause, "'a?b' (3 bytes) is no name for an owner");
+    EXPECT_EQ(check_owner_name("a\nb").error().cause,
+              "'a?b' (3 bytes) is not a valid name for an owner");
 }
 
 TEST(Ownership, FormsThatCanBeLookedUpAreKnown) {
@@ -59,7 +60,7 @@ TEST(Ownership, AnOrphanIsOneWhoseLeaseIsOverWhoIsGoneOrNeverCame) {
               "the lease of 'a' (claim 3) is over");
     EXPECT_EQ(orphan_cause(claimed_by("a", 3, UnixTime{5001}), fine), "");
     EXPECT_EQ(orphan_cause(claimed_by("a", 3), {.now = UnixTime{5000}, .exists = false}),
-              "'a' (claim 3) does not exist any more");
+              "'a' (claim 3) no longer exists");
     EXPECT_EQ(orphan_cause(claimed_by("a", 3), {.now = UnixTime{1059}, .exists = false}), "")
         << "it may still be on its way";
     OrphanFacts long_unattached{.now = UnixTime{5000}, .unattached_for = kLongUnattached};
@@ -108,9 +109,8 @@ TEST_F(Owners, ALateReleaseDoesNothingAndNamesBothGenerations) {
     const auto late = world.release(vf, "a", 1);
     ASSERT_FALSE(late);
     EXPECT_EQ(late.error().id, ErrorId::StaleClaim);
-    EXPECT_EQ(
-        late.error().cause,
-        "gpu0/vf1 ('train'): claim 1 is not in force (any more): it belongs to 'a' (claim 2)");
+    EXPECT_EQ(late.error().cause,
+              "gpu0/vf1 ('train'): claim 1 is not in force: the VF belongs to 'a' (claim 2)");
     const auto others = world.release(vf, "b", 2);
     ASSERT_FALSE(others);
     EXPECT_EQ(others.error().id, ErrorId::Claimed);
@@ -137,18 +137,19 @@ TEST_F(Owners, AClaimMayNameTheOneItExpects) {
     ASSERT_FALSE(again);
     EXPECT_EQ(again.error().id, ErrorId::StaleClaim);
     EXPECT_EQ(again.error().cause,
-              "gpu0/vf1 ('train'): claim 0 was named, but 'a' (claim 1) is in force");
+              "gpu0/vf1 ('train'): the request names claim 0, but 'a' (claim 1) is in force");
     EXPECT_EQ(*world.claim(vf, "a", with(1)), 1u);
     ASSERT_TRUE(world.release(vf, "a", 1));
     EXPECT_EQ(world.claim(vf, "a", with(1)).error().cause,
-              "gpu0/vf1 ('train'): claim 1 was named, but there is none");
+              "gpu0/vf1 ('train'): the request names claim 1, but there is no claim");
 }
 
 TEST_F(Owners, MistakesAreNamed) {
     EXPECT_EQ(world.claim(vf, "a b").error().id, ErrorId::InvalidOwner);
-    EXPECT_EQ(world.claim(vf, "a", {{"lease", std::uint64_t{1}}}).error().cause,
-              "there is no option 'lease' here; did you mean 'lease_s'?; there are: generation, "
-              "keep, lease_s");
+    EXPECT_EQ(
+        world.claim(vf, "a", {{"lease", std::uint64_t{1}}}).error().cause,
+        "there is no option 'lease' here; did you mean 'lease_s'?; the options are: generation, "
+        "keep, lease_s");
     EXPECT_EQ(world.claim(vf, "a", {{"lease_s", std::uint64_t{kMaxLeaseS} + 1}}).error().id,
               ErrorId::OutOfRange);
     EXPECT_EQ(world.claim({"gpu0", 9}, "a").error().id, ErrorId::NoSuchVf);
@@ -186,8 +187,8 @@ TEST_F(Owners, WhatEndsTheOwnersWorkWantsItsNameOrForce) {
         ASSERT_FALSE(reset);
         EXPECT_EQ(reset.error().id, ErrorId::Claimed);
         EXPECT_EQ(reset.error().cause,
-                  "gpu0/vf1 ('train') belongs to 'a' (claim 1); reset it in its name (option "
-                  "'owner') or with option 'force'");
+                  "gpu0/vf1 ('train') belongs to 'a' (claim 1); reset it on behalf of the owner "
+                  "(option 'owner') or with option 'force'");
         EXPECT_EQ(world.destroy(vf, options).error().id, ErrorId::Claimed);
     }
     EXPECT_EQ(world.gpu().reshape(1, {.vram_bytes = 32u << 20}, Force::No).error().id,
@@ -245,8 +246,8 @@ TEST_F(Owners, AVirtualMachineThatIsGoneLeavesAnOrphan) {
     EXPECT_TRUE(orphan_notices().empty()) << "it runs";
     world.owners.domains.clear();
     world.pass(10s);
-    EXPECT_THAT(orphan_notices(), ::testing::ElementsAre("'libvirt:" + kDomain +
-                                                         "' (claim 1) does not exist any more"));
+    EXPECT_THAT(orphan_notices(),
+                ::testing::ElementsAre("'libvirt:" + kDomain + "' (claim 1) no longer exists"));
     EXPECT_EQ(view().record.owner.name, "libvirt:" + kDomain) << "it is told, not taken away";
     ASSERT_TRUE(world.release(vf, "libvirt:" + kDomain, 1));
     EXPECT_EQ(view().orphan, "");
@@ -263,7 +264,7 @@ TEST_F(Owners, AProcessIsKnownByItsStartAndALaterOneOfItsNumberIsAnother) {
     world.owners.processes = {{12, 999}};
     world.pass(10s);
     EXPECT_THAT(orphan_notices(),
-                ::testing::ElementsAre("'pid:12:345' (claim 1) does not exist any more"));
+                ::testing::ElementsAre("'pid:12:345' (claim 1) no longer exists"));
     EXPECT_EQ(world.claim(vf, "pid:12").error().id, ErrorId::Claimed);
     world.owners.processes.clear();
     EXPECT_TRUE(world.release(vf, "pid:12", 1)) << "who claimed it may not know its start";

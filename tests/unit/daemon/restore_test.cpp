@@ -144,9 +144,9 @@ TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     const VfView held = world.gpu().view(1);
     EXPECT_EQ(held.record, a);
     EXPECT_EQ(held.live.state, static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT));
-    EXPECT_EQ(held.trouble, "'a' could not be given its resources again: as the test wants");
+    EXPECT_EQ(held.trouble, "'a' did not get its resources back: as the test wants");
     EXPECT_EQ(world.gpu().view().message,
-              "1 of its VFs are not as they are defined; 'vgpuctl doctor' says which and why");
+              "1 of its VFs differ from their definitions; 'vgpuctl doctor' shows which and why");
     for (int i = 0; i < 20; ++i) world.pass(1s);
     EXPECT_THAT(texts_of(world, "not-restored"), ::testing::ElementsAre(held.trouble))
         << "said once, tried often";
@@ -173,7 +173,7 @@ TEST(Restore, AVfThatHasItsResourcesAfterARefusalIsAsDefinedWhateverTheDiskDid) 
         world.state.is_full = is_disk_full;
         world.pf().refuse = "provision";
         reboot(world);
-        ASSERT_THAT(world.gpu().view(1).trouble, HasSubstr("could not be given its resources"));
+        ASSERT_THAT(world.gpu().view(1).trouble, HasSubstr("did not get its resources back"));
         world.pf().refuse = "";
         world.pass(6s);
         world.state.is_full = false;
@@ -197,7 +197,7 @@ TEST(Restore, AVfThatSomebodyElsePutsInThePlaceOfADefinitionIsToldAsSuch) {
     first = static_cast<std::uint8_t>(first + 1);
     world.pf().vfs[1] = other;
     world.pass(2s);
-    EXPECT_THAT(world.gpu().view(1).trouble, HasSubstr("'a' is defined here, but somebody else's"));
+    EXPECT_THAT(world.gpu().view(1).trouble, HasSubstr("'a' is defined here, but another VF"));
     EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::WrongState);
 }
 
@@ -224,8 +224,8 @@ TEST(Restore, ADefinitionWithoutResourcesKeepsItsNumberAndCanBeChangedAndDestroy
     const auto claim = world.claim({"gpu0", 1}, "x");
     ASSERT_FALSE(claim);
     EXPECT_EQ(claim.error().cause,
-              "gpu0/vf1 ('a') has no resources now: 'a' could not be given its "
-              "resources again: as the test wants");
+              "gpu0/vf1 ('a') has no resources now: 'a' did not get its resources back: as the "
+              "test wants");
     EXPECT_TRUE(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{7}}}));
     EXPECT_EQ(world.set_vf({"gpu0", 1}, {{"name", std::string("gpu0")}}).error().id,
               ErrorId::NameTaken);
@@ -264,7 +264,7 @@ TEST(Restore, SomebodyElsesVfUnderTheNumberCostsNoDefinition) {
     first = static_cast<std::uint8_t>(first + 1);
     world.start();
     EXPECT_EQ(world.gpu().view(1).record.name, "gpu0-vf1");
-    EXPECT_THAT(world.gpu().view(1).trouble, HasSubstr("'a' is defined here, but somebody else's"));
+    EXPECT_THAT(world.gpu().view(1).trouble, HasSubstr("'a' is defined here, but another VF"));
     EXPECT_EQ(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}}).error().id,
               ErrorId::WrongState);
     EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::WrongState);
@@ -301,8 +301,7 @@ TEST(Restore, AVfThatSomebodyElseReleasedComesBack) {
     world.pf().vfs.erase(1);
     world.pf().refuse = "provision";
     world.pass(2s);
-    EXPECT_EQ(world.gpu().view(1).trouble,
-              "'a' could not be given its resources again: as the test wants");
+    EXPECT_EQ(world.gpu().view(1).trouble, "'a' did not get its resources back: as the test wants");
     world.pf().refuse = "";
     world.pass(6s);
     EXPECT_EQ(world.gpu().view(1).record, a);
@@ -548,7 +547,7 @@ TEST(Restore, ADestroyThatThePfCoreRefusesAfterAKillCostsNoGpu) {
     world.pf().refuse = "release";
     world.start();
     EXPECT_EQ(world.gpu().state(), GpuState::Ok);
-    EXPECT_THAT(texts_of(world, "not-released"), ::testing::ElementsAre(HasSubstr("it stays")));
+    EXPECT_THAT(texts_of(world, "not-released"), ::testing::ElementsAre(HasSubstr("the VF stays")));
     EXPECT_FALSE(world.manager->store().gpu("gpu0").vfs.at(1).is_releasing);
     world.pf().refuse = "";
     EXPECT_TRUE(world.destroy({"gpu0", 1}));

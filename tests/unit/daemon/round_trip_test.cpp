@@ -390,7 +390,8 @@ TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndToldInOneLine) {
     const auto later = world.manager->take_notices();
     ASSERT_EQ(later.size(), 1u);
     EXPECT_EQ(later.front().kind, "impossible-events");
-    EXPECT_THAT(later.front().text, ::testing::HasSubstr("400 events")) << "the rest of the first";
+    EXPECT_THAT(later.front().text, ::testing::HasSubstr("400 impossible events"))
+        << "the rest of the first";
     world.start();
     EXPECT_FALSE(world.manager->store().is_read_only());
 }

@@ -35,27 +35,28 @@ TEST(Contract, AVfAloneKeepsItsQuantumAndMayHaveNone) {
 TEST(Contract, AnUnlimitedQuantumBesideOthersIsRefused) {
     auto parties = equal(3);
     parties[1].contract.quantum_ms = 0;
-    EXPECT_THAT(cause_of(parties), HasSubstr("VF 2: quantum_ms 0 (unlimited) beside 2 other VFs"));
+    EXPECT_THAT(cause_of(parties),
+                HasSubstr("VF 2: quantum_ms 0 (unlimited) would keep 2 other VFs"));
     EXPECT_THAT(cause_of(parties), HasSubstr("quantum_ms 15 would fit"));
 }
 
 TEST(Contract, EachFieldIsCheckedByItself) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const std::pair<Contract, const char*> wrong[] = {
-        {{.weight = 0}, "weight is 0; it takes 1 to 10000"},
+        {{.weight = 0}, "weight is 0; it must be 1 to 10000"},
         {{.weight = 10'001}, "weight is 10001"},
-        {{.min_pct = -1}, "min_pct is -1; it takes 0 to 100"},
+        {{.min_pct = -1}, "min_pct is -1; it must be 0 to 100"},
         {{.min_pct = nan}, "min_pct is nan"},
         {{.max_pct = 0}, "max_pct is 0"},
         {{.max_pct = 100.5}, "max_pct is 100.5"},
         {{.burst_ms = -2}, "burst_ms is -2"},
         {{.latency_ms = 1e9}, "latency_ms is 1e+09"},
         {{.max_gap_ms = 0}, "max_gap_ms is 0"},
-        {{.quantum_ms = 0.01}, "quantum_ms is 0.01; it takes 0.1 to 1000"},
+        {{.quantum_ms = 0.01}, "quantum_ms is 0.01; it must be 0.1 to 1000"},
         {{.preempt_timeout_ms = 0}, "preempt_timeout_ms is 0"},
         {{.latency_ms = 5}, "latency_ms 5 without min_pct"},
         {{.min_pct = 30, .max_pct = 20}, "min_pct 30 is more than max_pct 20"},
-        {{.min_pct = 20, .max_pct = 50, .latency_ms = 100}, "burst_ms 20 would do"},
+        {{.min_pct = 20, .max_pct = 50, .latency_ms = 100}, "burst_ms 20 would fit"},
     };
     for (const auto& [contract, words] : wrong) {
         const auto result = validate({.vf = 4, .contract = contract});
@@ -80,7 +81,8 @@ TEST(Contract, TooMuchReservedIsRefusedAndTheNumberItNamesFits) {
 
 TEST(Contract, ABudgetShorterThanTheShortestRunIsRefused) {
     const auto parties = equal(2, {.min_pct = 1, .latency_ms = 2});
-    EXPECT_THAT(cause_of(parties), HasSubstr("the shortest run is 0.1 ms; min_pct 5.000 would do"));
+    EXPECT_THAT(cause_of(parties),
+                HasSubstr("the shortest run is 0.1 ms; min_pct 5.000 would fit"));
 }
 
 TEST(Contract, AWeightTooSmallForItsGapIsRefusedAndWhatItNamesFits) {
@@ -189,7 +191,7 @@ TEST(GangContract, IsSaidWhole) {
         {gang(0, 0), "mode gang without min_pct"},
         {gang(20, 0), "mode gang without latency_ms"},
         {gang(20, 20, 20), "phase_ms 20 is not within latency_ms 20"},
-        {gang(20, 20, -1), "phase_ms is -1; it takes 0 to 10000"},
+        {gang(20, 20, -1), "phase_ms is -1; it must be 0 to 10000"},
         {capped, "mode gang with max_pct 50"},
         {{.phase_ms = 3}, "phase_ms 3 without mode gang"},
     };
@@ -206,7 +208,7 @@ TEST(GangContract, SlotsThatMeetAreRefusedAndThePhaseItNamesFits) {
     parties[0].contract = gang(20, 20, 18);
     parties[2].contract = gang(10, 20, 1);
     const std::string cause = cause_of(parties);
-    EXPECT_THAT(cause, HasSubstr("VF 3: its slots (phase_ms 1 of 20 ms) meet those of VF 1"));
+    EXPECT_THAT(cause, HasSubstr("VF 3: its slots (phase_ms 1 of 20 ms) overlap those of VF 1"));
     const auto at = cause.rfind("phase_ms ");
     parties[2].contract.phase_ms = std::stod(cause.substr(at + 9));
     EXPECT_EQ(cause_of(parties), "admitted") << cause;
@@ -217,7 +219,7 @@ TEST(GangContract, SlotsOfPeriodsWithoutACommonMeasureAlwaysMeet) {
     auto parties = equal(2);
     parties[0].contract = gang(20, 20);
     parties[1].contract = gang(20, 21, 10);
-    EXPECT_THAT(cause_of(parties), HasSubstr("there is no room beside the other gangs"));
+    EXPECT_THAT(cause_of(parties), HasSubstr("there is no room next to the other gangs"));
     parties[1].contract = gang(10, 40, 10);
     EXPECT_EQ(cause_of(parties), "admitted");
 }

@@ -53,27 +53,27 @@ TEST(Scenario, InvalidExamplesAreRefusedByBoth) {
 
 TEST(Scenario, ErrorsNameTheMemberItsValueAndWhatItTakes) {
     EXPECT_THAT(error_of(R"({"vfs": [{"weight": 0}]})"),
-                HasSubstr("vfs[0].weight is 0; it takes 1 to 10000"));
+                HasSubstr("vfs[0].weight is 0; it must be 1 to 10000"));
     EXPECT_THAT(error_of(R"({"vfs": [{}, {"wieght": 5}]})"),
                 HasSubstr("vfs[1] has an unknown member 'wieght'"));
     EXPECT_THAT(error_of(R"({"vfs": [{"work": {"arrivals": "burst"}}]})"),
-                HasSubstr("vfs[0].work.arrivals is 'burst'; it takes one of backlogged, bursty"));
+                HasSubstr("vfs[0].work.arrivals is 'burst'; it must be one of backlogged, bursty"));
     EXPECT_THAT(error_of(R"({"vfs": [{"work": {"arrivals": "bursty"}}]})"),
-                HasSubstr("vfs[0].work comes in jobs and needs work_ms and period_ms above 0"));
+                HasSubstr("vfs[0].work consists of jobs and needs work_ms and period_ms above 0"));
     EXPECT_THAT(error_of(R"({"vfs": [{}], "changes": [{"at_ms": 1, "vf": "x"}]})"),
                 HasSubstr("changes[0].vf is 'x'; no VF has that name"));
     EXPECT_THAT(error_of(R"({"vfs": [{}], "policies": ["best"]})"),
                 HasSubstr("policies has \"best\"; there are vgpu, library, gim"));
     EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"at_ms": 5}]}]})"),
-                HasSubstr("vfs[0].faults[0].kind is missing; it takes one of endless, hang"));
+                HasSubstr("vfs[0].faults[0].kind is missing; it must be one of endless, hang"));
     EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"kind": "crash"}]}]})"),
-                HasSubstr("vfs[0].faults[0].kind is 'crash'; it takes one of endless, hang"));
+                HasSubstr("vfs[0].faults[0].kind is 'crash'; it must be one of endless, hang"));
     EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"kind": "endless", "stays_out": true}]}]})"),
-                HasSubstr("vfs[0].faults[0].stays_out goes with kind 'hang'"));
+                HasSubstr("vfs[0].faults[0].stays_out requires kind 'hang'"));
     EXPECT_THAT(error_of(R"({"vfs": [{"joins_later": 1}]})"),
-                HasSubstr("vfs[0].joins_later takes true or false"));
+                HasSubstr("vfs[0].joins_later must be true or false"));
     EXPECT_THAT(error_of("{}"), HasSubstr("scenario has no vfs"));
-    EXPECT_THAT(error_of("[]"), HasSubstr("scenario is no object"));
+    EXPECT_THAT(error_of("[]"), HasSubstr("scenario is not an object"));
     EXPECT_THAT(error_of("{"), HasSubstr("parse error"));
 }
 
@@ -154,16 +154,15 @@ TEST(Scenario, RecordedJobsAreServedWhenTheyCame) {
 }
 
 TEST(Scenario, RecordedJobsThatCannotBeSayWhichAndWhy) {
-    EXPECT_THAT(error_of(with_work(R"({"jobs": [[1, 1]]})")), HasSubstr("jobs go with arrivals"));
-    EXPECT_THAT(error_of(with_work(R"({"arrivals": "recorded"})")),
-                HasSubstr("jobs go with arrivals"));
+    EXPECT_THAT(error_of(with_work(R"({"jobs": [[1, 1]]})")), HasSubstr("jobs and arrivals"));
+    EXPECT_THAT(error_of(with_work(R"({"arrivals": "recorded"})")), HasSubstr("jobs and arrivals"));
     const auto of_jobs = [](const std::string& jobs) {
         return error_of(with_work(R"({"arrivals": "recorded", "jobs": )" + jobs + "}"));
     };
     EXPECT_THAT(of_jobs("[[1, 1], [0, 1]]"), HasSubstr("jobs[1] comes before"));
-    EXPECT_THAT(of_jobs("[[1]]"), HasSubstr("jobs[0] is [1]; it takes [at_ms, work_ms]"));
+    EXPECT_THAT(of_jobs("[[1]]"), HasSubstr("jobs[0] is [1]; it must be [at_ms, work_ms]"));
     EXPECT_THAT(of_jobs("[[1, 0]]"), HasSubstr("jobs[0]"));
-    EXPECT_THAT(of_jobs("7"), HasSubstr("is no list"));
+    EXPECT_THAT(of_jobs("7"), HasSubstr("is not a list"));
     EXPECT_LT(of_jobs("[[\"" + std::string(100'000, 'x') + "\"]]").size(), 500u);
 }
 
