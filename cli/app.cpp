@@ -91,7 +91,7 @@ ServiceError wrong_use(const std::string& what) {
 std::string complaint_about(const std::vector<std::string>& words) {
     for (const std::string& word : words)
         if (!wrong_in_utf8(word).empty())
-            return fmt::format("the argument {} is no UTF-8 text", quoted(word));
+            return fmt::format("argument {} is not UTF-8 text", quoted(word));
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
         if (words[i].starts_with("--") && words[i].find('=') == words[i].size() - 1)
             return fmt::format("'{}' has no value; is a variable not set?", words[i]);

@@ -26,15 +26,15 @@ doctor.json          what 'vgpuctl doctor' finds
 list.json            properties of every GPU and VF, with names and UUIDs of VFs
 events.json          the events that vgpud keeps
 run-table/GPU.json   the run table in force
-trace/GPU.trace      what was scheduled in the last while, for 'vgpuctl trace show FILE'
-dump/GPU.txt         the PF core's own report; wants the right to control VFs
+trace/GPU.trace      recent scheduling, for 'vgpuctl trace show FILE'
+dump/GPU.txt         the PF core's report; requires the right to control VFs
 metrics.txt          the metrics
-configuration.json   vgpud's configuration; what may be a secret is removed
+configuration.json   vgpud's configuration; possible secrets are removed
 kernel-messages.txt  the kernel's lines about vgpu_pf
 
 Not in it: the environment, contents of VRAM and of guests' memory, processes
 of guests. Names of the host and of users are replaced by HOST and USER.
-Look through it before you send it.
+Review it before you send it.
 )";
 
 [[noreturn]] void unreadable(const std::string& path, int error) {
@@ -49,7 +49,7 @@ std::string configuration_of(const std::string& path) {
     const auto redacted = redacted_configuration(*text);
     if (!redacted)
         throw ServiceError("org.vgpu1.Error.System",
-                           path + " is no JSON, so its secrets cannot be found");
+                           path + " is not JSON, so its secrets cannot be found");
     return *redacted;
 }
 
@@ -127,7 +127,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
         service->limit_calls(kServicePatience);
         add_service(*service);
     } catch (const ServiceError& error) {
-        leave_out("what vgpud says", error);
+        leave_out("vgpud's data", error);
     }
 }
 

@@ -361,8 +361,8 @@ public:
                     wait_for_the_bus();
                 }
             },
-            "; the job goes on, or the next vgpud ends it: see 'vgpuctl jobs' when the bus is "
-            "back");
+            "; the job continues, or the next vgpud finishes it: see 'vgpuctl jobs' when the bus "
+            "is back");
     }
     /// The ObjectManager also has jobs of other vgpuctl processes.
     std::vector<Properties> list_jobs() override {
@@ -413,7 +413,7 @@ public:
             while (bus_->processPendingRequest()) {
             }
             if (std::exchange(owner_news_, std::nullopt) && after > 0)
-                throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was started anew");
+                throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was restarted");
             const auto items = piece["items"].get<std::vector<std::uint8_t>>();
             return TracePiece{.items = {items.begin(), items.end()},
                               .next = piece["next"].get<std::uint64_t>(),
@@ -453,8 +453,8 @@ private:
         }
         if (owner_news_)
             throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
-                               "vgpud ended before the job did; the next one goes on with it or "
-                               "takes it back: see 'vgpuctl jobs' and 'vgpuctl events'");
+                               "vgpud ended before the job; the next one finishes it or rolls it "
+                               "back: see 'vgpuctl jobs' and 'vgpuctl events'");
         if (trouble) throw ServiceError(*trouble);
         return *found;
     }

@@ -33,10 +33,10 @@ void check_service(const HostFacts& facts, Findings& found) {
     found.push_back({"bus", Level::Ok, "the bus is reachable"});
     if (service.is_there && !service.trouble.empty()) {
         found.push_back({"vgpud", Level::Warning,
-                         fmt::format("vgpud {} answers, but not everything: {}",
+                         fmt::format("vgpud {} answers only in part: {}",
                                      text_of(service.manager, "Version"), service.trouble),
-                         "what it did not say of its GPUs and VFs was not checked",
-                         "'journalctl -u vgpud' tells why; 'vgpuctl list' whether it lasts"});
+                         "missing facts of GPUs and VFs were not checked",
+                         "'journalctl -u vgpud' shows why; 'vgpuctl list' shows whether it lasts"});
         return;
     }
     if (service.is_there) {
@@ -45,8 +45,8 @@ void check_service(const HostFacts& facts, Findings& found) {
         return;
     }
     found.push_back({"vgpud", Level::Problem, "vgpud does not answer: " + service.trouble,
-                     "VFs go on as they are, but nothing can be created, changed or seen",
-                     "'systemctl status vgpud' tells why; then 'systemctl start vgpud'"});
+                     "VFs keep running, but nothing can be created, changed or shown",
+                     "'systemctl status vgpud' shows why; then 'systemctl start vgpud'"});
 }
 
 /// An agent of another release is only a note: guests have other administrators.
@@ -58,14 +58,14 @@ void check_versions(const HostFacts& facts, Findings& found) {
     else
         found.push_back({"version", Level::Warning,
                          fmt::format("vgpuctl is {}, vgpud is {}", facts.vgpuctl_version, vgpud),
-                         "verbs and options may not be known to the other",
+                         "each may lack verbs or options of the other",
                          "install the same release of both, then 'systemctl restart vgpud'"});
     for (const Properties& vf : facts.service.vfs) {
         const std::string agent = text_of(vf, "Agent.Version");
         if (!flag_of(vf, "Agent.Connected") || agent == vgpud) continue;
         found.push_back({"agent-version", Level::Note,
                          fmt::format("{}: the guest's agent is {}", text_of(vf, "Target"), agent),
-                         "it may not know everything this vgpud asks for",
+                         "it may not support all requests of this vgpud",
                          "install vgpu-agent of release " + vgpud + " in the guest"});
     }
 }
@@ -80,9 +80,9 @@ void check_state(const HostFacts& facts, Findings& found) {
             found.push_back({"state", Level::Ok, "the durable state is trusted"});
         else
             found.push_back({"state", Level::Warning, "the durable state: " + message,
-                             "a change was refused, or one that was under way when vgpud or the "
-                             "host ended was dropped",
-                             "see that vgpud's state_dir has room and can be written"});
+                             "a change was refused, or a change was lost when vgpud or the host "
+                             "ended during it",
+                             "make sure that vgpud's state_dir has free space and is writable"});
         return;
     }
     found.push_back({"state", Level::Problem, "vgpud is read-only: " + message,
@@ -105,12 +105,12 @@ void check_gpus(const HostFacts& facts, Findings& found) {
             found.push_back({"gpu-whole-resets", Level::Warning,
                              fmt::format("{} was reset as a whole {} times", id, resets),
                              "every VF of the GPU lost its work each time",
-                             "'vgpuctl events' tells which VF hung before; send 'vgpuctl report'"});
+                             "'vgpuctl events' shows which VF hung before; send 'vgpuctl report'"});
         if (const std::uint64_t lost = number_of(gpu, "EventsLost"); lost > 0)
             found.push_back({"gpu-events-lost", Level::Note,
                              fmt::format("{}: {} events of the PF core came too fast", id, lost),
-                             "shares were reconciled; single events are missing in 'events'",
-                             "give vgpud more of the CPU if this number grows"});
+                             "shares were corrected; some events are missing in 'events'",
+                             "give vgpud more CPU time if this number grows"});
     }
 }
 
@@ -122,25 +122,25 @@ void check_vfs(const HostFacts& facts, Findings& found) {
             found.push_back(
                 {"vf-state", Level::Warning, fmt::format("{} is {}", target, state),
                  "it gets no engine time",
-                 fmt::format("'vgpuctl show {}' tells why; then '{}'", target, command)});
+                 fmt::format("'vgpuctl show {}' shows why; then '{}'", target, command)});
         if (const std::string trouble = text_of(vf, "Trouble"); trouble != kNothing)
-            found.push_back({"vf-trouble", Level::Warning, fmt::format("{}: {}", target, trouble),
-                             "the VF is not as it is defined",
-                             trouble.starts_with("its name")
-                                 ? fmt::format("'vgpuctl set {} --name NEW'", target)
-                                 : fmt::format("vgpud tries again by itself; '{}' gives the "
-                                               "definition up",
-                                               giving_up(vf))});
+            found.push_back(
+                {"vf-trouble", Level::Warning, fmt::format("{}: {}", target, trouble),
+                 "the VF differs from its definition",
+                 trouble.starts_with("its name")
+                     ? fmt::format("'vgpuctl set {} --name NEW'", target)
+                     : fmt::format("vgpud tries again by itself; '{}' drops the definition",
+                                   giving_up(vf))});
         if (const std::string orphan = text_of(vf, "Orphan"); orphan != kNothing)
             found.push_back({"vf-orphan", Level::Warning, fmt::format("{}: {}", target, orphan),
-                             "nobody else gets the VF while its claim stays",
-                             fmt::format("if its consumer is gone: '{}'", ending_claim(vf))});
+                             "no other owner can claim the VF",
+                             fmt::format("if its owner is gone: '{}'", ending_claim(vf))});
         if (number_of(vf, "GuardLevel") > 0)
             found.push_back({"vf-guard", Level::Warning,
-                             fmt::format("{} is beyond a guard limit (level {})", target,
+                             fmt::format("{} exceeds a guard limit (level {})", target,
                                          number_of(vf, "GuardLevel")),
-                             "its guest resets or interrupts more than a sane driver does",
-                             "look into the guest's kernel log"});
+                             "its guest resets or interrupts more than a normal driver does",
+                             "read the guest's kernel log"});
     }
 }
 
@@ -168,7 +168,7 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
     constexpr std::array kWanted{
         Wanted{"CONFIG_PCI_IOV", "vgpu_pf.ko cannot enable virtual functions without it"},
         Wanted{"CONFIG_VFIO_PCI", "VFs of real silicon reach a VM through vfio-pci"},
-        Wanted{"CONFIG_IOMMU_SUPPORT", "nothing keeps a VF's DMA to its own VM without it"}};
+        Wanted{"CONFIG_IOMMU_SUPPORT", "without it a VF's DMA can reach memory outside its VM"}};
     bool is_complete = true;
     for (const Wanted& one : kWanted) {
         const auto at = facts.kernel_config->find(std::string(one.name));
@@ -214,12 +214,12 @@ void check_iommu(const HostFacts& facts, Findings& found) {
     for (std::string word; words >> word;)
         if (word == "iommu=off" || word == "intel_iommu=off" || word == "amd_iommu=off") off = word;
     const std::string what = off.empty() ? "no IOMMU group" : "the kernel command line has " + off;
-    found.push_back({"iommu", has_sriov_gpu(facts) ? Level::Problem : Level::Note, what,
-                     "VFs of real silicon cannot be given to VMs without an IOMMU; softgpu "
-                     "needs none",
-                     off.empty() ? "enable VT-d or AMD-Vi in the firmware; on Intel boot with "
-                                   "intel_iommu=on"
-                                 : "remove " + off + " and boot again"});
+    found.push_back(
+        {"iommu", has_sriov_gpu(facts) ? Level::Problem : Level::Note, what,
+         "VFs of real silicon cannot be assigned to VMs without an IOMMU; softgpu needs none",
+         off.empty() ? "enable VT-d or AMD-Vi in the firmware; on Intel boot with "
+                       "intel_iommu=on"
+                     : "remove " + off + " and boot again"});
 }
 
 // --- PCI
@@ -278,14 +278,13 @@ void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
         gpu.function + sriov.first_vf_offset >= kFunctions
             ? 0
             : (kFunctions - 1 - gpu.function - sriov.first_vf_offset) / stride + 1;
-    found.push_back(
-        {"pci-ari", Level::Warning,
-         fmt::format("{}: ARI is {}; {} of {} VFs can be addressed without another bus",
-                     gpu.address, can ? "off" : "not possible in this slot", usable,
-                     sriov.total_vfs),
-         "VFs beyond function 7 take a bus number of their own, which the bridge may not have",
-         can ? "enable ARI in the firmware, or boot with pci=realloc,assign-busses"
-             : "use a slot whose root port forwards ARI"});
+    found.push_back({"pci-ari", Level::Warning,
+                     fmt::format("{}: ARI is {}; {} of {} VFs can be addressed without another bus",
+                                 gpu.address, can ? "off" : "not possible in this slot", usable,
+                                 sriov.total_vfs),
+                     "VFs beyond function 7 need another bus number, which the bridge may not have",
+                     can ? "enable ARI in the firmware, or boot with pci=realloc,assign-busses"
+                         : "use a slot whose root port forwards ARI"});
 }
 
 /// ACS decides whether requests between functions below a port pass the IOMMU (PCIe).
@@ -337,7 +336,7 @@ void check_group(const HostFacts& facts, const PciFunction& gpu, Findings& found
     found.push_back(
         {"pci-group", Level::Warning,
          fmt::format("{}: shares its IOMMU group with {}", gpu.address, fmt::join(strangers, ", ")),
-         "they can only be given away together", "move the card or the others to another slot"});
+         "they can only be assigned together", "move the card or the others to another slot"});
 }
 
 void check_one_gpu(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
@@ -351,7 +350,7 @@ void check_one_gpu(const HostFacts& facts, const PciFunction& gpu, Findings& fou
         found.push_back({"pci-sriov", Level::Note,
                          fmt::format("{} ({:04x}:{:04x}) has no SR-IOV", gpu.address, gpu.vendor_id,
                                      gpu.device_id),
-                         "it can be given to one VM as a whole, not shared", ""});
+                         "it can only be assigned to one VM as a whole", ""});
         return;
     }
     found.push_back({"pci-sriov", Level::Ok,
@@ -407,17 +406,17 @@ void check_files(const HostFacts& facts, Findings& found) {
     constexpr unsigned kOthersWrite = 0002, kOthers = 0006;
     const FileFacts& dir = facts.run_dir;
     if (!dir.exists && facts.service.is_there)
-        found.push_back({"run-dir", Level::Note, dir.path + " is not there",
+        found.push_back({"run-dir", Level::Note, dir.path + " is missing",
                          "vgpud of this bus has another run_dir, or this is another machine", ""});
     if (dir.exists && !dir.is_expected_kind)
-        found.push_back({"run-dir", Level::Problem, dir.path + " is no directory",
-                         "vgpud cannot make its sockets there", "remove it and start vgpud"});
+        found.push_back({"run-dir", Level::Problem, dir.path + " is not a directory",
+                         "vgpud cannot create its sockets there", "remove it and start vgpud"});
     if (dir.exists && dir.is_expected_kind) {
         const bool is_open = (dir.mode & kOthersWrite) != 0;
         if (is_open)
             found.push_back({"run-dir", Level::Problem,
-                             fmt::format("everybody may write in {} ({:04o})", dir.path, dir.mode),
-                             "any user could put a socket of theirs in place of a VF's",
+                             fmt::format("any user may write to {} ({:04o})", dir.path, dir.mode),
+                             "any user could replace a VF's socket with their own socket",
                              "chmod o-w " + dir.path});
         else
             found.push_back({"run-dir", Level::Ok, fmt::format("{} ({:04o})", dir.path, dir.mode)});
@@ -426,14 +425,14 @@ void check_files(const HostFacts& facts, Findings& found) {
         if (!socket.exists || !socket.is_expected_kind)
             found.push_back(
                 {"vf-socket", Level::Warning,
-                 fmt::format("{} is {}", socket.path, socket.exists ? "no socket" : "not there"),
+                 fmt::format("{} is {}", socket.path, socket.exists ? "not a socket" : "missing"),
                  "QEMU cannot attach to that VF",
-                 "softgpu makes it when it starts; see its log in the same directory"});
+                 "softgpu creates it at start; see its log in the same directory"});
         else if ((socket.mode & kOthers) != 0)
             found.push_back(
                 {"vf-socket", Level::Warning,
-                 fmt::format("everybody may attach to {} ({:04o})", socket.path, socket.mode),
-                 "a VF belongs to who attaches first", "chmod o-rw " + socket.path});
+                 fmt::format("any user may attach to {} ({:04o})", socket.path, socket.mode),
+                 "the first client gets the VF", "chmod o-rw " + socket.path});
     }
 }
 

@@ -54,7 +54,7 @@ std::string canonical_uuid(const xmlNode* node) {
         if (letter != '-')
             uuid += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
     if (uuid.size() != 32 || uuid.find_first_not_of("0123456789abcdef") != std::string::npos)
-        throw XmlError(fmt::format("line {}: '{}' is no UUID", xmlGetLineNo(node), typed));
+        throw XmlError(fmt::format("line {}: '{}' is not a UUID", xmlGetLineNo(node), typed));
     for (const std::size_t dash : {8u, 13u, 18u, 23u}) uuid.insert(dash, 1, '-');
     return uuid;
 }
@@ -301,7 +301,7 @@ std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
     xmlNode* domain = document.root();
     if (name_of(domain) != "domain")
         throw XmlError(
-            fmt::format("line {}: <{}> is no <domain>", xmlGetLineNo(domain), name_of(domain)));
+            fmt::format("line {}: <{}> is not a <domain>", xmlGetLineNo(domain), name_of(domain)));
     const std::string uuid = ensure_uuid(domain);
     const bool has_vfio_user =
         std::any_of(vfs.begin(), vfs.end(), [](const AttachedVf& vf) { return !vf.host_device; });

@@ -29,12 +29,12 @@ WantedVf wanted_vf(const xmlNode* node) {
     const bool is_one =
         attributes.size() == 1 && (attributes.front() == "name" || attributes.front() == "profile");
     if (!is_one)
-        refuse(node, fmt::format("<vgpu:vf> has the attributes [{}]; it wants either name='…' or "
-                                 "profile='…'",
-                                 fmt::join(attributes, ", ")));
+        refuse(node,
+               fmt::format("<vgpu:vf> has the attributes [{}]; it needs name='…' or profile='…'",
+                           fmt::join(attributes, ", ")));
     const std::string value = attribute_of(node, attributes.front());
     if (value.empty() || value.size() > kMostValue)
-        refuse(node, fmt::format("the {} in <vgpu:vf> has {} letters; 1 to {} can be",
+        refuse(node, fmt::format("the {} in <vgpu:vf> has {} letters; 1 to {} are allowed",
                                  attributes.front(), value.size(), kMostValue));
     return {attributes.front(), value};
 }
@@ -49,12 +49,14 @@ std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
             continue;
         }
         if (name_of(node) != "vfs")
-            refuse(node, fmt::format("there is no element <vgpu:{}>; <vgpu:vf> or <vgpu:vfs> "
-                                     "around several can be",
-                                     name_of(node)));
+            refuse(node,
+                   fmt::format(
+                       "there is no element <vgpu:{}>; use <vgpu:vf>, or <vgpu:vfs> around several",
+                       name_of(node)));
         for (const xmlNode* one : children_of(node)) {
             if (namespace_of(one) != kDomainNamespace || name_of(one) != "vf")
-                refuse(one, fmt::format("<{}> in <vgpu:vfs>; only <vgpu:vf> can be", name_of(one)));
+                refuse(one, fmt::format("<{}> in <vgpu:vfs>; only <vgpu:vf> is allowed there",
+                                        name_of(one)));
             wanted.push_back(wanted_vf(one));
         }
     }
@@ -64,7 +66,7 @@ std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
 const xmlNode* domain_of(const XmlDocument& document) {
     const xmlNode* domain = document.root();
     if (name_of(domain) != "domain")
-        refuse(domain, fmt::format("<{}> is no <domain>", name_of(domain)));
+        refuse(domain, fmt::format("<{}> is not a <domain>", name_of(domain)));
     return domain;
 }
 

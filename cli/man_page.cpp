@@ -75,7 +75,7 @@ The bus, where
 is not given.
 .TP
 .B NO_COLOR
-If it is set and not empty, nothing is coloured. Output that is no terminal never is.
+If it is set and not empty, nothing is coloured. Only output to a terminal is coloured.
 .SH FILES
 .TP
 .I /run/vgpu/metrics.sock
@@ -99,8 +99,10 @@ std::string man_page(const CLI::App& app) {
         ".SH SYNOPSIS\n{} [options] {} [arguments]\n",
         VGPU_VERSION, bold("vgpuctl"), italic("verb"));
     text += fmt::format(
-        ".SH DESCRIPTION\n{}\nIt speaks to {} on the system bus. Wherever a {} is asked for, it is "
-        "a GPU (gpu0), a VF of one (gpu0/vf3), or a VF's name or UUID.\n",
+        ".SH DESCRIPTION\n"
+        "{}\n"
+        "It speaks to {} on the system bus. Every {} is a GPU (gpu0), a VF of a GPU (gpu0/vf3), or "
+        "a VF's name or UUID.\n",
         roff(tree.root.description), "\\fBvgpud\\fR(8)", italic("TARGET"));
     text += ".SH OPTIONS\n";
     for (const TreeOption& option : tree.root.options) text += entry_of(option);

@@ -48,7 +48,7 @@ CLI::Option* add_number(CLI::App& command, const std::string& name, std::optiona
             to = read(text);
             if (!to)
                 throw CLI::ValidationError(
-                    name, fmt::format("wants {}, not '{}'", kind, printable(text)));
+                    name, fmt::format("must be {}, not '{}'", kind, printable(text)));
         },
         help);
 }
@@ -79,8 +79,8 @@ CLI::Validator whole_within(std::uint64_t least, std::uint64_t most) {
     return {[least, most](std::string& text) {
                 const auto number = number_in<std::uint64_t>(text, kDecimal);
                 if (!number || *number < least || *number > most)
-                    return fmt::format("wants a whole number from {} to {}, not '{}'", least, most,
-                                       printable(text));
+                    return fmt::format("must be a whole number from {} to {}, not '{}'", least,
+                                       most, printable(text));
                 text = std::to_string(*number);
                 return std::string();
             },

@@ -19,10 +19,10 @@ struct ExitRow {
 };
 
 constexpr std::string_view kGone =
-    " What it stood for has gone: the VF was destroyed, or the job is over and forgotten. 'vgpuctl "
-    "list' and 'vgpuctl jobs' show what there is.";
+    " The object no longer exists: the VF was destroyed, or the job is over and forgotten. "
+    "'vgpuctl list' and 'vgpuctl jobs' show what exists.";
 constexpr std::string_view kOlder =
-    " This vgpud is older than vgpuctl and does not know that; 'vgpuctl version' shows both. "
+    " This vgpud is older than vgpuctl and does not support this; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
 /// Names that scripts may distinguish; others are Failed. A trailing dot means a prefix.

@@ -141,7 +141,7 @@ void TableOptions::describe(CLI::App& command, const std::vector<std::vector<Col
     command.add_option_function<std::string>("-o,--output", choose, help)
         ->type_name("COLUMNS")
         ->excludes(json);
-    command.add_flag("--noheadings", has_no_headings_, "no line of titles")->excludes(json);
+    command.add_flag("--noheadings", has_no_headings_, "no heading line")->excludes(json);
 }
 
 bool TableOptions::fits(const std::vector<Column>& columns) const {

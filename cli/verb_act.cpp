@@ -68,8 +68,7 @@ public:
     void describe(CLI::App& command) override {
         add_vf(command, target_);
         command.add_flag("--force", force_, row_.force);
-        if (row_.takes_owner)
-            command.add_option("--owner", owner_, "in the name of the owner who has claimed it");
+        if (row_.takes_owner) command.add_option("--owner", owner_, "on behalf of the VF's owner");
         if (row_.takes_no_wait)
             command.add_flag("--no-wait", no_wait_, "do not wait until the VRAM is scrubbed");
     }

@@ -36,7 +36,7 @@ public:
     void describe(CLI::App& command) override {
         add_vf(command, target_);
         if (!row_.takes_time) return;
-        command.add_option("--timeout-ms", timeout_ms_, "how long it may take")
+        command.add_option("--timeout-ms", timeout_ms_, "time limit")
             ->transform(whole_within(100, 300'000))
             ->capture_default_str();
     }

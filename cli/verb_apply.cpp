@@ -21,9 +21,9 @@ public:
                 "apply vgpu.json --yes"}) {}
     void describe(CLI::App& command) override {
         document_.describe(command);
-        command.add_flag("--yes", is_sure_, "also if VFs lose what is in their VRAM");
-        command.add_flag("--force", force_, "also VFs that are open or claimed");
-        command.add_flag("--no-wait", no_wait_, "do not wait for the end; print the job");
+        command.add_flag("--yes", is_sure_, "even if VFs lose the content of their VRAM");
+        command.add_flag("--force", force_, "even if VFs are open or claimed");
+        command.add_flag("--no-wait", no_wait_, "do not wait for the job; print it");
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -33,8 +33,8 @@ public:
         if (is_empty_plan(plan)) return finish(invocation, plan, {{"State", std::string("done")}});
         if (disruption_of(plan) != "none" && !is_sure_) {
             invocation.err << fmt::format(
-                "vgpuctl: nothing was done: VFs would lose what is in their VRAM ({}); apply with "
-                "--yes if that is meant\n",
+                "vgpuctl: nothing was done: VFs would lose the content of their VRAM ({}); apply "
+                "with --yes to accept this\n",
                 disruption_of(plan));
             if (invocation.is_json)
                 print_json(invocation, plan, {{"State", std::string("refused")}});
@@ -56,7 +56,7 @@ private:
     static Properties await(Invocation& invocation, const std::string& job) {
         if (invocation.is_terminal && !invocation.is_json)
             invocation.out << fmt::format(
-                "job {}: goes on if this is interrupted; 'vgpuctl jobs --cancel {}' ends it\n",
+                "job {}: continues if this is interrupted; 'vgpuctl jobs --cancel {}' cancels it\n",
                 number_in(job), number_in(job));
         ProgressLine line{Canvas(invocation)};
         return invocation.service.await_job(job, [&line](const Properties& now) {
@@ -96,7 +96,7 @@ private:
             print_json(invocation, plan, job);
         else if (state == "running")
             invocation.out << fmt::format(
-                "job {}: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel {}' ends it\n{}\n",
+                "job {}: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel {}' cancels it\n{}\n",
                 number_in(path_of(job)), number_in(path_of(job)), path_of(job));
         else if (is_well && !is_empty_plan(plan))
             invocation.out << fmt::format("configuration '{}' is applied\n",

@@ -46,31 +46,31 @@ public:
                 "attach-xml vm1 --profile small --write"}) {}
     void describe(CLI::App& command) override {
         command
-            .add_option("DOMAIN", domain_,
-                        "name or UUID of a domain of libvirt, a file with its XML, or - (standard "
-                        "input)")
+            .add_option(
+                "DOMAIN", domain_,
+                "name or UUID of a libvirt domain, a file with its XML, or - (standard input)")
             ->required();
         command.add_option("--vf", names_, "this VF; may be repeated")->allow_extra_args(false);
         command
             .add_option("--profile", profiles_,
                         "any free VF of this profile; may be repeated, comes after --vf")
             ->allow_extra_args(false);
-        command.add_flag("--none", wants_none_, "take all VFs out of it")
+        command.add_flag("--none", wants_none_, "remove all VFs from the domain")
             ->excludes("--vf")
             ->excludes("--profile");
-        command.add_flag("--write", is_writing_, "define it instead of printing it");
-        command.add_option("--connect", uri_, "which libvirt")
+        command.add_flag("--write", is_writing_, "define the domain instead of printing it");
+        command.add_option("--connect", uri_, "URI of the libvirt connection")
             ->type_name("URI")
             ->capture_default_str();
         command.add_option("--run-dir", run_dir_, "run_dir of vgpud")->capture_default_str();
-        command.add_option("--sysfs", sysfs_, "look here for host devices")->group("");
+        command.add_option("--sysfs", sysfs_, "directory to search for host devices")->group("");
         command.footer("Without --vf, --profile and --none, the domain's metadata names the VFs.");
     }
 
     ExitCode start(const Setting& setting) override {
         if (is_writing_ && is_file(domain_))
             throw ServiceError("vgpuctl.WrongUsage",
-                               "--write wants the name of a domain of libvirt, not a file");
+                               "--write needs the name of a libvirt domain, not a file");
         try {
             std::optional<LibvirtClient> libvirt;
             if (!is_file(domain_)) libvirt.emplace(uri_);
@@ -81,7 +81,7 @@ public:
             setting.print(
                 "vgpuctl-attach-xml-1",
                 {{"domain", domain_}, {"is_written", is_writing_}, {"xml", after}},
-                is_writing_ ? domain_ + ": defined; in force with its next start\n" : after);
+                is_writing_ ? domain_ + ": defined; takes effect at its next start\n" : after);
             return ExitCode::Ok;
         } catch (const XmlError& error) {
             throw ServiceError("org.vgpu1.Error.System", domain_ + ": " + error.what());
@@ -118,7 +118,8 @@ private:
             const Properties* vf = known ? vf_of(one, known->vfs) : nullptr;
             if (vf != nullptr) one.second = text_of(*vf, "Name");
             if (!can_be_wanted(one))
-                throw XmlError(fmt::format("'{}' is no {} of a VF", one.second, one.first));
+                throw XmlError(
+                    fmt::format("'{}' is not a valid {} of a VF", one.second, one.first));
             AttachedVf attached_one{.wanted = std::move(one), .host_device = {}};
             if (known)
                 attached_one.host_device =
@@ -135,7 +136,7 @@ private:
             return Known{.gpus = service->list_gpus(), .vfs = service->list_vfs()};
         } catch (const ServiceError& error) {
             if (error.exit_code() != ExitCode::Unreachable) throw;
-            setting.err << "vgpuctl: vgpud does not answer; taking every VF for one of softgpu\n";
+            setting.err << "vgpuctl: vgpud does not answer; every VF is taken for a softgpu VF\n";
             return {};
         }
     }

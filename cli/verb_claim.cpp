@@ -25,7 +25,7 @@ public:
         add_whole(command, "--lease", lease_s_, "time until the claim ends (default: no end)")
             ->type_name("SECONDS");
         add_whole(command, "--generation", generation_,
-                  "only if this claim is in force (0: if none is)");
+                  "only if this claim is in force (0: only if no claim is)");
         command.add_flag("--keep", is_kept_, "a reservation: it outlives its domain's stops");
     }
 

@@ -16,10 +16,11 @@ public:
         : Verb({Group::Diagnose, "doctor", "find what is wrong with this host", "doctor"}) {}
     void describe(CLI::App& command) override {
         command.add_option("--run-dir", places_.run_dir, "run_dir of vgpud")->capture_default_str();
-        command.add_option("--qemu", places_.qemu, "the QEMU to look at")->capture_default_str();
-        command.add_option("--root", places_.root, "look at a copy of /proc, /sys … below this")
+        command.add_option("--qemu", places_.qemu, "the QEMU to check")->capture_default_str();
+        command
+            .add_option("--root", places_.root, "read a copy of /proc, /sys … below this directory")
             ->group("");
-        command.add_option("--pci-dump", pci_dump_, "look at an lspci -xxxx dump")->group("");
+        command.add_option("--pci-dump", pci_dump_, "read an lspci -xxxx dump")->group("");
     }
 
     ExitCode start(const Setting& setting) override {

@@ -89,9 +89,9 @@ public:
                 "events gpu0 --follow"}) {}
     void describe(CLI::App& command) override {
         command.add_option("TARGET", target_, "only of this GPU or VF (default: of all)");
-        auto* follow = command.add_flag("--follow", is_following_,
-                                        "go on with those to come, until interrupted");
-        command.add_option("--limit", limit_, "the newest so many of those that vgpud keeps")
+        auto* follow =
+            command.add_flag("--follow", is_following_, "also print new events, until interrupted");
+        command.add_option("--limit", limit_, "number of latest events to print")
             ->transform(whole_within(0, kAll))
             ->capture_default_str();
         table_.describe(command, {columns_of(kEventColumns)});
@@ -152,7 +152,7 @@ private:
                 case News::Stopped:
                     return;
                 case News::Gone:
-                    invocation.err << "vgpuctl: vgpud is gone; its events go on when it is back\n";
+                    invocation.err << "vgpuctl: vgpud is gone; events continue when it is back\n";
                     break;
                 case News::Back:
                     invocation.err << "vgpuctl: vgpud is back\n";

@@ -30,7 +30,7 @@ public:
         auto config = text::read_json<nlohmann::ordered_json>(text);
         if (!config)
             throw ServiceError("org.vgpu1.Error.System",
-                               "vgpud's configuration is no JSON: " + config.error());
+                               "vgpud's configuration is not JSON: " + config.error());
         invocation.print("vgpuctl-export-1", {{"config", *std::move(config)}}, text);
         return ExitCode::Ok;
     }

@@ -44,7 +44,7 @@ void grant(const Call& call) {
     const auto ids = ids_of_label(call.domain.dac_label);
     if (!ids)
         throw ServiceError("org.vgpu1.Error.System",
-                           fmt::format("the label '{}' names no user and group of this host",
+                           fmt::format("the label '{}' is not a user and group of this host",
                                        call.domain.dac_label));
     call.service.grant_vfs(call.owner, ids->first, ids->second);
 }
@@ -62,9 +62,8 @@ void adopt(const Call& call) {
 [[noreturn]] void refuse_state(const Call& call) {
     throw ServiceError(
         "org.vgpu1.Error.WrongState",
-        fmt::format("what a VF holds is not in a saved or migrated domain, and its driver would "
-                    "not find it again. Start the domain anew, after "
-                    "'virsh managedsave-remove {}' if it was saved",
+        fmt::format("a saved or migrated domain does not contain the VF's state. Start the domain "
+                    "again, after 'virsh managedsave-remove {}' if it was saved",
                     shell_word(call.domain.name)));
 }
 
@@ -87,11 +86,12 @@ struct HookRow {
 /// Other operations need no action.
 constexpr std::array kRows{
     HookRow{"prepare", assign, GoesBy::Wishes, OnFailure::Refuse, "no VF can be assigned"},
-    HookRow{"start", grant, GoesBy::Wishes, OnFailure::Refuse, "QEMU cannot be let to its VF"},
-    HookRow{"release", take_back, GoesBy::Uuid, OnFailure::GoOn, "its VF was not taken back"},
-    HookRow{"reconnect", adopt, GoesBy::Uuid, OnFailure::GoOn, "its VF was not looked at"},
+    HookRow{"start", grant, GoesBy::Wishes, OnFailure::Refuse, "QEMU gets no access to its VF"},
+    HookRow{"release", take_back, GoesBy::Uuid, OnFailure::GoOn, "its VF was not released"},
+    HookRow{"reconnect", adopt, GoesBy::Uuid, OnFailure::GoOn, "its VF was not checked"},
     HookRow{"restore", refuse_state, GoesBy::Wishes, OnFailure::Refuse, "it cannot be restored"},
-    HookRow{"migrate", refuse_state, GoesBy::Wishes, OnFailure::Refuse, "it cannot be taken in"},
+    HookRow{"migrate", refuse_state, GoesBy::Wishes, OnFailure::Refuse,
+            "it cannot be migrated here"},
 };
 
 /// Reads all input first, because libvirt writes it. Without VFs ends with 0 at once.
@@ -154,8 +154,8 @@ private:
     static std::string told(const ServiceError& error) {
         if (error.exit_code() == ExitCode::Unreachable)
             return fmt::format(
-                "vgpud does not answer on the bus ({}); start it ('systemctl start "
-                "vgpud') and look at its log",
+                "vgpud does not answer on the bus ({}); start it ('systemctl start vgpud') and "
+                "read its log",
                 error.what());
         return error.what();
     }

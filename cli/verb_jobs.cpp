@@ -40,7 +40,7 @@ constexpr std::array kJobColumns{
 
 std::string jobs_text(const std::vector<Properties>& jobs, const TableOptions& table) {
     if (table.is_plain()) return table.text(kJobColumns, jobs);
-    if (jobs.empty()) return "There is no job; those that are over are kept for 10 minutes.\n";
+    if (jobs.empty()) return "No jobs. Finished jobs are listed for 10 minutes.\n";
     std::string outcomes;
     for (const Properties& job : jobs) outcomes += outcome_text(job);
     return table.text(kJobColumns, jobs) + outcomes;
@@ -55,9 +55,9 @@ const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t
     }
     throw ServiceError(
         "org.vgpu1.Error.NoSuchVf",
-        fmt::format("there is no job {}; {}", id,
-                    known.empty() ? "there is none at all"
-                                  : fmt::format("there are: {}", fmt::join(known, ", "))));
+        fmt::format(
+            "there is no job {}; {}", id,
+            known.empty() ? "there are no jobs" : fmt::format("jobs: {}", fmt::join(known, ", "))));
 }
 
 /// Job.Cancel. --json: vgpuctl-jobs-1; with --cancel vgpuctl-done-1.
@@ -67,7 +67,7 @@ public:
         : Verb({Group::Configurations, "jobs", "list background jobs or cancel one",
                 "jobs --cancel 7"}) {}
     void describe(CLI::App& command) override {
-        command.add_option("--cancel", cancelled_, "end this job and take back what it did")
+        command.add_option("--cancel", cancelled_, "cancel this job and roll back its changes")
             ->type_name("JOB")
             ->transform(whole_within(1, UINT32_MAX).description(""));
         table_.describe(command, {columns_of(kJobColumns)});

@@ -62,7 +62,7 @@ public:
     void describe(CLI::App& command) override {
         command.add_flag("--gpus", only_gpus_, "only the GPUs");
         command.add_flag("--vfs", only_vfs_, "only the VFs")->excludes("--gpus");
-        command.add_flag("--targets", only_targets_, "only what a TARGET may be, one a line");
+        command.add_flag("--targets", only_targets_, "only possible TARGETs, one a line");
         tables_.describe(command, {columns_of(kGpuColumns), columns_of(kVfColumns)});
     }
 

@@ -46,7 +46,7 @@ public:
                     "check whether the VFs are those of a configuration", "assert vgpu.json"}) {}
     void describe(CLI::App& command) override {
         PlanVerb::describe(command);
-        command.footer("Exit code 0: they are; 1: they are not, and how they differ is printed.");
+        command.footer("Exit code 0: they are; 1: they differ, and the differences are printed.");
     }
 
 private:

@@ -21,13 +21,15 @@ public:
                 "release gpu0/vf1 --owner slurm:7 --generation 1"}) {}
     void describe(CLI::App& command) override {
         auto* target = add_vf(command, target_)->required(false);
-        command.add_option("--owner", owner_, "whose claim it is");
-        command.add_option("--generation", generation_, "what 'claim' printed; see 'show'")
+        command.add_option("--owner", owner_, "the claim's owner");
+        command
+            .add_option("--generation", generation_,
+                        "the claim's generation, from 'claim' or 'show'")
             ->transform(whole_within(0, UINT64_MAX).description(""));
-        command.add_flag("--scrub", is_scrubbing_, "empty the VF before anybody can claim it");
+        command.add_flag("--scrub", is_scrubbing_, "empty the VF before the next claim");
         command
             .add_flag("--orphans", are_orphans_,
-                      "end all claims that look forgotten ('list', 'show'), with a scrub")
+                      "end all claims that look forgotten ('list', 'show') and scrub their VFs")
             ->excludes(target)
             ->excludes("--owner")
             ->excludes("--generation");

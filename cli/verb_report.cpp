@@ -59,7 +59,7 @@ public:
                                     .identity = identity_here(),
                                     .configuration = configuration_};
         const BugReport report = [&] {
-            const Waiting waiting(setting, "gather what is to be reported");
+            const Waiting waiting(setting, "collect the report");
             return BugReport(sources);
         }();
         write_archive(file, "vgpu-report", report.entries());
@@ -81,7 +81,7 @@ private:
         setting.print(
             "vgpuctl-report-1",
             {{"file", file}, {"pieces", std::move(pieces)}, {"missing", std::move(missing)}},
-            text + "Look through it before you send it; README.txt tells what is in it.\n");
+            text + "Review it before you send it; README.txt describes its content.\n");
     }
 
     HostPlaces places_;

@@ -15,8 +15,7 @@ public:
                 "resume gpu0/vf1"}) {}
     void describe(CLI::App& command) override {
         add_vf(command, target_);
-        command.add_flag("--clear-quarantine", clear_,
-                         "also of a VF in quarantine: forgive its guest");
+        command.add_flag("--clear-quarantine", clear_, "also end the VF's quarantine");
     }
 
     ExitCode run(Invocation& invocation) override {

@@ -19,8 +19,8 @@ public:
             ->required();
         command.add_option("--name", name_, "new name of the VF");
         vf_.describe(command);
-        command.add_option("--owner", owner_, "handover: in that owner's name");
-        command.add_flag("--force", is_forced_, "handover: also of a VF that is claimed or open");
+        command.add_option("--owner", owner_, "handover: on behalf of this owner");
+        command.add_flag("--force", is_forced_, "handover: even if the VF is claimed or open");
     }
 
     ExitCode run(Invocation& invocation) override {

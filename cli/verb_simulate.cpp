@@ -66,8 +66,7 @@ std::string resets_text(const Scenario& scenario, const Figures& figures) {
                             scenario.setup.vfs[i].name, vf.resets, ms_text(vf.hung_ns), vf.lost);
     }
     if (figures.hung_ns > 0)
-        text += fmt::format("the engine was of no use to anybody for {} ms\n",
-                            ms_text(figures.hung_ns));
+        text += fmt::format("the engine was unusable for {} ms\n", ms_text(figures.hung_ns));
     return text;
 }
 
@@ -138,8 +137,8 @@ public:
     void describe(CLI::App& command) override {
         command.add_option("FILE", file_, "a scenario (docs/scheduling.md); -: standard input")
             ->required();
-        auto* compare =
-            command.add_flag("--compare", compares_, "beside the schedulers of other systems");
+        auto* compare = command.add_flag("--compare", compares_,
+                                         "compare with the schedulers of other systems");
         command.add_option("--trace", recording_, "write a recording for vgpuctl trace")
             ->type_name("FILE")
             ->excludes(compare);

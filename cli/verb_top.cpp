@@ -87,7 +87,7 @@ public:
         : Verb({Group::Look, "top", "show which VFs get the engine, refreshed until interrupted",
                 "top --once"}) {}
     void describe(CLI::App& command) override {
-        command.add_flag("--once", once_, "print once and end");
+        command.add_flag("--once", once_, "print once and exit");
         command.add_option("--interval-ms", interval_ms_, "time between refreshes")
             ->transform(whole_within(100, 60'000))
             ->capture_default_str();

@@ -131,10 +131,10 @@ public:
             ->check(CLI::IsMember({"record", "show", "replay", "export"}));
         command.add_option("FILE", file_, "the recording; -: standard output or input")->required();
         command.add_option("--gpu", gpu_, "record: of which GPU (default: the only one)");
-        command.add_option("--seconds", seconds_, "record: go on for this time")
+        command.add_option("--seconds", seconds_, "record: continue for this time")
             ->type_name("SECONDS")
             ->transform(whole_within(0, 86'400));
-        command.add_flag("--follow", is_following_, "record: go on until interrupted");
+        command.add_flag("--follow", is_following_, "record: continue until interrupted");
         command.add_option("--format", format_, "export: chrome, svg or scenario")
             ->check(CLI::IsMember({"chrome", "svg", "scenario"}))
             ->capture_default_str();
@@ -157,7 +157,7 @@ public:
     ExitCode run(Invocation& invocation) override {
         if (file_ == "-" && invocation.is_json)
             throw ServiceError(kBadRecording,
-                               "a recording is no JSON; with --json name a FILE for it, not '-'");
+                               "a recording is not JSON; with --json name a FILE for it, not '-'");
         const std::string path = gpu_path(invocation.service);
         Sink sink(file_, invocation.out);
         const Interruption interruption;
@@ -190,8 +190,8 @@ private:
         } catch (const ServiceError& error) {
             if (after == 0 || error.name() != "org.vgpu1.Error.OutOfRange") throw;
         }
-        invocation.err << "vgpuctl: vgpud was started anew; the recording goes on with what it has "
-                          "had since\n";
+        invocation.err
+            << "vgpuctl: vgpud was restarted; the recording continues with events since then\n";
         return invocation.service.read_trace(path, 0);
     }
 
@@ -206,8 +206,9 @@ private:
         }
         const std::vector<Properties> gpus = service.list_gpus();
         if (gpus.size() != 1)
-            throw ServiceError(kBadRecording,
-                               fmt::format("there are {} GPUs; say which with --gpu", gpus.size()));
+            throw ServiceError(
+                kBadRecording,
+                fmt::format("there are {} GPUs; choose one with --gpu", gpus.size()));
         return text_of(gpus.front(), "Path");
     }
 

@@ -51,7 +51,7 @@ std::string resolve_vf(Service& service, const std::string& target, const std::s
     if (is_vf_path(path)) return path;
     throw ServiceError(
         "org.vgpu1.Error.NoSuchVf",
-        fmt::format("{} is a GPU; {} wants a VF, such as {}/vf1", target, verb, target));
+        fmt::format("{} is a GPU; {} requires a VF, such as {}/vf1", target, verb, target));
 }
 
 ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,

@@ -25,15 +25,17 @@ bool has_cap(const Properties& vf) {
 }  // namespace
 
 void VfOptions::describe(CLI::App& command) {
-    add_whole(command, "--weight", weight_, "share beside other VFs: 1 to 10000; a new VF has 100");
+    add_whole(command, "--weight", weight_,
+              "share relative to others: 1 to 10000; a new VF has 100");
     add_whole(command, "--quantum-us", quantum_us_, "longest slice; 0: the GPU's");
 #define QOS_NUMBER(name, least, most, standard, property, help) \
     add_real(command, flag_of_name(#name), name##_, help);
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     command.add_option("--mode", mode_, "work-conserving, strict (keeps slots idle), gang");
-    command.add_option("--band", band_, "high, normal or low: after those before it");
-    command.add_option("--handover", handover_, "who gets it: none, vfio-user, vfio-pci, host");
+    command.add_option("--band", band_, "high, normal or low: lower bands run after higher ones");
+    command.add_option("--handover", handover_,
+                       "who gets the function: none, vfio-user, vfio-pci, host");
     command.add_option("--scrub", scrub_, "request or release (emptied after each claim)");
 }
 

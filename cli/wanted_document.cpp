@@ -90,7 +90,7 @@ std::string remark_of(const PlanJson& step) {
     if (step.at("disruption") == "none" && in_use.empty()) return "";
     return wrapped(fmt::format(
         "{} '{}': {}{}", member(step, "target"), member(step, "name"), member(step, "why"),
-        in_use.empty() ? "" : fmt::format("; {}: apply wants --force", in_use)));
+        in_use.empty() ? "" : fmt::format("; {}: apply requires --force", in_use)));
 }
 
 /// Empty from an older vgpud.
@@ -111,7 +111,7 @@ std::string room_text(const PlanJson& plan) {
 void check_text(const std::string& text, const std::string& file) {
     const std::string name = file == kStandardInput ? "standard input" : file;
     if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())
-        throw ServiceError(kUsageError, fmt::format("{} is no UTF-8 text: {}", name, wrong));
+        throw ServiceError(kUsageError, fmt::format("{} is not UTF-8 text: {}", name, wrong));
     if (const std::string wrong = text::too_deep(text, text::Comments::Allowed); !wrong.empty())
         throw ServiceError(kUsageError, fmt::format("{}: {}", name, wrong));
 }
@@ -144,7 +144,7 @@ void WantedDocument::describe(CLI::App& command) {
                      ->excludes(positional);
     command.add_option("--label", label_, "which of its configs (default: the only one)");
     auto* automatic =
-        command.add_option("--auto", auto_vfs_, "instead of FILE: so many equal VFs on each GPU")
+        command.add_option("--auto", auto_vfs_, "instead of FILE: this many equal VFs on each GPU")
             ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u}));
     automatic->excludes(positional)->excludes(file);
     command.add_flag("--even", is_even_, "with --auto: parts of all VRAM, not powers of two")
@@ -180,9 +180,9 @@ PlanJson parse_plan(const std::string& text) {
     auto plan = text::read_json<PlanJson>(text);
     if (plan && plan->is_object() && plan->value("schema", "") == "vgpu-plan-1")
         return *std::move(plan);
-    throw ServiceError("org.vgpu1.Error.VersionMismatch",
-                       "vgpud's plan is not understood; install vgpuctl and vgpud of the same "
-                       "release");
+    throw ServiceError(
+        "org.vgpu1.Error.VersionMismatch",
+        "vgpud's plan has an unknown format; install vgpuctl and vgpud of the same release");
 }
 
 bool is_empty_plan(const PlanJson& plan) {
@@ -233,8 +233,9 @@ std::string plan_text(const PlanJson& plan, const TableOptions& table) {
     text += remarks + room_text(plan);
     const std::size_t steps = step_count(plan);
     if (steps == 0)
-        return text + (is_in_service(plan) ? "Nothing to do: everything is as wanted.\n"
-                                           : "Nothing to do: everything is defined as wanted.\n");
+        return text + (is_in_service(plan)
+                           ? "Nothing to do: everything matches the configuration.\n"
+                           : "Nothing to do: every definition matches the configuration.\n");
     return text + fmt::format("{} step{}; disruption: {}\n", steps, steps == 1 ? "" : "s",
                               disruption_of(plan));
 }

@@ -36,7 +36,7 @@ std::string trimmed(const std::string& text) {
 /// Of this thread, with the line.
 std::string last_error() {
     const xmlError* error = xmlGetLastError();
-    if (error == nullptr || error->message == nullptr) return "no XML";
+    if (error == nullptr || error->message == nullptr) return "not XML";
     return fmt::format("line {}: {}", error->line, trimmed(error->message));
 }
 
@@ -44,14 +44,14 @@ std::string last_error() {
 
 XmlDocument::XmlDocument(const std::string& text) {
     if (text.size() > kMostBytes)
-        throw XmlError(fmt::format("{} bytes of XML; {} are the most", text.size(), kMostBytes));
+        throw XmlError(fmt::format("{} bytes of XML; the limit is {}", text.size(), kMostBytes));
     xmlResetLastError();
     document_.reset(xmlReadMemory(
         text.data(), static_cast<int>(text.size()), "domain.xml", nullptr,
         XML_PARSE_NONET | XML_PARSE_NOBLANKS | XML_PARSE_NOERROR | XML_PARSE_NOWARNING));
     if (!document_ || root() == nullptr) throw XmlError(last_error());
     if (document_->intSubset != nullptr)
-        throw XmlError("a document type declaration has no place in a domain");
+        throw XmlError("a domain cannot have a document type declaration");
 }
 
 xmlNode* XmlDocument::root() const {

@@ -136,9 +136,9 @@ class Life(DomainTest):
         self.domain('vm1', '--profile', 'rare').start()
         late = self.domain('vm2', '--profile', 'rare')
         self.assert_refused(late.virsh('start'), "vgpu: domain 'vm2': no VF can be assigned: VGPU-312: none of the 1 VFs of "
-                            "profile 'rare' is free: 1 claimed.", "'vgpuctl list --vfs' shows whose they are.")
+                            "profile 'rare' is free: 1 claimed.", "'vgpuctl list --vfs' shows their owners.")
         mistyped = self.domain('vm3', '--profile', 'smal')
-        self.assert_refused(mistyped.virsh('start'), "there is no VF of profile 'smal'; those there are: rare, small")
+        self.assert_refused(mistyped.virsh('start'), "there is no VF of profile 'smal'; existing profiles: rare, small")
 
     def test_a_domain_without_vfs_starts_without_vgpud_being_asked(self):
         plain = self.machine.domain('plain')
@@ -178,7 +178,7 @@ class Life(DomainTest):
         vm = self.domain('vm1', '--profile', 'small')
         for operation in ('restore', 'migrate'):
             done = vm.hook(operation)
-            self.assert_refused(done, 'what a VF holds is not in a saved or migrated domain')
+            self.assert_refused(done, 'a saved or migrated domain does not contain the VF\'s state')
             command = re.search("'(virsh managedsave-remove [^']*)'", done.stderr)
             self.assertEqual(run(*command[1].split()).returncode, 0, done.stderr)
 
@@ -343,7 +343,7 @@ class Written(DomainTest):
         vm.xml = lambda: vm.plain
         self.domains.append(vm.define())
         done = run(VGPUCTL, '--bus', self.machine.bus, 'attach-xml', 'vm1', '--profile', 'small', '--write')
-        self.assertEqual((done.returncode, done.stdout), (0, 'vm1: defined; in force with its next start\n'), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (0, 'vm1: defined; takes effect at its next start\n'), done.stderr)
         first = vm.virsh('dumpxml', '--inactive').stdout
         vm.start()
         self.assertTrue(self.machine.vf_of(vm)['attached'])

@@ -301,21 +301,22 @@ TEST_F(Cli, ClaimsAndReleasesNameOwnerAndGeneration) {
 
 TEST_F(Cli, WhatIsNoNumberIsRefusedInTheWordsThatWereTyped) {
     EXPECT_EQ(run({"claim", "gpu0/vf1", "--owner", "a", "--lease", "60s"}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("--lease: wants a whole number, not '60s'"));
+    EXPECT_THAT(err.str(), HasSubstr("--lease: must be a whole number, not '60s'"));
     EXPECT_EQ(run({"create", "--weight", "heavy"}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("--weight: wants a whole number, not 'heavy'"));
+    EXPECT_THAT(err.str(), HasSubstr("--weight: must be a whole number, not 'heavy'"));
     EXPECT_EQ(run({"create", "--vram", "1.5G"}), 2);
     EXPECT_EQ(err.str(),
-              "vgpuctl: --vram: wants a whole number of bytes, or one with K, M, G, T, KiB, MiB, "
-              "GiB or TiB, such as 256M or \"256 MiB\", not '1.5G'\nSee 'vgpuctl help create'.\n");
+              "vgpuctl: --vram: must be a whole number of bytes, or one with K, M, G, T, KiB, MiB, "
+              "GiB or TiB, such as 256M or \"256 MiB\", not '1.5G'\n"
+              "See 'vgpuctl help create'.\n");
     EXPECT_EQ(run({"create", "--min-pct", "nan"}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("--min-pct: wants a number, not 'nan'"));
+    EXPECT_THAT(err.str(), HasSubstr("--min-pct: must be a number, not 'nan'"));
     EXPECT_EQ(run({"create", "--weight", "99999999999999999999"}), 2);
     EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "a", "--generation", "-1"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("not '-1'"));
     EXPECT_EQ(run({"top", "--interval-ms", "1e3"}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("--interval-ms: wants a whole number from 100 to 60000, not "
-                                     "'1e3'"));
+    EXPECT_THAT(err.str(),
+                HasSubstr("--interval-ms: must be a whole number from 100 to 60000, not '1e3'"));
     EXPECT_THAT(service.asked, IsEmpty());
 }
 
@@ -342,7 +343,7 @@ TEST_F(Cli, AgentVerbsPassTheirLimitAndTellHowItEnded) {
 
 TEST_F(Cli, VerbsForVfsRefuseGpus) {
     EXPECT_EQ(run({"destroy", "gpu0"}), 3);
-    EXPECT_EQ(err.str(), "vgpuctl: gpu0 is a GPU; destroy wants a VF, such as gpu0/vf1\n");
+    EXPECT_EQ(err.str(), "vgpuctl: gpu0 is a GPU; destroy requires a VF, such as gpu0/vf1\n");
     EXPECT_THAT(service.asked, IsEmpty());
 }
 
@@ -394,7 +395,7 @@ TEST_F(Cli, AnEmptyArgumentIsWrongUsageAndNoOptionThatWasNotGiven) {
 
 TEST_F(Cli, AnArgumentThatIsNoUtf8IsWrongUsageAndNobodyIsAsked) {
     EXPECT_EQ(run({"show", "caf\xe9"}), 2);
-    EXPECT_EQ(err.str(), "vgpuctl: the argument \"caf\ufffd\" is no UTF-8 text\n");
+    EXPECT_EQ(err.str(), "vgpuctl: argument \"caf\ufffd\" is not UTF-8 text\n");
     EXPECT_EQ(run({"create", "--name", "\xff"}), 2);
     EXPECT_EQ(used_bus, "");
     EXPECT_EQ(run({"show", "caf\u00e9"}), 3) << "which is nobody's name";

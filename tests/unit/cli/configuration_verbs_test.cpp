@@ -26,13 +26,13 @@ constexpr const char* kPlan = R"({
   "schema": "vgpu-plan-1", "label": "day", "is_empty": false, "disruption": "vf-loss",
   "steps": [
     {"action": "keep", "target": "gpu0/vf1", "name": "web-1", "from": {}, "to": {},
-     "disruption": "none", "in_use": "", "why": "it is as wanted"},
+     "disruption": "none", "in_use": "", "why": "it matches the configuration"},
     {"action": "set", "target": "gpu0", "name": "", "from": {"max_gap_ms": 60},
      "to": {"max_gap_ms": 80}, "disruption": "none", "in_use": "",
      "why": "takes effect with the next run table"},
     {"action": "rename", "target": "gpu0/vf2", "name": "old", "from": {"name": "old"},
      "to": {"name": "web-2"}, "disruption": "none", "in_use": "",
-     "why": "it was known under its former name"},
+     "why": "it has its former name"},
     {"action": "set", "target": "gpu0/vf2", "name": "old",
      "from": {"weight": 100, "quantum_us": 0, "profile": "small"},
      "to": {"weight": 300, "quantum_us": 2000, "profile": "large"}, "disruption": "none",
@@ -61,12 +61,13 @@ constexpr const char* kPlan = R"({
 
 constexpr const char* kEmptyPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
   "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
-  "from": {}, "to": {}, "disruption": "none", "in_use": "", "why": "it is as wanted"}]})";
+  "from": {}, "to": {}, "disruption": "none", "in_use": "",
+  "why": "it matches the configuration"}]})";
 
 constexpr const char* kAbsentPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
   "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
   "from": {}, "to": {}, "disruption": "none", "in_use": "", "trouble": "512 MiB are missing",
-  "why": "it is defined as wanted, but not in service"}]})";
+  "why": "its definition matches the configuration, but the VF is not in service"}]})";
 
 constexpr const char* kHarmlessPlan = R"({"schema": "vgpu-plan-1", "label": "day",
   "is_empty": false, "disruption": "none", "steps": [{"action": "set", "target": "gpu0/vf1",
@@ -195,7 +196,7 @@ TEST_F(ConfigurationVerbs, AssertIsOneWhileAVfIsOnlyDefined) {
     service.plan_text = kAbsentPlan;
     EXPECT_EQ(run({"assert", file}), 1);
     EXPECT_THAT(out.str(), HasSubstr("gpu0/vf1 'web-1': not in service: 512 MiB are missing"));
-    EXPECT_THAT(out.str(), HasSubstr("everything is defined as wanted"));
+    EXPECT_THAT(out.str(), HasSubstr("every definition matches the configuration"));
     EXPECT_EQ(run({"assert", file, "--json"}), 1);
     EXPECT_THAT(out.str(), HasSubstr(R"("holds": false)"));
 }
@@ -214,7 +215,7 @@ TEST_F(ConfigurationVerbs, AssertIsZeroOnlyIfNothingIsToBeDone) {
 
 TEST_F(ConfigurationVerbs, ApplyThatWouldLoseDataWantsYes) {
     EXPECT_EQ(run({"apply", file}), 1);
-    EXPECT_THAT(err.str(), HasSubstr("VFs would lose what is in their VRAM (vf-loss)"));
+    EXPECT_THAT(err.str(), HasSubstr("VFs would lose the content of their VRAM (vf-loss)"));
     EXPECT_THAT(service.asked, Not(Contains(StartsWith("apply"))));
     EXPECT_EQ(run({"apply", file, "--yes", "--force", "--label", "day"}), 0);
     EXPECT_THAT(service.asked, Contains("apply " + bytes + " disruption=vf-loss force label=day"));
@@ -239,7 +240,7 @@ TEST_F(ConfigurationVerbs, ApplyThatLosesNothingNeedsNoWord) {
     expect_golden("apply.json");
     EXPECT_EQ(run({"apply", file, "--no-wait"}), 0);
     EXPECT_THAT(out.str(),
-                EndsWith("job 3: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel 3' ends it\n"
+                EndsWith("job 3: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel 3' cancels it\n"
                          "/org/vgpu1/job/3\n"));
     EXPECT_EQ(run({"apply", file, "--no-wait", "--json"}), 0);
     EXPECT_EQ(nlohmann::json::parse(out.str()).at("job_id"), 3);
@@ -247,7 +248,7 @@ TEST_F(ConfigurationVerbs, ApplyThatLosesNothingNeedsNoWord) {
 
 TEST_F(ConfigurationVerbs, ApplyTellsATerminalHowToEndTheJobWhileItWaits) {
     constexpr const char* kHint =
-        "job 3: goes on if this is interrupted; 'vgpuctl jobs --cancel 3' ends it\n";
+        "job 3: continues if this is interrupted; 'vgpuctl jobs --cancel 3' cancels it\n";
     service.plan_text = kHarmlessPlan;
     EXPECT_EQ(run({"apply", file}), 0);
     EXPECT_THAT(out.str(), Not(HasSubstr(kHint)));
@@ -261,7 +262,7 @@ TEST_F(ConfigurationVerbs, ApplyTellsATerminalHowToEndTheJobWhileItWaits) {
 TEST_F(ConfigurationVerbs, ApplyOfWhatIsThereStartsNoJob) {
     service.plan_text = kEmptyPlan;
     EXPECT_EQ(run({"apply", file}), 0);
-    EXPECT_THAT(out.str(), HasSubstr("Nothing to do: everything is as wanted.\n"));
+    EXPECT_THAT(out.str(), HasSubstr("Nothing to do: everything matches the configuration.\n"));
     EXPECT_THAT(service.asked, Not(Contains(StartsWith("apply"))));
 }
 
@@ -290,7 +291,7 @@ TEST_F(ConfigurationVerbs, ProgressIsDrawnOnATerminalOnly) {
 TEST_F(ConfigurationVerbs, WhatIsNoUtf8IsRefusedBeforeABusSeesIt) {
     const TypedIn latin_1("{\"caf\xe9\": 1}");
     EXPECT_EQ(run({"plan", "-"}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("standard input is no UTF-8 text"));
+    EXPECT_THAT(err.str(), HasSubstr("standard input is not UTF-8 text"));
     EXPECT_THAT(service.asked, Not(Contains(StartsWith("plan"))));
 }
 

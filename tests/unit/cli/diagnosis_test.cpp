@@ -70,7 +70,7 @@ HostFacts ill() {
     facts.service.gpus.push_back(testing::gpu_properties("gpu1", "pf-lost"));
     facts.service.gpus.back()["WholeResets"] = std::uint64_t{3};
     facts.service.gpus.back()["EventsLost"] = std::uint64_t{17};
-    facts.service.vfs.at(0)["Trouble"] = std::string("'train' could not be given its resources");
+    facts.service.vfs.at(0)["Trouble"] = std::string("'train' did not get its resources back");
     facts.service.vfs.at(1)["State"] = std::string("quarantined");
     facts.service.vfs.at(1)["Orphan"] = std::string("the lease of 'slurm:2' (claim 6) is over");
     facts.service.vfs.at(2)["GuardLevel"] = std::uint64_t{2};

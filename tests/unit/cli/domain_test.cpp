@@ -81,7 +81,7 @@ TEST(DomainXml, AnElementOfOursOutsideOfMetadataIsNothing) {
 
 TEST(DomainXml, MistakesAreNamedWithTheirLine) {
     EXPECT_EQ(trouble_of(domain_with(metadata(vf_element("")))),
-              "line 5: <vgpu:vf> has the attributes []; it wants either name='…' or profile='…'");
+              "line 5: <vgpu:vf> has the attributes []; it needs name='…' or profile='…'");
     EXPECT_THAT(trouble_of(domain_with(metadata(vf_element("name='a' profile='b'")))),
                 HasSubstr("[name, profile]"));
     EXPECT_THAT(trouble_of(domain_with(metadata(vf_element("profil='b'")))), HasSubstr("[profil]"));
@@ -91,9 +91,9 @@ TEST(DomainXml, MistakesAreNamedWithTheirLine) {
     EXPECT_THAT(trouble_of(domain_with(
                     metadata("<v:vfs xmlns:v='urn:vgpu:libvirt:1'><vf name='a'/></v:vfs>\n"))),
                 HasSubstr("<vf> in <vgpu:vfs>"));
-    EXPECT_THAT(trouble_of("<network/>"), HasSubstr("<network> is no <domain>"));
+    EXPECT_THAT(trouble_of("<network/>"), HasSubstr("<network> is not a <domain>"));
     EXPECT_THAT(trouble_of("<domain><name>x</domain>"), HasSubstr("line 1: "));
-    EXPECT_EQ(trouble_of(""), "no XML");
+    EXPECT_EQ(trouble_of(""), "not XML");
 }
 
 TEST(DomainXml, NeitherEntitiesNorEndlessTextsAreTaken) {
@@ -102,7 +102,7 @@ TEST(DomainXml, NeitherEntitiesNorEndlessTextsAreTaken) {
         "<domain><name>&b;</name></domain>";
     EXPECT_THAT(trouble_of(bomb), HasSubstr("document type"));
     EXPECT_THAT(trouble_of(std::string(XmlDocument::kMostBytes + 1, ' ')),
-                HasSubstr("are the most"));
+                HasSubstr("the limit is"));
     std::string deep;
     for (int i = 0; i < 100'000; ++i) deep += "<a>";
     EXPECT_NE(trouble_of(deep), "");
@@ -328,7 +328,7 @@ TEST(DomainEdit, WhatIsNoUuidIsRefusedByItsValue) {
             static_cast<void>(edited(xml, {vf_of("name", "a")}));
             ADD_FAILURE() << typed;
         } catch (const XmlError& error) {
-            EXPECT_EQ(error.what(), "line 2: '" + typed + "' is no UUID");
+            EXPECT_EQ(error.what(), "line 2: '" + typed + "' is not a UUID");
         }
     }
 }

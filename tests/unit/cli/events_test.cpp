@@ -118,7 +118,7 @@ TEST_F(Events, FollowWaitsForAVgpudThatIsGoneAndStartsWithTheNewOne) {
     EXPECT_EQ(run({"events", "--json", "--follow", "--limit", "0"}), 0);
     EXPECT_EQ(kinds(), "attached");
     EXPECT_EQ(err.str(),
-              "vgpuctl: vgpud is gone; its events go on when it is back\n"
+              "vgpuctl: vgpud is gone; events continue when it is back\n"
               "vgpuctl: vgpud is back\n");
 }
 

@@ -294,7 +294,7 @@ public:
     TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
         note("trace " + gpu_path + " " + std::to_string(after), {});
         if (after > 0 && std::exchange(is_trace_anew, false))
-            throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was started anew");
+            throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was restarted");
         const std::string rest = trace_kept.substr(std::min<std::size_t>(after, trace_kept.size()));
         return {.items = rest, .next = trace_kept.size(), .is_late = is_trace_late};
     }

@@ -124,7 +124,7 @@ TEST_F(Hook, WhatLibvirtDoesNotAskAboutNeverFails) {
     for (const char* operation : {"release", "reconnect", "stopped"})
         EXPECT_EQ(hook(operation), 0) << operation;
     EXPECT_EQ(hook("release", "<broken urn:vgpu:libvirt:1"), 0);
-    EXPECT_THAT(err.str(), HasSubstr("its VF was not taken back: its XML: line 1"));
+    EXPECT_THAT(err.str(), HasSubstr("its VF was not released: its XML: line 1"));
 }
 
 TEST_F(Hook, WithoutVgpudItSaysHowToStartIt) {
@@ -139,7 +139,7 @@ TEST_F(Hook, MistakesInTheDomainAreNamed) {
                                   "</uuid><metadata><v:vf xmlns:v='urn:vgpu:libvirt:1'/>"
                                   "</metadata></domain>"),
               1);
-    EXPECT_THAT(err.str(), HasSubstr("it wants either name='…' or profile='…'"));
+    EXPECT_THAT(err.str(), HasSubstr("it needs name='…' or profile='…'"));
     EXPECT_EQ(hook("prepare",
                    "<domain><metadata><v:vf xmlns:v='urn:vgpu:libvirt:1' name='a'/>"
                    "</metadata></domain>"),
@@ -154,7 +154,7 @@ TEST_F(Hook, AUserThatDoesNotExistIsNamedAndNoUserIsNoMistake) {
         return xml.replace(xml.find("+64055:+108"), 11, label);
     };
     EXPECT_EQ(hook("start", labelled("no-such-user:0")), 1);
-    EXPECT_THAT(err.str(), HasSubstr("'no-such-user:0' names no user"));
+    EXPECT_THAT(err.str(), HasSubstr("'no-such-user:0' is not a user"));
     EXPECT_EQ(hook("start", labelled("")), 0);
     EXPECT_THAT(service.asked, IsEmpty());
 }
@@ -162,7 +162,8 @@ TEST_F(Hook, AUserThatDoesNotExistIsNamedAndNoUserIsNoMistake) {
 TEST_F(Hook, SavedAndMigratedDomainsAreRefusedWithTheReason) {
     for (const char* operation : {"restore", "migrate"}) {
         EXPECT_EQ(hook(operation), 1);
-        EXPECT_THAT(err.str(), HasSubstr("what a VF holds is not in a saved or migrated domain"));
+        EXPECT_THAT(err.str(),
+                    HasSubstr("a saved or migrated domain does not contain the VF's state"));
         EXPECT_THAT(err.str(), HasSubstr("'virsh managedsave-remove vm1'"));
         EXPECT_THAT(err.str(), Not(HasSubstr("attach-xml"))) << "the saved domain stays as it is";
     }
@@ -233,11 +234,11 @@ TEST_F(AttachXml, WhatCanBeNoNameIsRefused) {
     for (const std::string& vf : {std::string("a/b"), std::string("gpu0/vf9"), std::string("1a"),
                                   kUuid, "a" + kUuid.substr(1), long_name}) {
         EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", vf}), 1) << vf;
-        EXPECT_EQ(err.str(), "vgpuctl: -: '" + vf + "' is no name of a VF\n");
+        EXPECT_EQ(err.str(), "vgpuctl: -: '" + vf + "' is not a valid name of a VF\n");
         EXPECT_EQ(out.str(), "");
     }
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--profile", "a b"}), 1);
-    EXPECT_EQ(err.str(), "vgpuctl: -: 'a b' is no profile of a VF\n");
+    EXPECT_EQ(err.str(), "vgpuctl: -: 'a b' is not a valid profile of a VF\n");
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--profile", "64MiB"}), 0) << err.str();
     service.list_error_name = "org.freedesktop.DBus.Error.ServiceUnknown";
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "gpu0/vf1"}), 1)
@@ -250,7 +251,7 @@ TEST_F(AttachXml, WithoutAVgpudThatTheBusCanStartEveryVfIsOneOfSoftgpu) {
     service.list_error_name = "org.freedesktop.systemd1.NoSuchUnit";
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train"}), 0);
     EXPECT_THAT(out.str(), HasSubstr("/run/vgpu/vm/" + kUuid + "/0.sock"));
-    EXPECT_THAT(err.str(), HasSubstr("vgpud does not answer; taking every VF for one of softgpu"));
+    EXPECT_THAT(err.str(), HasSubstr("vgpud does not answer; every VF is taken for a softgpu VF"));
 }
 
 TEST_F(AttachXml, AVfOfTheKernelModuleBecomesAHostDevice) {
@@ -275,9 +276,9 @@ TEST_F(AttachXml, MistakesAreNamed) {
     EXPECT_EQ(run({"attach-xml", tree.path(), "--vf", "a"}), 1);
     EXPECT_THAT(err.str(), HasSubstr("cannot read " + tree.path() + ": Is a directory"));
     EXPECT_EQ(run({"attach-xml", "x.xml", "--vf", "a", "--write"}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("--write wants the name of a domain"));
+    EXPECT_THAT(err.str(), HasSubstr("--write needs the name of a libvirt domain"));
     EXPECT_EQ(run_with("<network/>", {"attach-xml", "-", "--vf", "a"}), 1);
-    EXPECT_THAT(err.str(), HasSubstr("<network> is no <domain>"));
+    EXPECT_THAT(err.str(), HasSubstr("<network> is not a <domain>"));
 }
 
 TEST_F(AttachXml, TheDomainOfALibvirtIsReadAndDefined) {

@@ -51,9 +51,9 @@ TEST_F(JobsVerb, ListsWhatIsUnderWayAndWhatCameOfTheOthers) {
 TEST_F(JobsVerb, SaysThatThereIsNone) {
     service.jobs.clear();
     EXPECT_EQ(run({"jobs"}), 0);
-    EXPECT_EQ(out.str(), "There is no job; those that are over are kept for 10 minutes.\n");
+    EXPECT_EQ(out.str(), "No jobs. Finished jobs are listed for 10 minutes.\n");
     EXPECT_EQ(run({"jobs", "--cancel", "1"}), 3);
-    EXPECT_EQ(err.str(), "vgpuctl: there is no job 1; there is none at all\n");
+    EXPECT_EQ(err.str(), "vgpuctl: there is no job 1; there are no jobs\n");
 }
 
 TEST_F(JobsVerb, CancelsTheOneWithTheNumber) {
@@ -66,7 +66,7 @@ TEST_F(JobsVerb, CancelsTheOneWithTheNumber) {
 
 TEST_F(JobsVerb, AnUnknownNumberIsExitCodeThreeAndSaysWhichThereAre) {
     EXPECT_EQ(run({"jobs", "--cancel", "4"}), 3);
-    EXPECT_EQ(err.str(), "vgpuctl: there is no job 4; there are: 3, 9, 10, 11\n");
+    EXPECT_EQ(err.str(), "vgpuctl: there is no job 4; jobs: 3, 9, 10, 11\n");
     EXPECT_EQ(run({"jobs", "--cancel", "apply"}), 2);
     EXPECT_EQ(run({"jobs", "--cancel", "-1"}), 2);
     EXPECT_THAT(service.asked, IsEmpty());

@@ -102,7 +102,7 @@ TEST_F(Report, WithoutVgpudHasTheRest) {
     EXPECT_THAT(names(report.entries()),
                 ElementsAre("README.txt", "versions.json", "doctor.json", "configuration.json",
                             "kernel-messages.txt", "MISSING.txt"));
-    EXPECT_EQ(report.missing().front().piece, "what vgpud says");
+    EXPECT_EQ(report.missing().front().piece, "vgpud's data");
     EXPECT_THAT(piece(report.entries(), "MISSING.txt"), HasSubstr(kHomes + "USER/bus: no bus"));
 }
 
@@ -124,7 +124,7 @@ TEST_F(Report, PiecesThatCannotBeHadNameTheirReason) {
     EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"),
                 HasSubstr("configuration.json: " + tree.path() + ": Is a directory"));
     sources.configuration = tree.write("broken.json", "{ no json");
-    EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"), HasSubstr("is no JSON"));
+    EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"), HasSubstr("is not JSON"));
 }
 
 TEST_F(Report, HasNoSecretNoNameAndNoProcessOfAGuest) {

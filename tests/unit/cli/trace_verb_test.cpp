@@ -139,13 +139,13 @@ TEST_F(TraceVerb, RecordGoesOnWithTheNextVgpudFromItsBeginning) {
     ASSERT_GE(service.asked.size(), 3u);
     service.asked.resize(3);
     EXPECT_THAT(service.asked, ElementsAre(asked + "0", asked + "5", asked + "0"));
-    EXPECT_THAT(err.str(), HasSubstr("vgpud was started anew; the recording goes on"));
+    EXPECT_THAT(err.str(), HasSubstr("vgpud was restarted; the recording continues"));
     EXPECT_EQ(content(tree.file("a")), "1234512345");
 }
 
 TEST_F(TraceVerb, WhatCannotBeSaysWhy) {
     EXPECT_EQ(run({"trace", "record", tree.file("a")}), 2);
-    EXPECT_THAT(err.str(), HasSubstr("there are 2 GPUs; say which with --gpu"));
+    EXPECT_THAT(err.str(), HasSubstr("there are 2 GPUs; choose one with --gpu"));
     EXPECT_EQ(run({"trace", "record", tree.file("a"), "--gpu", "gpu0/vf1"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("is a VF"));
     EXPECT_EQ(run({"trace", "record", "/nonexistent/a", "--gpu", "gpu0"}), 1);
