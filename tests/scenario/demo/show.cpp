@@ -29,7 +29,7 @@ void headline(const std::string& text) {
 }  // namespace
 
 Show::Show(ShowOptions options)
-    : options_(std::move(options)), host_(options_.host), pf_(host_.uapi_socket()) {}
+    : options_(std::move(options)), host_(dir_, options_.host), pf_(host_.uapi_socket()) {}
 
 int Show::run() {
     create_vfs();

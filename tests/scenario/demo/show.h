@@ -11,14 +11,14 @@
 
 #include "tests/scenario/demo/checks.h"
 #include "tests/scenario/demo/guest_report.h"
-#include "tests/scenario/demo/host.h"
 #include "tests/scenario/demo/measurement.h"
 #include "tests/support/stack/gpu_stack.h"
+#include "tests/support/stack/host.h"
 
 namespace vgpu::demo {
 
 struct ShowOptions {
-    HostOptions host;
+    test::HostOptions host;
     std::uint64_t quanta = 200;  ///< of the smallest VF, before shares are judged
     std::uint64_t away_ms = 0;   ///< at least, from vgpud's death to its successor
     std::string timeline = "timeline.svg";
@@ -62,7 +62,8 @@ private:
 
     ShowOptions options_;
     Checks checks_;
-    Host host_;
+    test::TempDir dir_;
+    test::Host host_;
     test::PfClient pf_;
     std::map<std::uint32_t, Guest> guests_;
     std::optional<Measurement> measurement_;

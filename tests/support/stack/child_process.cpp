@@ -51,6 +51,10 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
         ::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
     ::dup2(log, STDOUT_FILENO);
     ::dup2(log, STDERR_FILENO);
+    ::setpgid(0, 0);  // keys of the terminal are the parent's business
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::execve(argv[0], argv, env);
     ::_exit(127);
@@ -176,9 +180,11 @@ Orphans::Orphans() {
 }
 
 Orphans::~Orphans() {
-    for (const auto pid : children()) {
-        ::kill(pid, SIGKILL);
-        if (wait_end(pid, kTermLimit)) ::waitpid(pid, nullptr, 0);
+    // the children of a killed one become children of this process
+    for (auto left = children(); !left.empty(); left = children()) {
+        for (const auto pid : left) ::kill(pid, SIGKILL);
+        for (const auto pid : left)
+            if (!wait_end(pid, kTermLimit) || ::waitpid(pid, nullptr, 0) != pid) return;
     }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Host: the host side of the demo: a private D-Bus daemon, vgpud with one software GPU, vgpuctl.
-// vgpud may be killed and started again; softgpu and vgpu-pf, which it started, outlive it and are
-// ended with the Host.
+// Host: what a host with one software GPU runs, without root: a private D-Bus daemon, vgpud,
+// vgpuctl. The demo and tests/try stand on it. vgpud may be killed and started again; softgpu and
+// vgpu-pf, which it started, outlive it and are ended with the Host, as is every process that was
+// left.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -13,7 +15,7 @@
 #include "tests/support/stack/child_process.h"
 #include "tests/support/stack/temp_dir.h"
 
-namespace vgpu::demo {
+namespace vgpu::test {
 
 struct HostOptions {
     unsigned vfs = 4;
@@ -26,7 +28,9 @@ struct HostOptions {
 
 class Host {
 public:
-    explicit Host(HostOptions options);
+    /// All files are below `dir`, which outlives the Host. Throws with the log of the part that did
+    /// not start.
+    Host(const TempDir& dir, HostOptions options);
 
     void start_vgpud();
     void kill_vgpud() { vgpud_->kill_now(); }
@@ -34,6 +38,7 @@ public:
     std::string ctl(const std::vector<std::string>& arguments) const;
     [[nodiscard]] nlohmann::json ctl_json(std::vector<std::string> arguments) const;
 
+    [[nodiscard]] const std::string& bus_address() const { return bus_address_; }
     [[nodiscard]] std::string uapi_socket() const { return gpu_dir() + "/uapi.sock"; }
     [[nodiscard]] std::string control_socket() const { return gpu_dir() + "/control.sock"; }
     [[nodiscard]] std::string vf_socket(std::uint32_t vf) const;
@@ -46,13 +51,14 @@ private:
     [[nodiscard]] std::string gpu_dir() const { return dir_.file("run/gpu0"); }
     void write_config() const;
     void start_bus();
+    void wait_for_gpu() const;
 
     HostOptions options_;
-    test::TempDir dir_;
-    test::Orphans orphans_;  // ends what is left of vgpud's children, before the directory goes
-    std::optional<test::ChildProcess> bus_;
+    const TempDir& dir_;
+    Orphans orphans_;  // ends what is left of vgpud's children, before the directory goes
+    std::optional<ChildProcess> bus_;
     std::string bus_address_;
-    std::optional<test::ChildProcess> vgpud_;
+    std::optional<ChildProcess> vgpud_;
 };
 
-}  // namespace vgpu::demo
+}  // namespace vgpu::test

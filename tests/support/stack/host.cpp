@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tests/scenario/demo/host.h"
+#include "tests/support/stack/host.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,10 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-namespace vgpu::demo {
+namespace vgpu::test {
 namespace {
-
-using namespace test;
 
 constexpr const char* kBusConfig = R"(<!DOCTYPE busconfig PUBLIC
  "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -30,7 +28,7 @@ constexpr const char* kBusConfig = R"(<!DOCTYPE busconfig PUBLIC
 
 }  // namespace
 
-Host::Host(HostOptions options) : options_(options) {
+Host::Host(const TempDir& dir, HostOptions options) : options_(options), dir_(dir) {
     std::filesystem::create_directory(dir_.file("run"));
     std::filesystem::create_directory(dir_.file("state"));
     write_config();
@@ -75,10 +73,21 @@ void Host::start_vgpud() {
                                        dir_.file("vgpud.json"), "--no-polkit"},
                                       log});
     vgpud_->wait_for_output("ready");
-    wait_for("gpu0 to be ready", milliseconds(10000), [&] {
+    wait_for_gpu();
+}
+
+void Host::wait_for_gpu() const {
+    const Deadline deadline(milliseconds(10000));
+    while (true) {
         const auto gpus = ctl_json({"list", "--gpus"}).at("gpus");
-        return gpus.size() == 1 && gpus.front().at("state") == "ok";
-    });
+        const std::string state = gpus.empty() ? "absent" : gpus.front().at("state");
+        if (state == "ok") return;
+        if (deadline.passed())
+            throw VfError(
+                fmt::format("gpu0 did not come into service, it is '{}'; vgpud's log:\n{}", state,
+                            vgpud_->output()));
+        polling_pause();
+    }
 }
 
 std::string Host::ctl(const std::vector<std::string>& arguments) const {
@@ -107,4 +116,4 @@ std::string Host::log_of(const std::string& helper) const {
     return text.str();
 }
 
-}  // namespace vgpu::demo
+}  // namespace vgpu::test
