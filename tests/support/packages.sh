@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: MIT
-# Sourced by tests/check and tests/demo: need_packages FILE installs what is missing (as root) or
-# says what is.
+# Sourced by tests/check, tests/demo and tests/try.
+#
+#   missing_packages FILE   names the Debian packages of FILE that are not installed
+#   say_missing PACKAGE…    says so, with the one command that installs them
+#   need_packages FILE      installs what is missing (as root), or says what is
+
+missing_packages() {
+    local wanted
+    mapfile -t wanted < <(grep -v '^\(#\|$\)' "$1")
+    dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "${wanted[@]}" 2>/dev/null |
+        sed -n 's/^ii *//p' | sort -u | comm -13 - <(printf '%s\n' "${wanted[@]}" | sort -u)
+}
+
+say_missing() {
+    local as_root=
+    [ "$(id -u)" -eq 0 ] || as_root='sudo '
+    printf 'These Debian packages are missing; one command installs them:\n' >&2
+    printf '  %sapt-get install --no-install-recommends %s\n' "$as_root" "$*" >&2
+}
 
 need_packages() {
-    local missing=() package
-    while read -r package; do
-        case "$package" in '' | '#'*) continue ;; esac
-        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' ||
-            missing+=("$package")
-    done <"$1"
+    local missing
+    mapfile -t missing < <(missing_packages "$1")
     [ "${#missing[@]}" -eq 0 ] && return 0
-    if [ "$(id -u)" -ne 0 ]; then
-        printf 'These Debian packages are missing: %s\n' "${missing[*]}" >&2
-        printf 'Install them (apt-get install --no-install-recommends …) or run this as root.\n' >&2
-        return 1
-    fi
+    [ "$(id -u)" -eq 0 ] || { say_missing "${missing[@]}"; return 1; }
     printf '== installing %d Debian packages\n' "${#missing[@]}"
     export DEBIAN_FRONTEND=noninteractive
     # a machine that has just started may be busy with its own upgrades

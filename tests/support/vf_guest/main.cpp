@@ -5,6 +5,8 @@
 // as after a reset of the VF: boot may follow.
 //
 //   boot       the driver's init sequence                        -> booted MIB
+//   prepare N  makes N rounds of programs for compute, which takes a while; without this order
+//              compute does it first                           -> prepared N
 //   compute    keeps checked programs queued until the next line, which may be empty
 //                                                                -> computed ROUNDS wrong WRONG
 //   endless    starts a kernel that never ends                   -> endless
@@ -132,7 +134,7 @@ private:
         const char* name;
         std::string (Worker::*act)();
     };
-    static const std::array<Order, 14> kOrders;
+    static const std::array<Order, 15> kOrders;
 
     /// The next word of the order.
     template <typename Value> Value next() {
@@ -142,6 +144,7 @@ private:
     }
 
     std::string boot() {
+        rounds_.clear();
         vf_.boot();
         process_ = &vf_.create_process();
         queue_ = &process_->create_queue();
@@ -149,23 +152,34 @@ private:
     }
 
     std::string unload() {
+        rounds_.clear();
         vf_.unload();
         process_ = nullptr;
         return "unloaded";
     }
 
     std::string forget() {
+        rounds_.clear();
         vf_.forget();
         process_ = nullptr;
         return "forgotten";
     }
 
+    std::string prepare() {
+        make_rounds(next<std::size_t>());
+        return fmt::format("prepared {}", rounds_.size());
+    }
+
+    void make_rounds(std::size_t count) {
+        while (rounds_.size() < count) rounds_.push_back(std::make_unique<Round>(process()));
+    }
+
     std::string compute() {
-        std::vector<std::unique_ptr<Round>> rounds;
+        if (rounds_.empty()) make_rounds(kRoundsInFlight);
         std::deque<Round*> in_flight;
-        for (std::size_t i = 0; i < kRoundsInFlight; ++i) {
-            in_flight.push_back(rounds.emplace_back(std::make_unique<Round>(process())).get());
-            in_flight.back()->start(*queue_);
+        for (const auto& round : rounds_) {
+            in_flight.push_back(round.get());
+            round->start(*queue_);
         }
         std::uint64_t done = 0, wrong = 0;
         while (!in_flight.empty()) {
@@ -346,9 +360,11 @@ private:
     Process* process_ = nullptr;
     AqlQueue* queue_ = nullptr;
     Buffer progress_;
+    std::vector<std::unique_ptr<Round>> rounds_;  // of process_
 };
 
-const std::array<Worker::Order, 14> Worker::kOrders{{{"boot", &Worker::boot},
+const std::array<Worker::Order, 15> Worker::kOrders{{{"boot", &Worker::boot},
+                                                     {"prepare", &Worker::prepare},
                                                      {"compute", &Worker::compute},
                                                      {"endless", &Worker::endless},
                                                      {"progress", &Worker::progress},
