@@ -447,6 +447,27 @@ def check_markdown_links(files):
                 yield f'{name}: {target} has no heading #{anchor}'
 
 
+DOCUMENT_KINDS = ['Tutorial', 'How-to', 'Reference', 'Explanation']
+
+
+def check_documents_are_listed(files):
+    """docs/README.md lists every page of docs/ under exactly one kind of document."""
+    page = 'docs/README.md'
+    kind, kinds_of = None, {}
+    for line in text_of(page).split('\n'):
+        if line.startswith('## '):
+            kind = line[3:]
+        elif kind and line.startswith('|'):
+            for name in re.findall(r'\]\(([\w-]+\.md)\)', line):
+                kinds_of.setdefault(name, []).append(kind)
+    for kind in sorted({kind for kinds in kinds_of.values() for kind in kinds} - set(DOCUMENT_KINDS)):
+        yield f'{page}: "{kind}" is not a kind of document; there are: {", ".join(DOCUMENT_KINDS)}'
+    for name in files:
+        listed = kinds_of.get(os.path.basename(name), [])
+        if re.fullmatch(r'docs/[\w-]+\.md', name) and name != page and len(listed) != 1:
+            yield f'{name}: in {len(listed)} lists of {page}; add it to one'
+
+
 def check_pains_have_tests(files):
     """Every pain in docs/pains.md names tests, and they exist."""
     known = set()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// tests/try as a newcomer uses it; however it ends, nothing of it is left.
+// tests/try as a newcomer uses it: the tutorial's commands are typed in it, and however it ends,
+// nothing of it is left.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -53,6 +54,14 @@ bool is_running(const std::string& pid) {
     std::ifstream file("/proc/" + pid + "/stat");
     std::string line;
     return std::getline(file, line) && line.substr(line.rfind(')'), 3) != ") Z";
+}
+
+TEST_F(Try, CommandsOfTheTutorialDoWhatItSays) {
+    const auto done =
+        bash("$try python3 " VGPU_SOURCE_DIR "/tests/support/doc_commands.py " VGPU_SOURCE_DIR
+             "/docs/tutorial.md try");
+    EXPECT_EQ(done.status, 0) << done.out;
+    EXPECT_THAT(done.out, HasSubstr("15 of 15 commands agree"));
 }
 
 TEST_F(Try, ScriptsStatusIsReturnedAndNothingIsLeft) {
