@@ -212,13 +212,13 @@ std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words
     const bool is_json = wants_json(words);
     if (const std::string complaint = complaint_about(words); !complaint.empty())
         return fail(streams, is_json, wrong_use(complaint));
+    const std::vector<std::string> given = without_help_verb(std::move(words));
     const auto names = names_of(line.verbs);
-    const std::string* word = verb_word(words);
+    const std::string* word = verb_word(given);
     if (word != nullptr && std::find(names.begin(), names.end(), *word) == names.end())
         return fail(streams, is_json,
                     wrong_use(fmt::format("there is no verb '{}'{}", *word, guess(*word, names))),
                     "See 'vgpuctl help'.\n");
-    const std::vector<std::string> given = without_help_verb(std::move(words));
     // CLI11 expects reverse order
     std::vector<std::string> reversed(given.rbegin(), given.rend());
     try {

@@ -353,6 +353,9 @@ TEST_F(Cli, MistypedVerbIsGuessed) {
               "vgpuctl: there is no verb 'lsit'; did you mean 'list'?\nSee 'vgpuctl help'.\n");
     EXPECT_EQ(run({"--bus", "session", "frobnicate"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("'frobnicate'\n"));
+    EXPECT_EQ(run({"help", "lsit"}), 2);
+    EXPECT_THAT(err.str(), HasSubstr("did you mean 'list'?"));
+    EXPECT_EQ(run({"help", "list"}), 0);
 }
 
 TEST_F(Cli, WrongUsageIsExitCodeTwo) {

@@ -62,6 +62,7 @@ Typed typed(std::string words) {
     for (std::string word; stream >> word;) {
         std::erase_if(word, [](char letter) { return letter == '"' || letter == '\''; });
         if (word == "\\" || word == "…" || word == "...") continue;
+        if (word == "VERB") word = "list";
         all.push_back(std::regex_replace(word, std::regex("^[A-Z][A-Z-]*$"), "1"));
     }
     return all;

@@ -16,7 +16,9 @@
 namespace vgpu::cli {
 namespace {
 
-constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
+/// Of 10 ms: each test simulates it.
+constexpr const char* kShort = R"({"duration_ms": 10, "policies": ["vgpu"], "vfs": [
+    {"name": "large", "weight": 300, "quantum_ms": 2}, {"name": "small", "quantum_ms": 2}]})";
 
 class JsonOutput : public testing::Cli {
 protected:
@@ -29,7 +31,7 @@ protected:
     ~JsonOutput() override { std::cin.rdbuf(typed_before_); }
     /// Of every verb at least one line that ends with 0 or 1.
     [[nodiscard]] std::vector<std::vector<std::string>> lines() {
-        static_cast<void>(run({"simulate", kMixed, "--trace", recording}));
+        static_cast<void>(run({"simulate", scenario, "--trace", recording}));
         return {{"list"},
                 {"list", "--targets"},
                 {"show", "gpu0/vf1"},
@@ -56,7 +58,7 @@ protected:
                 {"self-test", "gpu0/vf1"},
                 {"quiesce", "gpu0/vf1"},
                 {"thaw", "gpu0/vf1"},
-                {"simulate", kMixed},
+                {"simulate", scenario},
                 {"trace", "show", recording},
                 {"trace", "replay", recording},
                 {"trace", "export", recording, "--format", "svg"},
@@ -73,6 +75,7 @@ protected:
     std::istringstream nothing_;
     std::streambuf* typed_before_ = std::cin.rdbuf(nothing_.rdbuf());
     const testing::TempTree tree;
+    const std::string scenario = tree.write("scenario.json", kShort);
     const std::string config = tree.write("config.json", "{}");
     const std::string domain =
         tree.write("domain.xml", "<domain><name>vm1</name><devices></devices></domain>");
