@@ -24,7 +24,7 @@ constexpr std::uint32_t kMostWeight = 10'000;
 /// Quantum of a VF that is alone and requests no limit.
 constexpr std::int64_t kSoleQuantumNs = 1'000'000'000;
 /// Budgets that a VF with latency_ms may take ahead of time, so that periods do not cut its bursts.
-constexpr std::int64_t kAhead = 4;
+constexpr std::int64_t kMaxAhead = 4;
 
 std::string party_name(const Party& party) {
     return called(party.vf, party.name);
@@ -53,6 +53,21 @@ double rounded_up(double pct) {
     return std::ceil(pct * 100 + 1e-6) / 100;
 }
 
+/// Longest time without a reserved budget: 1 + ahead budgets are used at once, and the next one has
+/// its deadline 2 + ahead periods later.
+std::int64_t longest_gap_ns(const Reservation& reservation) {
+    return (2 + reservation.ahead) * (reservation.period_ns - reservation.budget_ns);
+}
+
+/// The most budgets ahead with which the reservation keeps the gap; kMaxAhead if it cannot keep it
+/// even without any, because then the weights have to.
+std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) {
+    Reservation tried = reservation;
+    tried.ahead = kMaxAhead;
+    while (tried.ahead >= 0 && longest_gap_ns(tried) > gap_ns) --tried.ahead;
+    return tried.ahead < 0 ? kMaxAhead : tried.ahead;
+}
+
 /// A bucket holds at least one slice: lack of room never cuts a slice. The quantum is shrunk later.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.band = contract.band,
@@ -66,7 +81,9 @@ VfPolicy policy_of(const Contract& contract) {
             contract.latency_ms > 0 ? contract.latency_ms : contract.max_gap_ms / 2;
         policy.reservation.period_ns = ns_of_ms(period_ms);
         policy.reservation.budget_ns = ns_of_ms(period_ms * contract.min_pct / 100);
-        policy.reservation.ahead = contract.latency_ms > 0 && !policy.is_gang ? kAhead : 0;
+        if (contract.latency_ms > 0 && !policy.is_gang)
+            policy.reservation.ahead =
+                budgets_ahead(policy.reservation, ns_of_ms(contract.max_gap_ms));
     }
     if (contract.max_pct < 100) {
         policy.cap.rate_ppm = static_cast<std::uint32_t>(std::llround(contract.max_pct * 1e4));
@@ -230,10 +247,9 @@ public:
     }
     [[nodiscard]] double weights() const { return weights_; }
 
-    /// Worst case: one budget at the start of a period, the next at the end of the next period.
     [[nodiscard]] double by_reservation(const VfPolicy& policy) const {
         if (policy.reservation.budget_ns == 0) return HUGE_VAL;
-        return 2 * static_cast<double>(policy.reservation.period_ns - policy.reservation.budget_ns);
+        return static_cast<double>(longest_gap_ns(policy.reservation));
     }
 
     /// From one request ahead to a request served at its deadline, plus one slice that cannot be

@@ -110,6 +110,18 @@ TEST(Contract, ALowerBandNeedsAReservationToKeepItsGap) {
     EXPECT_EQ(cause_of(parties), "admitted");
 }
 
+TEST(Contract, BudgetsAreTakenAheadAsFarAsTheReservationKeepsTheGap) {
+    const std::pair<double, std::int64_t> cases[] = {
+        {216, 4}, {215, 3}, {108, 1}, {107, 0}, {72, 0}, {71, 4 /* weights keep it */}};
+    for (const auto& [gap_ms, ahead] : cases) {
+        const auto admission =
+            admit_for_table(equal(2, {.min_pct = 10, .latency_ms = 40, .max_gap_ms = gap_ms}), {});
+        ASSERT_TRUE(admission) << admission.error().cause;
+        EXPECT_EQ(admission->terms[0].policy.reservation.ahead, ahead) << gap_ms;
+        EXPECT_EQ(admission->terms[0].table_gap_ns == kNoGapLimit, gap_ms >= 72) << gap_ms;
+    }
+}
+
 TEST(Contract, UnitsBecomeThoseOfTheScheduler) {
     const auto admission = admit(equal(2, {.weight = 7,
                                            .min_pct = 10,
@@ -137,7 +149,7 @@ TEST(Contract, ForATableTheWeightsKeepTheGapOfWhatReservationsLeave) {
     parties[2].contract.latency_ms = 20;
     const auto admission = admit_for_table(parties, {});
     ASSERT_TRUE(admission) << admission.error().cause;
-    const double reserved = (2.0 + 0.2) / 20, budgets_ms = 5 * (2.0 + 0.2);
+    const double reserved = (2.0 + 0.2) / 20, budgets_ms = 2 * (2.0 + 0.2);
     EXPECT_NEAR(admission->reserved, reserved, 1e-9);
     EXPECT_NEAR(static_cast<double>(admission->terms[0].table_gap_ns),
                 (60 * (1 - reserved) - budgets_ms) * 1e6, 10);

@@ -54,6 +54,14 @@ TEST(Product, AReservedVfMeetsItsDeadlinesBesideBackloggedOnes) {
     }
 }
 
+TEST(Product, AReservationKeepsTheGapOfAVfInALowerBandAfterABurst) {
+    const Figures figures = figures_of(scenario(R"(
+        {"min_pct": 77, "latency_ms": 60, "max_gap_ms": 1000}, {"max_gap_ms": 10000},
+        {"band": "low", "min_pct": 10, "latency_ms": 10, "max_gap_ms": 20,
+         "work": {"arrivals": "bursty", "work_ms": 8, "period_ms": 80}})"));
+    EXPECT_LE(static_cast<double>(figures.vfs[3].longest_wait_ns) / 1e6, 20.0);
+}
+
 TEST(Product, ACapIsKeptAndWhatItLeavesIsUsed) {
     const Figures figures = figures_of(scenario(R"(
         {"weight": 300, "quantum_ms": 2, "max_pct": 30, "burst_ms": 10}, {"quantum_ms": 2})"));
