@@ -165,9 +165,10 @@ static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 
 	if (is_gift && (is_bound(function) || vf->is_offered))
 		return;
-	vf->is_offered = is_gift;
 	/* first, so that the old driver does not get it back */
 	error = vgpu_set_driver_override(function, override);
+	/* after a failure the function is offered again at the next change */
+	vf->is_offered = is_gift && !error;
 	if (error)
 		warn_not_handed_over(vf, error);
 	else if (is_gift)

@@ -275,6 +275,7 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 	vf->state = VGPU_PF_VF_MISMATCH;
 	vf->control.mismatches++;
 	vf->control.driver_loaded = false;
+	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
 }
 

@@ -24,14 +24,15 @@ static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf 
 
 	if (head->kind < SECTION_STATE || head->kind > SECTION_END)
 		return "unknown section";
+	if ((head->kind == SECTION_STATE) != (pf->stream.step == STEP_STATE))
+		return "the device state is not the first section, or comes twice";
 	if (is_vram && (head->offset != pf->stream.vram_offset ||
 			head->bytes > vf->config.vram_bytes - head->offset || head->bytes == 0))
 		return "a section does not follow the one before, or lies outside the VF's VRAM";
 	if (head->kind == SECTION_VRAM && head->bytes > CHUNK_BYTES)
 		return "a section is too long";
-	if (head->kind == SECTION_STATE &&
-	    (head->bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET || pf->stream.vram_offset))
-		return "the device state is too long or in the wrong place";
+	if (head->kind == SECTION_STATE && head->bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET)
+		return "the device state is too long";
 	if (head->kind == SECTION_END && pf->stream.vram_offset != vf->config.vram_bytes)
 		return "the stream ends too early";
 	return NULL;
@@ -47,7 +48,7 @@ static void restore_head(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 		return;
 	}
 	pf->stream.driver_loaded = head->driver_loaded != 0;
-	pf->stream.step = STEP_SECTION;
+	pf->stream.step = STEP_STATE;
 	vgpu_pf_stream_expect(pf, SECTION_OFFSET, sizeof(struct section_head));
 }
 
@@ -119,6 +120,7 @@ void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_ans
 	case STEP_HEAD:
 		restore_head(pf, vf);
 		return;
+	case STEP_STATE:
 	case STEP_SECTION:
 		restore_section(pf, vf);
 		return;

@@ -45,7 +45,7 @@ HW_ASSERT_SIZE(struct section_head, 24);
 
 enum stream_step {
 	STEP_HEAD = 0,
-	STEP_STATE, /* save only */
+	STEP_STATE, /* the first section is the device state */
 	STEP_SECTION,
 	STEP_PAYLOAD, /* restore only */
 	STEP_LAST,

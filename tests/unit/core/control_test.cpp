@@ -251,6 +251,19 @@ TEST_F(RunningVf, IsNotPausedByACoreThatLeaves) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
 }
 
+TEST(Mismatch, EndsTheFullAccessOfItsVf) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    ASSERT_EQ(rig.get_vf(1).in_full_access, 1u);
+    vgpu_pf_control_step(rig.pf.get(), &rig.vf(1), VGPU_VF_EVENT_SCRUB_DURABLE,
+                         VGPU_PF_REASON_NONE);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_MISMATCH);
+    EXPECT_EQ(rig.get_vf(1).in_full_access, 0u);
+    rig.gpu.run_for(10 * kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_MISMATCH) << "no time limit of full access resets it";
+}
+
 /// VF1 hangs on its way out, VF2 is on its way in.
 struct IncomingVf : testing::Test {
     IncomingVf() {
