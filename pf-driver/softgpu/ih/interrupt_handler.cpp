@@ -32,8 +32,8 @@ constexpr RingRegisters ring_registers(std::uint32_t ring) {
             REG_OSSSYS_IH_RB_BASE_HI + at,
             REG_OSSSYS_IH_RB_RPTR + at,
             REG_OSSSYS_IH_RB_WPTR + at,
-            ring == 0 ? REG_OSSSYS_IH_RB_WPTR_ADDR_LO : kNone,
-            ring == 0 ? REG_OSSSYS_IH_RB_WPTR_ADDR_HI : kNone,
+            ring == 0 ? std::uint32_t{REG_OSSSYS_IH_RB_WPTR_ADDR_LO} : kNone,
+            ring == 0 ? std::uint32_t{REG_OSSSYS_IH_RB_WPTR_ADDR_HI} : kNone,
             REG_OSSSYS_IH_DOORBELL_RPTR + at};
 }
 
