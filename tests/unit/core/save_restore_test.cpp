@@ -133,30 +133,6 @@ TEST(Stream, AShortStreamIsRefusedAndAHalfRestoredVfIsStopped) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
-TEST(Stream, WithoutTheDeviceStateOrWithTwoIsRefused) {
-    constexpr std::ptrdiff_t kHeadBytes = 64, kStateBytes = 24 + 4096;
-    Rig rig;
-    rig.provision(1, 16);
-    rig.control(1, VGPU_PF_PAUSE);
-    vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
-    ASSERT_EQ(rig.request(VGPU_PF_OP_SAVE, save), 0);
-    const std::vector<std::uint8_t> good = rig.gpu.stream_out;
-    const auto state = good.begin() + kHeadBytes, rest = state + kStateBytes;
-    std::vector<std::uint8_t> none(good.begin(), state), two(good.begin(), rest);
-    none.insert(none.end(), rest, good.end());
-    two.insert(two.end(), state, good.end());
-    for (const auto& stream : {none, two}) {
-        Rig fresh;
-        fresh.provision(1, 16);
-        fresh.control(1, VGPU_PF_PAUSE);
-        fresh.gpu.stream_in.assign(stream.begin(), stream.end());
-        vgpu_pf_stream restore{sizeof(restore), 1, 0, 0, 0};
-        EXPECT_EQ(fresh.request(VGPU_PF_OP_RESTORE, restore), -EBADMSG);
-        EXPECT_THAT(fresh.message(),
-                    testing::HasSubstr("device state is not the first section, or comes twice"));
-    }
-}
-
 TEST(Dump, TellsAboutEveryVfAndTheLastTransitions) {
     Rig rig;
     rig.make_busy(2);

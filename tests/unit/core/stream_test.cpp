@@ -167,6 +167,22 @@ int restore(Rig& rig, const std::vector<std::uint8_t>& stream, std::size_t bytes
 constexpr std::size_t kHeadBytes = 64;
 constexpr std::size_t kStateBytes = 24 + 4096;  // with its section's head
 
+TEST(Restore, RequiresTheDeviceStateFirstAndOnce) {
+    const std::vector<std::uint8_t> good = saved_stream(false);
+    const auto state = good.begin() + kHeadBytes, rest = state + kStateBytes;
+    std::vector<std::uint8_t> none(good.begin(), state), two(good.begin(), rest);
+    none.insert(none.end(), rest, good.end());
+    two.insert(two.end(), state, good.end());
+    for (const auto& stream : {none, two}) {
+        Rig rig;
+        rig.provision(1, 16);
+        rig.control(1, VGPU_PF_PAUSE);
+        EXPECT_EQ(restore(rig, stream, stream.size()), -EBADMSG);
+        EXPECT_THAT(rig.message(),
+                    testing::HasSubstr("device state is not the first section, or comes twice"));
+    }
+}
+
 struct DriverCase {
     bool was_loaded, is_in_stream;
 };
