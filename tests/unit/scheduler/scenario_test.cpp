@@ -63,7 +63,7 @@ TEST(Scenario, ErrorsNameTheMemberItsValueAndWhatItTakes) {
     EXPECT_THAT(error_of(R"({"vfs": [{}], "changes": [{"at_ms": 1, "vf": "x"}]})"),
                 HasSubstr("changes[0].vf is 'x'; no VF has that name"));
     EXPECT_THAT(error_of(R"({"vfs": [{}], "policies": ["best"]})"),
-                HasSubstr("policies has \"best\"; there are vgpu, library, gim"));
+                HasSubstr("policies has \"best\"; known: vgpu, library, gim"));
     EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"at_ms": 5}]}]})"),
                 HasSubstr("vfs[0].faults[0].kind is missing; it must be one of endless, hang"));
     EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"kind": "crash"}]}]})"),
