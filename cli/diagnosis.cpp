@@ -80,13 +80,12 @@ void check_state(const HostFacts& facts, Findings& found) {
             found.push_back({"state", Level::Ok, "the durable state is trusted"});
         else
             found.push_back({"state", Level::Warning, "the durable state: " + message,
-                             "a change was refused, or a change was lost when vgpud or the host "
-                             "ended during it",
+                             "a change was refused",
                              "make sure that vgpud's state_dir has free space and is writable"});
         return;
     }
     found.push_back({"state", Level::Problem, "vgpud is read-only: " + message,
-                     "VFs keep running, but nothing can be changed",
+                     "VFs keep running, but the GPU of this file cannot be changed",
                      "'systemctl stop vgpud'; 'vgpud --recover-state'; 'systemctl start vgpud'"});
 }
 

@@ -130,7 +130,6 @@ spdlog::level::level_enum level_of(const Notice& notice) {
                                                       "agent-misbehaved",
                                                       "no-agent-socket",
                                                       "orphan",
-                                                      "state-mended",
                                                       "taken-back",
                                                       "not-scrubbed",
                                                       "not-handed-over",
@@ -248,8 +247,9 @@ public:
     /// requests are taken, so that clients find everything.
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
-        if (const auto& problem = manager_.store().problem())
-            spdlog::error("read-only, nothing can be changed: {}", text_of(*problem));
+        for (const auto& [gpu, problem] : manager_.store().problems())
+            spdlog::error("read-only, {} cannot be changed: {}", gpu.empty() ? "no GPU" : gpu,
+                          text_of(problem));
         const auto bus = connect_bus(line_);
         const EndGpus end_before_bus{manager_, agents_, assignments_};
         dbus::Callers callers(connect_bus(line_));
@@ -445,27 +445,16 @@ private:
 
 /// Requires the lock of the state directory. Leaves a sound state untouched.
 Result<> recover_state(const std::string& state_dir) {
-    const adapters::SystemClock clock;
     adapters::StateFiles files(state_dir);
-    StateStore store(files, &clock);
+    StateStore store(files);
     store.load();
-    if (!store.is_read_only()) {
+    if (store.problems().empty())
         fmt::print("the state in {} is intact; nothing was changed\n", state_dir);
-        return {};
-    }
-    if (store.problem()->id != ErrorId::StateCorrupt) return tl::make_unexpected(*store.problem());
-    if (!store.is_salvaged())
-        return fail(
-            ErrorId::System,
-            fmt::format("{}; make sure that they are readable, or restore the files of one backup",
-                        store.message()));
-    const std::string damage = store.message();
-    const bool has_some = store.generation() > 0;
-    TRY_VOID(files.keep_damaged());
-    TRY_VOID(store.write_salvaged());
-    fmt::print("{}{}; the damaged files are kept as *.damaged\n", damage,
-               has_some ? ", and is the state from now on"
-                        : "; the state is empty now, and vgpud starts from what the GPUs report");
+    TRY(const auto solved, store.recover());
+    for (const std::string& what : solved)
+        fmt::print("{}; the damaged file is kept as *.damaged\n", what);
+    for (const auto& [gpu, problem] : store.problems())
+        if (problem.id != ErrorId::StateCorrupt) return tl::make_unexpected(problem);
     return {};
 }
 
@@ -473,7 +462,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const std::string text, read_file(line.config));
     TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
     TRY_VOID(make_directories(config));
-    // Both locks first: a second vgpud must not repair the journal of the first.
+    // Both locks first: another vgpud may be about to change the state.
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
     TRY(const adapters::RunLock state_lock, adapters::RunLock::take_state(config.state_dir));
     if (line.is_recovering_state) return recover_state(config.state_dir);

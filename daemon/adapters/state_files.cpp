@@ -1,176 +1,172 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/state_files.h"
 
+#include "daemon/adapters/unique_fd.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 
 namespace vgpu::daemon::adapters {
 
 namespace {
 
-constexpr mode_t kOwnerOnly = 0600;
+constexpr mode_t kOwnerOnly = 0600, kOwnerOnlyDirectory = 0700;
+constexpr std::string_view kGpus = "gpus";
 
 tl::unexpected<Error> not_written(std::string_view act, const std::string& path) {
     return fail_errno(ErrorId::StateNotWritten, errno, fmt::format("cannot {} {}", act, path));
 }
 
-Result<> write_all(int fd, std::string_view bytes, off_t at, const std::string& path) {
-    while (!bytes.empty()) {
-        const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return not_written("write", path);
-        bytes.remove_prefix(static_cast<std::size_t>(done));
-        at += done;
-    }
+tl::unexpected<Error> not_read(std::string_view act, const std::string& path) {
+    return fail_errno(ErrorId::StateCorrupt, errno, fmt::format("cannot {} {}", act, path));
+}
+
+std::string directory_of(const std::string& path) {
+    return path.substr(0, path.rfind('/'));
+}
+
+/// A rename, a new file or a removal is on disk only after the directory has been synced.
+Result<> sync_directory(const std::string& path) {
+    const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!directory.is_open() || ::fsync(directory.get()) != 0) return not_written("sync", path);
     return {};
 }
 
-/// Writes zeroes up to `to`, or none if the disk is nearly full. Returns the file's length.
-Result<std::uint64_t> reserve(int fd, std::size_t from, std::size_t to, const std::string& path) {
-    if (from >= to) return from;
-    const std::string zeroes(to - from, '\0');
-    if (write_all(fd, zeroes, static_cast<off_t>(from), path)) return to;
-    if (::ftruncate(fd, static_cast<off_t>(from)) != 0) return not_written("truncate", path);
-    return from;
+Result<> make_directory(const std::string& path) {
+    if (::mkdir(path.c_str(), kOwnerOnlyDirectory) == 0) return sync_directory(directory_of(path));
+    if (errno == EEXIST) return {};
+    return not_written("create", path);
 }
 
-/// Returns the length of the file.
-Result<std::uint64_t> write_temporary(const std::string& path, std::string_view content,
-                                      std::size_t reserved) {
+Result<> write_temporary(const std::string& path, std::string_view content) {
     const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly));
     if (!fd.is_open()) return not_written("create", path);
-    TRY_VOID(write_all(fd.get(), content, 0, path));
-    TRY(const std::uint64_t bytes, reserve(fd.get(), content.size(), reserved, path));
-    if (::fsync(fd.get()) != 0) return not_written("sync", path);
-    return bytes;
+    while (!content.empty()) {
+        const ssize_t done = ::write(fd.get(), content.data(), content.size());
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return not_written("write", path);
+        content.remove_prefix(static_cast<std::size_t>(done));
+    }
+    if (::fdatasync(fd.get()) != 0) return not_written("sync", path);
+    return {};
+}
+
+/// A second name, so that the file has its first one at every instant.
+Result<> link_as(const std::string& path, const std::string& kept) {
+    const auto is_linked = [&] { return ::link(path.c_str(), kept.c_str()) == 0; };
+    if (is_linked() || errno == ENOENT) return {};
+    if (errno == EEXIST && ::unlink(kept.c_str()) == 0 && is_linked()) return {};
+    return not_written("keep", path);
+}
+
+/// Only root and the user of vgpud may have written the state.
+Result<> check_origin(const struct stat& facts, const std::string& path) {
+    if (!S_ISREG(facts.st_mode))
+        return fail(ErrorId::StateCorrupt, fmt::format("{} is no regular file", path));
+    if (facts.st_uid != 0 && facts.st_uid != ::geteuid())
+        return fail(ErrorId::StateCorrupt,
+                    fmt::format("{} belongs to the user with the id {}", path, facts.st_uid));
+    if (facts.st_size > StateFiles::kMaxBytes)
+        return fail(ErrorId::StateCorrupt,
+                    fmt::format("{} is longer than {} bytes", path, StateFiles::kMaxBytes));
+    return {};
 }
 
 }  // namespace
 
-std::string StateFiles::where(StateFile file) const {
-    constexpr std::array kNames{kCheckpointName, kJournalName, kCopyName};
-    return directory_ + "/" + kNames.at(static_cast<std::size_t>(file));
+std::string StateFiles::where(const std::string& name) const {
+    return directory_ + "/" + name;
 }
 
-Result<> StateFiles::keep_damaged() {
-    for (const StateFile file : {StateFile::Checkpoint, StateFile::Journal, StateFile::Copy}) {
-        const std::string path = where(file), kept = path + ".damaged";
-        ::unlink(kept.c_str());
-        if (::link(path.c_str(), kept.c_str()) != 0 && errno != ENOENT)
-            return not_written("keep", path);
+Result<std::vector<std::string>> StateFiles::list() {
+    namespace fs = std::filesystem;
+    const std::string path = where(std::string(kGpus));
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator at(path, error); !error && at != fs::directory_iterator();
+         at.increment(error))
+        names.push_back(fmt::format("{}/{}", kGpus, at->path().filename().string()));
+    if (error && error != std::errc::no_such_file_or_directory)
+        return fail_errno(ErrorId::StateCorrupt, error.value(), "cannot read " + path);
+    return names;
+}
+
+Result<std::optional<std::string>> StateFiles::read(const std::string& name) {
+    const std::string path = where(name);
+    {
+        // What is there later must be this file or one that vgpud has written.
+        const std::scoped_lock lock(mutex_);
+        marks_.try_emplace(name, mark_of(path));
     }
-    return {};
-}
-
-Result<std::optional<std::string>> StateFiles::read(StateFile file) {
-    const std::string path = where(file);
-    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // O_NONBLOCK: a pipe without a writer would stop vgpud.
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!fd.is_open() && errno == ENOENT) return std::optional<std::string>{};
-    if (!fd.is_open())
-        return fail_errno(ErrorId::StateCorrupt, errno, fmt::format("cannot open {}", path));
-    std::string text;
-    std::array<char, 65536> buffer{};
-    for (;;) {
-        const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    struct stat facts {};
+    if (!fd.is_open() || ::fstat(fd.get(), &facts) != 0) return not_read("open", path);
+    TRY_VOID(check_origin(facts, path));
+    std::string text(static_cast<std::size_t>(facts.st_size), '\0');
+    for (std::size_t at = 0; at < text.size();) {
+        const ssize_t got = ::read(fd.get(), text.data() + at, text.size() - at);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0)
-            return fail_errno(ErrorId::StateCorrupt, errno, fmt::format("cannot read {}", path));
-        if (got == 0) break;
-        text.append(buffer.data(), static_cast<std::size_t>(got));
-        if (text.size() > kMaxBytes)
-            return fail(ErrorId::StateCorrupt,
-                        fmt::format("{} is longer than {} bytes", path, kMaxBytes));
-    }
-    // Cut the reserved zeroes; a record ends with a brace.
-    if (file == StateFile::Journal) {
-        journal_bytes_ = text.size();
-        text.erase(text.find_last_not_of('\0') + 1);
+        if (got < 0) return not_read("read", path);
+        if (got == 0) text.resize(at);
+        at += static_cast<std::size_t>(got);
     }
     return std::optional<std::string>{std::move(text)};
 }
 
-Result<> StateFiles::replace(StateFile file, std::string_view content) {
-    const std::string path = where(file);
-    const std::string temporary = path + ".new";
-    // The open file becomes the old one, without a name; append() opens the new one.
-    if (file == StateFile::Journal) journal_ = UniqueFd();
-    const std::size_t reserved = file == StateFile::Journal ? kJournalBytes : 0;
-    const auto written = write_temporary(temporary, content, reserved);
-    if (!written) {
+Result<> StateFiles::replace(const std::string& name, std::string_view content,
+                             const std::string& kept_as) {
+    const std::string path = where(name), temporary = path + ".new";
+    TRY_VOID(check_mark(name));
+    TRY_VOID(make_directory(directory_of(path)));
+    auto done = write_temporary(temporary, content);
+    if (done && !kept_as.empty()) done = link_as(path, where(kept_as));
+    if (done && ::rename(temporary.c_str(), path.c_str()) != 0) done = not_written("replace", path);
+    if (!done) {
         ::unlink(temporary.c_str());
-        return tl::make_unexpected(written.error());
+        return done;
     }
-    if (::rename(temporary.c_str(), path.c_str()) != 0) {
-        const auto refused = not_written("replace", path);
-        ::unlink(temporary.c_str());
-        return refused;
-    }
-    if (file == StateFile::Journal) journal_bytes_ = *written;
-    // The rename is on disk only after the directory has been synced.
-    const UniqueFd directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!directory.is_open() || ::fsync(directory.get()) != 0)
-        return not_written("sync", directory_);
-    return {};
+    set_mark(name);
+    return sync_directory(directory_of(path));
 }
 
-Result<> StateFiles::open_journal() {
-    if (journal_.is_open()) return {};
-    const std::string path = where(StateFile::Journal);
-    UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    struct stat facts {};
-    if (!opened.is_open() || ::fstat(opened.get(), &facts) != 0) return not_written("open", path);
-    journal_ = std::move(opened);
-    if (!journal_bytes_) journal_bytes_ = static_cast<std::uint64_t>(facts.st_size);
-    return {};
+Result<> StateFiles::remove(const std::string& name, const std::string& kept_as) {
+    const std::string path = where(name);
+    TRY_VOID(check_mark(name));
+    const int gone =
+        kept_as.empty() ? ::unlink(path.c_str()) : ::rename(path.c_str(), where(kept_as).c_str());
+    if (gone != 0 && errno != ENOENT) return not_written("remove", path);
+    set_mark(name);
+    return sync_directory(directory_of(path));
 }
 
-/// The files may have been replaced or restored under a running vgpud: new records would be lost or
-/// mixed with foreign ones.
-Result<> StateFiles::check_end(std::uint64_t end) const {
-    const std::string path = where(StateFile::Journal);
+StateFiles::Mark StateFiles::mark_of(const std::string& path) {
     struct stat facts {};
-    if (::fstat(journal_.get(), &facts) != 0) return not_written("look at", path);
-    // read the last byte, which is not 0, and after it more zeroes than a record has in a row
-    std::array<char, 65> around{};
-    const auto last = static_cast<off_t>(end) - 1;
-    const ssize_t got = ::pread(journal_.get(), around.data(), around.size(), last);
-    if (got < 0) return not_written("read", path);
-    const std::string_view rest(around.data() + 1, around.size() - 1);
-    const bool is_ours =
-        facts.st_nlink > 0 && static_cast<std::uint64_t>(facts.st_size) == journal_bytes_ &&
-        got > 0 && around[0] != '\0' && rest.find_first_not_of('\0') == std::string_view::npos;
-    if (is_ours) return {};
+    if (::lstat(path.c_str(), &facts) != 0) return {};
+    return {.inode = facts.st_ino,
+            .bytes = facts.st_size,
+            .changed_s = facts.st_mtim.tv_sec,
+            .changed_ns = facts.st_mtim.tv_nsec};
+}
+
+/// The files may have been replaced or restored under a running vgpud: a change would put them back
+/// to what vgpud has in memory.
+Result<> StateFiles::check_mark(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
+    const std::string path = where(name);
+    if (marks_[name] == mark_of(path)) return {};
     return fail(ErrorId::StateNotWritten,
-                fmt::format("{} was changed by somebody else (it has {} bytes, {} expected, of "
-                            "which {} are written)",
-                            path, facts.st_nlink == 0 ? 0 : facts.st_size, *journal_bytes_, end));
+                fmt::format("{} was changed by another program; restart vgpud to read it", path));
 }
 
-Result<> StateFiles::append(std::uint64_t end, std::string_view bytes) {
-    const std::string path = where(StateFile::Journal);
-    TRY_VOID(open_journal());
-    TRY_VOID(check_end(end));
-    journal_bytes_ = std::max(*journal_bytes_, end + bytes.size());
-    TRY_VOID(write_all(journal_.get(), bytes, static_cast<off_t>(end), path));
-    // fdatasync also writes a grown length: without it the bytes could not be read back.
-    if (::fdatasync(journal_.get()) != 0) return not_written("sync", path);
-    return {};
-}
-
-Result<> StateFiles::cut(std::uint64_t end) {
-    const std::string path = where(StateFile::Journal);
-    TRY_VOID(open_journal());
-    if (::ftruncate(journal_.get(), static_cast<off_t>(end)) != 0)
-        return not_written("truncate", path);
-    journal_bytes_ = end;
-    if (::fsync(journal_.get()) != 0) return not_written("sync", path);
-    return {};
+void StateFiles::set_mark(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
+    marks_[name] = mark_of(where(name));
 }
 
 }  // namespace vgpu::daemon::adapters

@@ -312,12 +312,13 @@ Result<GpuHost*> Manager::gpu_for(const std::string& gpu) const {
     std::uint64_t most = 0;
     for (const auto& one : gpus_) {
         const auto seen = one->look();
-        if (seen->gpu.state != GpuState::Ok) continue;
+        if (seen->gpu.state != GpuState::Ok || store_.is_read_only(one->id())) continue;
         if (best != nullptr && seen->vram_available <= most) continue;
         best = one.get();
         most = seen->vram_available;
     }
     if (best != nullptr) return best;
+    for (const auto& one : gpus_) TRY_VOID(store_.writable(one->id()));
     return fail(ErrorId::PfLost, "no GPU is in service now");
 }
 

@@ -40,10 +40,10 @@ class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port, &clock), clock_(clock) {
         store_.load();
-        if (!store_.note().empty()) say("state-mended", store_.note());
     }
 
     [[nodiscard]] StateStore& store() { return store_; }
+    [[nodiscard]] const StateStore& store() const { return store_; }
     void add(std::unique_ptr<GpuModel> gpu) {
         gpus_.push_back(std::make_unique<GpuHost>(std::move(gpu), clock_));
     }

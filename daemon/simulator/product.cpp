@@ -28,14 +28,16 @@ constexpr std::uint64_t kVfBytes = 32u << 20;
 constexpr std::int64_t kNsPerUs = 1'000;
 constexpr std::uint32_t kSwitchSteps = 4;
 
-/// A state file that is never read.
+/// State files that are never read.
 class Memory final : public daemon::StatePort {
 public:
-    Result<std::optional<std::string>> read(daemon::StateFile) override { return std::nullopt; }
-    Result<> replace(daemon::StateFile, std::string_view) override { return {}; }
-    Result<> append(std::uint64_t, std::string_view) override { return {}; }
-    Result<> cut(std::uint64_t) override { return {}; }
-    [[nodiscard]] std::string where(daemon::StateFile) const override { return "memory"; }
+    Result<std::vector<std::string>> list() override { return std::vector<std::string>{}; }
+    Result<std::optional<std::string>> read(const std::string&) override { return std::nullopt; }
+    Result<> replace(const std::string&, std::string_view, const std::string&) override {
+        return {};
+    }
+    Result<> remove(const std::string&, const std::string&) override { return {}; }
+    [[nodiscard]] std::string where(const std::string& name) const override { return name; }
 };
 
 class ProductRun {

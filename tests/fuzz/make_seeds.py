@@ -133,70 +133,24 @@ write("agent", "conversation", b"\n" + line("valid/vf-agent-hello") + welcomed +
       line("valid/vf-agent-status") + line("valid/vf-agent-result"))
 
 
-# --- journal: a byte of how, then a journal, a checkpoint, payloads or damage (journal_fuzz.cpp)
-JOURNAL, CHECKPOINT, PAYLOADS, DAMAGE = range(4)
-BASE = 3  # the generation of the checkpoint that goes with a journal
+# --- state: a byte of how, then a file or damage to one (state_fuzz.cpp)
+GPU, APPLY, DAMAGED_GPU, DAMAGED_APPLY = range(4)
 
 
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
+def state(name, how, data):
+    write("state", name, bytes([how]) + data)
 
 
-def record(sequence, payload):
-    length = struct.pack("<IQ", len(payload), sequence)
-    return b"\xffvgJ" + length + struct.pack("<I", crc32c(length + payload)) + payload
-
-
-def change(weight):
-    vf = {"vf": 1, "name": "a", "uuid": "00112233-4455-4677-8899-aabbccddee01", "weight": weight,
-          "quantum_us": 0, "vram_bytes": 1 << 26, "cu_mask": 0, "doorbell_pages": 0,
-          "releasing": False, "owner": {"name": "x", "generation": 1, "lease_s": 0, "since_s": 1,
-                                        "expires_s": 0}}
-    gpu = {"quantum_us": 6000, "max_gap_ms": 60, "claims": 1, "vfs": [vf],
-           "scrubs": [{"vf": 2, "generation": 9}]}
-    return json.dumps({"gpus": {"gpu0": gpu}}, separators=(",", ":")).encode()
-
-
-def journal(name, how, data):
-    write("journal", name, bytes([how]) + data)
-
-
-JOURNAL_HEAD = record(BASE, b'{"schema":"vgpud-journal","version":1}')
-FOUR, FIVE = record(BASE + 1, change(4)), record(BASE + 2, change(5))
-journal("whole", JOURNAL, JOURNAL_HEAD + FOUR + FIVE)
-journal("torn", JOURNAL, JOURNAL_HEAD + FOUR + FIVE[:-9])
-journal("gap", JOURNAL, JOURNAL_HEAD + FIVE)
-journal("damaged-in-the-middle", JOURNAL, JOURNAL_HEAD + FOUR[:-1] + b"!" + FIVE)
-journal("newer", JOURNAL, record(BASE, b'{"schema":"vgpud-journal","version":99}'))
-HEAD_OF_3 = record(BASE, b'{"schema":"vgpud-journal","version":3}')
-APPLY = {"label": "x", "force": True, "back": "y",
-         "wanted": [{"gpu": "gpu0", "quantum_us": 6000, "max_gap_ms": 80, "vfs": [
-             {"name": "b", "vf": 2, "weight": 1, "quantum_us": 0, "vram_bytes": 1 << 26,
-              "cu_mask": 0, "doorbell_pages": 0}]}],
-         "before": [{"gpu": "gpu0", "quantum_us": 6000, "max_gap_ms": 60, "vfs": [
-             {"name": "a", "uuid": "00112233-4455-4677-8899-aabbccddee01", "vf": 1, "open": True,
-              "weight": 1, "quantum_us": 0, "vram_bytes": 1 << 26, "cu_mask": 0,
-              "doorbell_pages": 0, "owner": {"name": "x", "generation": 1, "lease_s": 0,
-                                             "since_s": 1, "expires_s": 0}}]}]}
-
-
-def apply(now):
-    return json.dumps({"gpus": {}, "apply": now}, separators=(",", ":")).encode()
-
-
-journal("apply", JOURNAL, HEAD_OF_3 + record(BASE + 1, apply(APPLY)) + record(BASE + 2, apply(None)))
-journal("payload-apply", PAYLOADS, apply(APPLY) + b"\n" + apply(None) + b"\n" + apply({}))
-journal("checkpoint", CHECKPOINT, (EXAMPLES / "valid" / "vgpud-state.json").read_bytes())
-journal("version-1", CHECKPOINT,
-        (CORPUS.resolve().parents[1] / "golden" / "state" / "version1.json").read_bytes())
-journal("payloads", PAYLOADS, change(1) + b"\n" + change(2))
-journal("payload-wrong-type", PAYLOADS, change(1).replace(b'"weight":1', b'"weight":"x"'))
-journal("damage", DAMAGE, bytes([0, 90, 1, 1, 0, 2]))
+STATE_GPU = (EXAMPLES / "valid" / "vgpud-state-gpu.json").read_bytes()
+STATE_APPLY = (EXAMPLES / "valid" / "vgpud-state-apply.json").read_bytes()
+state("gpu", GPU, STATE_GPU)
+state("gpu-of-another-name", GPU, STATE_GPU.replace(b'"gpu": "gpu0"', b'"gpu": "gpu7"'))
+state("gpu-newer", GPU, STATE_GPU.replace(b'"version": 1', b'"version": 2'))
+state("gpu-wrong-type", GPU, STATE_GPU.replace(b'"weight": 100', b'"weight": "x"'))
+state("apply", APPLY, STATE_APPLY)
+state("apply-empty", APPLY, b'{"schema": "vgpud-apply", "version": 1}')
+state("damaged-gpu", DAMAGED_GPU, bytes([0, 90, 1, 1, 0, 2]))
+state("cut-apply", DAMAGED_APPLY, bytes([255, 255, 0]))
 
 # --- scenario: the examples of vgpuctl simulate
 for example in sorted((EXAMPLES / "valid").glob("vgpu-scenario-*.json")):

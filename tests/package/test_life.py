@@ -60,7 +60,7 @@ class Life(unittest.TestCase):
         self.use(system)
         system.check('apt-get remove -qy vgpu vgpu-softgpu')
         self.assertEqual(system.processes('vgpud'), [])
-        for kept in ('/etc/vgpu/vgpud.json', '/var/lib/vgpu/vgpud.journal'):
+        for kept in ('/etc/vgpu/vgpud.json', '/var/lib/vgpu/gpus/gpu0.json'):
             self.assertTrue(system.exists(kept), kept)
         for gone in ('/usr/sbin/vgpud', '/usr/bin/vgpuctl', '/usr/sbin/softgpu',
                      '/usr/share/dbus-1/system.d/org.vgpu1.conf'):

@@ -44,7 +44,7 @@ void GpuModel::try_attach(Nanoseconds now) {
 /// that is fair for them stays, and no VF notices the restart of vgpud.
 Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(pf_.connect());
-    if (!ports_.store.is_read_only()) TRY_VOID(pf_.ask(&PfPort::acquire_lease));
+    if (!ports_.store.is_read_only(id_)) TRY_VOID(pf_.ask(&PfPort::acquire_lease));
     TRY(events_, pf_.ask(&PfPort::open_events));
     TRY(info_, pf_.ask(&PfPort::get_info));
     note_device_clock();
@@ -102,7 +102,7 @@ Result<> GpuModel::adopt_vfs() {
     shown_.clear();
     scrubbed_.clear();
     to_scrub_.clear();
-    if (!ports_.store.records().gpus.contains(id_)) {
+    if (!ports_.store.records().contains(id_)) {
         record.quantum_us = config_.quantum_us;
         record.max_gap_ms = config_.max_gap_ms;
     }
@@ -111,13 +111,13 @@ Result<> GpuModel::adopt_vfs() {
         const bool is_live = live_.contains(at->first);
         if (!is_live && !at->second.is_releasing) missing.push_back(at->second);
         const bool is_over = !is_live && at->second.is_releasing;
-        if (is_over && !ports_.store.is_read_only()) take_function_back(at->second);
+        if (is_over && !ports_.store.is_read_only(id_)) take_function_back(at->second);
         at = is_over ? record.vfs.erase(at) : std::next(at);
     }
     // A copy: adopt_vf() may change live_.
     const auto live = live_;
     for (const auto& [vf, state] : live) TRY_VOID(adopt_vf(vf, record));
-    if (ports_.store.is_read_only()) return {};
+    if (ports_.store.is_read_only(id_)) return {};
     if (const auto kept = ports_.store.commit(id_, record); !kept) {
         for (const auto& [vf, one] : shown_) unrecorded_.insert(vf);
         say(0, "record-left", kept.error().cause);
@@ -149,7 +149,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
         shown_[vf] = known->second;
         // A scrub owed by the previous vgpud is still owed.
         if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
-        if (!known->second.is_releasing || ports_.store.is_read_only()) return {};
+        if (!known->second.is_releasing || ports_.store.is_read_only(id_)) return {};
         return go_on_releasing(known->second, live);
     }
     if (known != record.vfs.end()) {

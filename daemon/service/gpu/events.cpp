@@ -277,7 +277,7 @@ void GpuModel::count_missed_service() {
 }
 
 void GpuModel::finish_scrubs(Nanoseconds now) {
-    if (scrubbed_.empty() || now < scrub_retry_at_ || ports_.store.is_read_only()) return;
+    if (scrubbed_.empty() || now < scrub_retry_at_ || ports_.store.is_read_only(id_)) return;
     const auto scrubbed = scrubbed_;
     for (const auto& [vf, generation] : scrubbed) {
         const auto live = live_.find(vf);
@@ -427,7 +427,7 @@ void GpuModel::look_at_loosened(const std::vector<GpuSchedule::Member>& members)
 }
 
 bool GpuModel::may_plan() const {
-    return pf_.is_connected() && !ports_.store.is_read_only() && state_ == GpuState::Ok;
+    return pf_.is_connected() && !ports_.store.is_read_only(id_) && state_ == GpuState::Ok;
 }
 
 /// Reads the generation each time: another program may have set a table while the lease was free.

@@ -96,7 +96,7 @@ void GpuModel::look_at_handovers() {
         handovers_[vf] = now.value_or(Handover::Default);
         const Handover wanted = one.custody.handover;
         if (wanted == Handover::Default || !is_defined_in(record, vf) ||
-            ports_.store.is_read_only() || (now && *now == wanted)) {
+            ports_.store.is_read_only(id_) || (now && *now == wanted)) {
             handover_troubles_.erase(vf);
             continue;
         }

@@ -55,7 +55,7 @@ std::string GpuModel::name_text(std::uint32_t vf) const {
 }
 
 Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& request) {
-    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(ports_.store.writable(id_));
     TRY_VOID(known(vf));
     TRY_VOID(in_service(vf));
     TRY_VOID(defined_here(vf));
@@ -109,7 +109,7 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
 
 Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
                            AfterRelease after) {
-    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(ports_.store.writable(id_));
     TRY_VOID(known(vf));
     TRY_VOID(check_owner_name(owner));
     TRY_VOID(record_again(vf));
@@ -219,7 +219,7 @@ void GpuModel::look_for_orphans(Nanoseconds now) {
     const bool has_lease = std::any_of(shown_.begin(), shown_.end(), [](const auto& entry) {
         return entry.second.owner.lease_s > 0;
     });
-    if (has_lease && !ports_.store.is_read_only()) ports_.store.note_time();
+    if (has_lease) ports_.store.note_time(id_);
     Present present(ports_.owners);
     for (const auto& [vf, record] : shown_)
         look_at_owner(vf, record.owner, present.has(record.owner.name), now);

@@ -63,7 +63,7 @@ std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) {
 }  // namespace
 
 Result<> GpuModel::usable() const {
-    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(ports_.store.writable(id_));
     return in_reach();
 }
 
@@ -281,7 +281,7 @@ Result<> GpuModel::keep_away(std::uint32_t vf) {
 }
 
 Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker& asker) {
-    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(ports_.store.writable(id_));
     TRY_VOID(known(vf));
     TRY_VOID(defined_here(vf));
     TRY_VOID(record_again(vf));
@@ -297,7 +297,7 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker&
 }
 
 Result<> GpuModel::change_gpu(const GpuChange& change) {
-    if (ports_.store.is_read_only()) return fail(ErrorId::StateReadOnly, ports_.store.message());
+    TRY_VOID(ports_.store.writable(id_));
     GpuRecord record = ports_.store.gpu(id_);
     if (change.quantum_us) record.quantum_us = *change.quantum_us;
     if (change.max_gap_ms) record.max_gap_ms = *change.max_gap_ms;

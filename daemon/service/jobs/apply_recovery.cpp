@@ -107,9 +107,11 @@ std::string ApplyRecovery::missing() {
             continue;
         }
         const auto seen = host->look();
-        if (seen->gpu.state == GpuState::Ok) continue;
-        if (!is_cancelled()) return fmt::format("{}: {}", gpu, seen->gpu.message);
-        drop(gpu, seen->gpu.message);
+        const auto writable = manager_.store().writable(gpu);
+        if (seen->gpu.state == GpuState::Ok && writable) continue;
+        const std::string why = writable ? seen->gpu.message : writable.error().cause;
+        if (!is_cancelled()) return fmt::format("{}: {}", gpu, why);
+        drop(gpu, why);
     }
     return "";
 }

@@ -385,8 +385,7 @@ void Assignments::set_title(const std::string& owner, const std::string& title) 
 /// Titles without a VF are not shown; a later claim, or libvirt, names its owner again.
 void Assignments::forget_unused_titles() {
     std::set<std::string> owners;
-    const Records records = manager_.store().records();
-    for (const auto& [id, gpu] : records.gpus)
+    for (const auto& [id, gpu] : manager_.store().records())
         for (const auto& [vf, record] : gpu.vfs) owners.insert(record.owner.name);
     std::erase_if(titles_, [&owners](const auto& one) { return !owners.contains(one.first); });
 }

@@ -24,8 +24,8 @@ constexpr auto kTable = make_table();
 
 }  // namespace
 
-std::uint32_t crc32c(std::string_view bytes, std::uint32_t before) {
-    std::uint32_t crc = ~before;
+std::uint32_t crc32c(std::string_view bytes) {
+    std::uint32_t crc = ~0u;
     for (const char byte : bytes)
         crc = crc >> 8 ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
     return ~crc;

@@ -12,31 +12,17 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kSchema = "vgpud-state";
-constexpr std::uint32_t kFirstVersion = 1;
-/// The version of the journal whose changes are whole records.
-constexpr std::uint32_t kWholeRecords = 1;
+constexpr std::string_view kGpuSchema = "vgpud-gpu", kApplySchema = "vgpud-apply";
 
 /// Causes of failures may quote anything; what is no UTF-8 is replaced, since dump() throws at it.
 std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// FNV-1a, of version 1.
-/// Kept to read what an old vgpud wrote; nothing is written with it.
-std::string fnv_of(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325ull;
-    for (const char letter : text) {
-        hash ^= static_cast<unsigned char>(letter);
-        hash *= 0x100000001b3ull;
-    }
-    return fmt::format("fnv1a64:{:016x}", hash);
-}
-
 /// Over the content as dump() writes it, not as it is in the file: white space does not count, and
 /// the order of members is dump()'s.
-std::string checksum_of(std::string_view text, std::uint32_t version) {
-    return version == kFirstVersion ? fnv_of(text) : fmt::format("crc32c:{:08x}", crc32c(text));
+std::string checksum_of(const Json& content) {
+    return fmt::format("crc32c:{:08x}", crc32c(text_of(content)));
 }
 
 Json owner_json(const OwnerRecord& owner) {
@@ -95,7 +81,6 @@ Uuid uuid_of(const Json& json) {
     return *uuid;
 }
 
-/// at() for what every version has, read_rare_members() for the rest.
 VfRecord definition_of(const Json& json) {
     VfRecord record;
     json.at("name").get_to(record.name);
@@ -119,83 +104,30 @@ VfRecord vf_of(const Json& json) {
     return record;
 }
 
-Json scrubs_json(const GpuRecord& record) {
-    Json scrubs = Json::array();
-    for (const auto& [vf, generation] : record.scrubs)
-        scrubs.push_back({{"vf", vf}, {"generation", generation}});
-    return scrubs;
-}
-
-Json settings_json(const GpuRecord& record) {
-    return {{"quantum_us", record.quantum_us},
-            {"max_gap_ms", record.max_gap_ms},
-            {"claims", record.claims}};
-}
-
 Json gpu_json(const GpuRecord& record) {
-    Json json = settings_json(record);
-    Json vfs = Json::array();
-    for (const auto& [number, vf] : record.vfs) vfs.push_back(vf_json(vf));
-    json["vfs"] = std::move(vfs);
-    json["scrubs"] = scrubs_json(record);
+    Json json = {{"quantum_us", record.quantum_us},
+                 {"max_gap_ms", record.max_gap_ms},
+                 {"claims", record.claims},
+                 {"vfs", Json::array()},
+                 {"scrubs", Json::array()}};
+    for (const auto& [number, vf] : record.vfs) json["vfs"].push_back(vf_json(vf));
+    for (const auto& [vf, generation] : record.scrubs)
+        json["scrubs"].push_back({{"vf", vf}, {"generation", generation}});
     return json;
-}
-
-/// `vfs`: those that are new or changed; `gone`: numbers of those that are no more; `scrubs`: all,
-/// if one changed. Members that would say nothing are left out.
-Json difference_json(const GpuRecord& before, const GpuRecord& after) {
-    Json json = settings_json(after);
-    for (const auto& [number, vf] : after.vfs) {
-        const auto known = before.vfs.find(number);
-        if (known == before.vfs.end() || known->second != vf) json["vfs"].push_back(vf_json(vf));
-    }
-    for (const auto& [number, vf] : before.vfs)
-        if (!after.vfs.contains(number)) json["gone"].push_back(number);
-    if (after.scrubs != before.scrubs) json["scrubs"] = scrubs_json(after);
-    return json;
-}
-
-void read_vfs(const Json& json, GpuRecord& record) {
-    for (const Json& vf : json) {
-        const VfRecord one = vf_of(vf);
-        record.vfs[one.vf] = one;
-    }
-}
-
-void read_scrubs(const Json& json, GpuRecord& record) {
-    record.scrubs.clear();
-    for (const Json& scrub : json)
-        record.scrubs[vf_number_of(scrub.at("vf"))] = scrub.at("generation").get<std::uint32_t>();
-}
-
-void read_settings(const Json& json, GpuRecord& record) {
-    json.at("quantum_us").get_to(record.quantum_us);
-    json.at("max_gap_ms").get_to(record.max_gap_ms);
-    record.claims = json.value("claims", std::uint64_t{0});
 }
 
 GpuRecord gpu_of(const Json& json) {
     GpuRecord record;
-    read_settings(json, record);
-    read_vfs(json.at("vfs"), record);
-    read_scrubs(json.at("scrubs"), record);
+    json.at("quantum_us").get_to(record.quantum_us);
+    json.at("max_gap_ms").get_to(record.max_gap_ms);
+    json.at("claims").get_to(record.claims);
+    for (const Json& vf : json.at("vfs")) {
+        const VfRecord one = vf_of(vf);
+        record.vfs[one.vf] = one;
+    }
+    for (const Json& scrub : json.at("scrubs"))
+        record.scrubs[vf_number_of(scrub.at("vf"))] = scrub.at("generation").get<std::uint32_t>();
     return record;
-}
-
-void read_difference(const Json& json, GpuRecord& record) {
-    read_settings(json, record);
-    if (json.contains("gone"))
-        for (const Json& number : json.at("gone"))
-            if (record.vfs.erase(vf_number_of(number)) == 0)
-                throw std::runtime_error("a VF goes that was not there");
-    if (json.contains("vfs")) read_vfs(json.at("vfs"), record);
-    if (json.contains("scrubs")) read_scrubs(json.at("scrubs"), record);
-}
-
-Json gpus_json(const std::map<std::string, GpuRecord>& records) {
-    Json gpus = Json::object();
-    for (const auto& [id, gpu] : records) gpus[id] = gpu_json(gpu);
-    return gpus;
 }
 
 /// A VF that is to be made by the apply has no UUID yet; ways to find it (`was`) are behind it.
@@ -282,106 +214,70 @@ LeaseTime time_of(const Json& json) {
             .reading = UnixTime{json.at("reading_s").get<UnixTime::rep>()}};
 }
 
-const Json& object_of(const Json& gpus) {
-    if (!gpus.is_object()) throw std::runtime_error("'gpus' is no object");
-    return gpus;
+std::string sealed(Json json, std::string_view schema) {
+    json["schema"] = schema;
+    json["version"] = kStateVersion;
+    json["checksum"] = checksum_of(json);
+    return text_of(json, 2) + "\n";
 }
 
-std::map<std::string, GpuRecord> gpus_of(const Json& gpus) {
-    std::map<std::string, GpuRecord> records;
-    for (const auto& [id, gpu] : object_of(gpus).items()) records[id] = gpu_of(gpu);
-    return records;
-}
-
-const GpuRecord& record_or_default(const Changes& records, const std::string& id) {
-    static const GpuRecord kNone;
-    const auto known = records.find(id);
-    return known == records.end() ? kNone : known->second;
-}
-
-/// Schema and version before the checksum: a newer vgpud may have another one.
-Result<Checkpoint> checked_checkpoint(const Json& json) {
-    const auto version = json.at("version").get<std::uint64_t>();
-    if (json.at("schema").get<std::string>() != kSchema)
-        return fail(ErrorId::StateCorrupt, "it is no state file of vgpud");
-    if (version < kFirstVersion || version > kCheckpointVersion)
-        return fail(ErrorId::StateNewer,
-                    fmt::format("it has version {}; this vgpud knows versions {} to {}", version,
-                                kFirstVersion, kCheckpointVersion));
-    Checkpoint checkpoint{.version = static_cast<std::uint32_t>(version), .records = {}};
-    const Json& content = json.at("content");
-    if (json.at("checksum").get<std::string>() != checksum_of(text_of(content), checkpoint.version))
+/// The content of a sound file. The checksum comes first: every version has it, so that a damaged
+/// file is not taken for a newer one.
+Result<Json> unsealed(std::string_view text, std::string_view schema) {
+    Json json = Json::parse(text);
+    const auto checksum = json.at("checksum").get<std::string>();
+    json.erase("checksum");
+    if (checksum != checksum_of(json))
         return fail(ErrorId::StateCorrupt, "its checksum does not match its content");
-    content.at("generation").get_to(checkpoint.records.generation);
-    checkpoint.records.gpus = gpus_of(content.at("gpus"));
-    if (content.contains("apply")) checkpoint.records.apply = apply_of(content.at("apply"));
-    if (content.contains("lease_time"))
-        checkpoint.records.lease_time = time_of(content.at("lease_time"));
-    return checkpoint;
+    if (json.at("schema").get<std::string>() != schema)
+        return fail(ErrorId::StateCorrupt, fmt::format("it is no file of schema '{}'", schema));
+    if (const auto version = json.at("version").get<std::uint64_t>(); version != kStateVersion)
+        return fail(
+            ErrorId::StateNewer,
+            fmt::format("it has version {}; this vgpud knows version {}", version, kStateVersion));
+    return json;
+}
+
+/// What `content_of` makes of a sound file, or why it is none.
+template <typename Content>
+Result<Content> decoded(std::string_view text, std::string_view schema,
+                        Content (*content_of)(const Json&)) {
+    try {
+        TRY(const Json json, unsealed(text, schema));
+        return content_of(json);
+    } catch (const std::exception& error) {
+        return fail(ErrorId::StateCorrupt, error.what());
+    }
+}
+
+GpuFile file_of(const Json& json) {
+    GpuFile file{.gpu = json.at("gpu").get<std::string>(),
+                 .generation = json.at("generation").get<std::uint64_t>(),
+                 .record = gpu_of(json)};
+    if (json.contains("lease_time")) file.lease_time = time_of(json.at("lease_time"));
+    return file;
 }
 
 }  // namespace
 
-std::string encode_records(const Records& records) {
-    Json content = {{"generation", records.generation}, {"gpus", gpus_json(records.gpus)}};
-    if (records.apply) content["apply"] = apply_json(*records.apply);
-    if (records.lease_time) content["lease_time"] = time_json(*records.lease_time);
-    const Json document = {{"schema", kSchema},
-                           {"version", kCheckpointVersion},
-                           {"checksum", checksum_of(text_of(content), kCheckpointVersion)},
-                           {"content", content}};
-    return text_of(document, 2) + "\n";
+std::string encode_gpu(const GpuFile& file) {
+    Json json = gpu_json(file.record);
+    json["gpu"] = file.gpu;
+    json["generation"] = file.generation;
+    if (file.lease_time) json["lease_time"] = time_json(*file.lease_time);
+    return sealed(std::move(json), kGpuSchema);
 }
 
-Result<Checkpoint> decode_checkpoint(std::string_view document) {
-    try {
-        return checked_checkpoint(Json::parse(document));
-    } catch (const std::exception& error) {
-        return fail(ErrorId::StateCorrupt, error.what());
-    }
+Result<GpuFile> decode_gpu(std::string_view text) {
+    return decoded(text, kGpuSchema, file_of);
 }
 
-Result<Records> decode_records(std::string_view document) {
-    TRY(const Checkpoint checkpoint, decode_checkpoint(document));
-    return checkpoint.records;
+std::string encode_apply(const ApplyIntent& apply) {
+    return sealed(apply_json(apply), kApplySchema);
 }
 
-std::string encode_changes(const Changes& before, const Changes& after,
-                           const std::optional<ApplyIntent>* apply,
-                           const std::optional<LeaseTime>& time) {
-    Json gpus = Json::object();
-    for (const auto& [id, gpu] : after)
-        gpus[id] = difference_json(record_or_default(before, id), gpu);
-    Json json = {{"gpus", std::move(gpus)}};
-    // null: there is none any more
-    if (apply != nullptr) json["apply"] = *apply ? apply_json(**apply) : Json();
-    if (time) json["lease_time"] = time_json(*time);
-    return text_of(json);
-}
-
-Result<> apply_changes(std::string_view payload, std::uint32_t version, Records& records) {
-    try {
-        const Json json = Json::parse(payload);
-        Changes changed;
-        for (const auto& [id, gpu] : object_of(json.at("gpus")).items()) {
-            GpuRecord& record = changed[id] = record_or_default(records.gpus, id);
-            if (version == kWholeRecords)
-                record = gpu_of(gpu);
-            else
-                read_difference(gpu, record);
-        }
-        std::optional<ApplyIntent> apply = records.apply;
-        if (json.contains("apply")) {
-            const Json& one = json.at("apply");
-            apply = one.is_null() ? std::nullopt : std::optional(apply_of(one));
-        }
-        if (json.contains("lease_time")) records.lease_time = time_of(json.at("lease_time"));
-        for (auto& [id, record] : changed) records.gpus[id] = std::move(record);
-        records.apply = std::move(apply);
-        return {};
-    } catch (const std::exception& error) {
-        return fail(ErrorId::StateCorrupt, error.what());
-    }
+Result<ApplyIntent> decode_apply(std::string_view text) {
+    return decoded(text, kApplySchema, apply_of);
 }
 
 }  // namespace vgpu::daemon

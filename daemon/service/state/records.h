@@ -7,7 +7,6 @@
 // what the PF core says.
 #pragma once
 
-#include "daemon/service/config/apply_intent.h"
 #include "daemon/service/scheduler/planner.h"
 #include "daemon/service/state/lease_clock.h"
 #include "daemon/service/vf/custody.h"
@@ -72,7 +71,6 @@ struct VfRecord {
     return uuid_of(live) == uuid || uuid_of(live) == Uuid{};
 }
 
-/// A journal record has of it what changed (record_json.h).
 struct GpuRecord {
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
     std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
@@ -92,14 +90,14 @@ struct GpuPolicy {
     return {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
 }
 
-/// generation is that of the journal record or checkpoint that made it so; it never goes back.
-struct Records {
-    std::uint64_t generation = 0;  ///< counts durable changes
-    std::map<std::string, GpuRecord> gpus{};
-    std::optional<ApplyIntent> apply{};     ///< under way; nothing: none
-    std::optional<LeaseTime> lease_time{};  ///< nothing: there was none yet
+/// What the file of one GPU says.
+struct GpuFile {
+    std::string gpu;               ///< id
+    std::uint64_t generation = 0;  ///< counts the changes of this file
+    GpuRecord record{};
+    std::optional<LeaseTime> lease_time{};  ///< when it was written; nothing: there was no clock
 
-    bool operator==(const Records&) const = default;
+    bool operator==(const GpuFile&) const = default;
 };
 
 }  // namespace vgpu::daemon

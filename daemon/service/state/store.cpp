@@ -1,20 +1,43 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/state/store.h"
 
-#include "daemon/service/state/journal.h"
-#include "daemon/service/state/recovery.h"
+#include "daemon/service/state/record_json.h"
+#include "daemon/service/words.h"
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace vgpu::daemon {
 
 namespace {
 
+constexpr std::string_view kGpus = "gpus/", kJson = ".json";
+constexpr const char* kCopy = ".bak";
+constexpr const char* kDamaged = ".damaged";
+constexpr const char* kApply = "apply.json";
 constexpr std::string_view kMayBeFound =
     "; what was written of it could not be taken back, so a vgpud started before the next change "
     "may find it made";
+
+/// An id is a valid name, which has no slash.
+std::string name_of(const std::string& id) {
+    return fmt::format("{}{}{}", kGpus, id, kJson);
+}
+
+/// Of all that have a file or a copy of one. Temporary and damaged files are nobody's.
+std::set<std::string> ids_of(const std::vector<std::string>& names) {
+    std::set<std::string> ids;
+    for (std::string_view name : names) {
+        if (name.ends_with(kCopy)) name.remove_suffix(std::string_view(kCopy).size());
+        if (!name.starts_with(kGpus) || !name.ends_with(kJson)) continue;
+        name.remove_prefix(kGpus.size());
+        name.remove_suffix(kJson.size());
+        if (is_valid_name(name)) ids.emplace(name);
+    }
+    return ids;
+}
 
 bool have_same_names(const GpuRecord& a, const GpuRecord& b) {
     return std::equal(a.vfs.begin(), a.vfs.end(), b.vfs.begin(), b.vfs.end(),
@@ -23,265 +46,252 @@ bool have_same_names(const GpuRecord& a, const GpuRecord& b) {
                       });
 }
 
-Result<StateImage> read_files(StatePort& port) {
-    StateImage image{.checkpoint = {},
-                     .journal = {},
-                     .copy = {},
-                     .checkpoint_path = port.where(StateFile::Checkpoint),
-                     .journal_path = port.where(StateFile::Journal)};
-    TRY(image.checkpoint, port.read(StateFile::Checkpoint));
-    TRY(image.journal, port.read(StateFile::Journal));
-    // One that cannot be read is none: it is asked for only if the others are damaged.
-    if (auto copy = port.read(StateFile::Copy)) image.copy = *std::move(copy);
-    return image;
+std::string not_trusted(const std::string& path, std::string_view why) {
+    return fmt::format("the state file {} cannot be trusted: {}", path, why);
 }
 
 }  // namespace
 
 void StateStore::load() {
-    const auto image = read_files(port_);
-    auto recovered =
-        image ? recover(*image) : Result<Recovered>(tl::make_unexpected(image.error()));
-    if (!recovered) {
-        problem_ = recovered.error();
-        message_ = recovered.error().cause;
-        if (image && problem_->id == ErrorId::StateCorrupt) show_salvaged(*image);
-        if (clock_ != nullptr) leases_.emplace(*clock_, std::nullopt);
+    const auto names = port_.list();
+    if (!names)
+        problems_[kAllGpus] = names.error();
+    else
+        for (const std::string& id : ids_of(*names)) load_gpu(id);
+    load_apply();
+    std::optional<LeaseTime> latest;
+    for (const auto& [id, file] : files_)
+        if (file.lease_time && (!latest || file.lease_time->reading > latest->reading))
+            latest = file.lease_time;
+    if (latest) noted_ = latest->reading;
+    if (clock_ != nullptr) leases_.emplace(*clock_, latest);
+}
+
+Result<GpuFile> StateStore::read_gpu(const std::string& name, const std::string& id) {
+    const std::string path = port_.where(name);
+    TRY(const auto text, port_.read(name));
+    if (!text)
+        return fail(ErrorId::StateCorrupt, fmt::format("the state file {} is missing", path));
+    auto file = decode_gpu(*text);
+    if (file && file->gpu != id)
+        file = fail(ErrorId::StateCorrupt, fmt::format("it is the file of '{}'", file->gpu));
+    if (!file) file.error().cause = not_trusted(path, file.error().cause);
+    return file;
+}
+
+/// What is sound is shown, and its VFs keep their names.
+void StateStore::load_gpu(const std::string& id) {
+    const std::string name = name_of(id);
+    auto file = read_gpu(name, id);
+    if (file) {
+        files_[id] = *std::move(file);
         return;
     }
-    has_journal_ = image->journal.has_value();
-    is_appendable_ = recovered->is_appendable;
-    journal_end_ = recovered->journal_end;
-    note_ = recovered->note;
-    records_ = std::move(recovered->records);
-    if (clock_ != nullptr) leases_.emplace(*clock_, records_.lease_time);
+    Error& problem = problems_[id] = file.error();
+    if (problem.id != ErrorId::StateCorrupt) return;
+    auto copy = read_gpu(name + kCopy, id);
+    if (copy) {
+        problem.cause += fmt::format("; its copy with generation {} is sound", copy->generation);
+        files_[id] = *std::move(copy);
+    } else if (copy.error().id == ErrorId::StateNewer) {
+        problem = copy.error();
+    } else {
+        problem.cause += "; it has no sound copy";
+    }
 }
 
-/// To look at: what is sound keeps its name. An apply that was under way is not gone on with.
-/// Nothing is something, too: the files were read, so a new state may begin without them.
-void StateStore::show_salvaged(const StateImage& image) {
-    is_salvaged_ = true;
-    auto salvaged = salvage(image);
-    if (!salvaged) {
-        message_ += "; nothing of it is sound";
+void StateStore::load_apply() {
+    const auto text = port_.read(kApply);
+    if (text && !*text) return;
+    auto apply = text ? decode_apply(**text) : tl::make_unexpected(text.error());
+    if (apply) {
+        apply_ = *std::move(apply);
         return;
     }
-    message_ += fmt::format("; generation {} is sound and shown", salvaged->generation);
-    records_ = *std::move(salvaged);
-    records_.apply.reset();
+    if (text) apply.error().cause = not_trusted(port_.where(kApply), apply.error().cause);
+    problems_.try_emplace(kAllGpus, apply.error());
 }
 
-/// The copy first: from then on there is one whole sound checkpoint at every moment.
-Result<> StateStore::write_salvaged() {
-    if (!is_salvaged_) return fail(ErrorId::StateCorrupt, message_);
-    TRY_VOID(port_.replace(StateFile::Copy, encode_records(records())));
-    problem_.reset();
-    message_.clear();
-    has_journal_ = is_appendable_ = is_salvaged_ = false;
-    Waiting own{.is_for_time = true};
-    return commit(own);
+Result<std::vector<std::string>> StateStore::recover() {
+    std::vector<std::string> done;
+    for (const auto& [id, problem] : problems_) {
+        if (problem.id != ErrorId::StateCorrupt) continue;
+        if (id != kAllGpus) {
+            TRY_VOID(recover_gpu(id));
+            done.push_back(problem.cause + (files_.contains(id)
+                                                ? ", and is the state of the GPU from now on"
+                                                : "; the GPU has no state now, and vgpud starts "
+                                                  "from what it reports"));
+            continue;
+        }
+        TRY_VOID(port_.list());
+        TRY_VOID(port_.remove(kApply, std::string(kApply) + kDamaged));
+        done.push_back(problem.cause + "; the apply is not continued");
+    }
+    return done;
 }
 
-Records StateStore::records() const {
-    const std::scoped_lock lock(records_mutex_);
-    return records_;
+/// The file goes before its copy: a copy without a file is a problem, too, until both are gone.
+Result<> StateStore::recover_gpu(const std::string& id) {
+    const std::string name = name_of(id), copy = name + kCopy;
+    if (files_.contains(id)) return port_.replace(name, encode_gpu(files_.at(id)), name + kDamaged);
+    TRY_VOID(port_.remove(name, name + kDamaged));
+    return port_.remove(copy, copy + kDamaged);
 }
 
 GpuRecord StateStore::gpu(const std::string& id) const {
-    const std::scoped_lock lock(records_mutex_);
-    const auto at = records_.gpus.find(id);
-    return at == records_.gpus.end() ? GpuRecord{} : at->second;
-}
-
-std::uint64_t StateStore::generation() const {
-    const std::scoped_lock lock(records_mutex_);
-    return records_.generation;
+    const std::scoped_lock lock(mutex_);
+    const auto at = files_.find(id);
+    return at == files_.end() ? GpuRecord{} : at->second.record;
 }
 
 GpuPolicy StateStore::policy(const std::string& id) const {
-    const std::scoped_lock lock(records_mutex_);
-    const auto at = records_.gpus.find(id);
-    return at == records_.gpus.end() ? GpuPolicy{} : policy_of(at->second);
+    const std::scoped_lock lock(mutex_);
+    const auto at = files_.find(id);
+    return at == files_.end() ? GpuPolicy{} : policy_of(at->second.record);
+}
+
+std::map<std::string, GpuRecord> StateStore::records() const {
+    const std::scoped_lock lock(mutex_);
+    std::map<std::string, GpuRecord> records;
+    for (const auto& [id, file] : files_) records[id] = file.record;
+    return records;
+}
+
+std::vector<std::string> StateStore::gpus() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::string> ids;
+    for (const auto& [id, file] : files_) ids.push_back(id);
+    return ids;
 }
 
 StateStore::Names StateStore::names() const {
-    const std::scoped_lock lock(records_mutex_);
+    const std::scoped_lock lock(mutex_);
     Names names;
-    for (const auto& [id, gpu] : records_.gpus)
-        for (const auto& [vf, record] : gpu.vfs) names.emplace(record.name, std::pair(id, vf));
+    for (const auto& [id, file] : files_)
+        for (const auto& [vf, record] : file.record.vfs)
+            names.emplace(record.name, std::pair(id, vf));
     return names;
 }
 
 std::uint64_t StateStore::names_version() const {
-    const std::scoped_lock lock(records_mutex_);
+    const std::scoped_lock lock(mutex_);
     return names_version_;
 }
 
-std::vector<std::string> StateStore::gpus() const {
-    const std::scoped_lock lock(records_mutex_);
-    std::vector<std::string> ids;
-    for (const auto& [id, gpu] : records_.gpus) ids.push_back(id);
-    return ids;
+std::optional<Uuid> StateStore::uuid(const std::string& id, std::uint32_t vf) const {
+    const std::scoped_lock lock(mutex_);
+    const auto file = files_.find(id);
+    if (file == files_.end()) return {};
+    const auto at = file->second.record.vfs.find(vf);
+    return at == file->second.record.vfs.end() ? std::nullopt : std::optional(at->second.uuid);
 }
 
-std::optional<Uuid> StateStore::uuid(const std::string& id, std::uint32_t vf) const {
-    const std::scoped_lock lock(records_mutex_);
-    const auto gpu = records_.gpus.find(id);
-    if (gpu == records_.gpus.end()) return {};
-    const auto at = gpu->second.vfs.find(vf);
-    return at == gpu->second.vfs.end() ? std::nullopt : std::optional(at->second.uuid);
+std::uint64_t StateStore::generation() const {
+    const std::scoped_lock lock(mutex_);
+    std::uint64_t changes = 0;
+    for (const auto& [id, file] : files_) changes += file.generation;
+    return changes;
 }
 
 std::optional<ApplyIntent> StateStore::apply() const {
-    const std::scoped_lock lock(records_mutex_);
-    return records_.apply;
+    const std::scoped_lock lock(mutex_);
+    return apply_;
 }
 
-Result<> StateStore::commit(const std::string& gpu_id, const GpuRecord& record) {
-    return commit(Changes{{gpu_id, record}});
+std::optional<GpuFile> StateStore::file(const std::string& id) const {
+    const std::scoped_lock lock(mutex_);
+    const auto at = files_.find(id);
+    return at == files_.end() ? std::nullopt : std::optional(at->second);
 }
 
-Result<> StateStore::commit(const Changes& changes) {
-    Waiting own{.changes = &changes};
-    return commit(own);
+std::mutex& StateStore::writing(const std::string& id) {
+    const std::scoped_lock lock(mutex_);
+    return writing_[id];
 }
 
-Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
-    Waiting own{.apply = &apply};
-    return commit(own);
-}
-
-/// A refusal is told by the changes that are refused, too, and tried again the next time.
-void StateStore::note_time() {
-    {
-        const std::scoped_lock lock(records_mutex_);
-        const bool is_noted =
-            records_.lease_time && leases_->now() - records_.lease_time->reading < kNoteTime;
-        if (is_noted) return;
-    }
-    Waiting own{.is_for_time = true};
-    static_cast<void>(commit(own));
-}
-
-Result<> StateStore::commit(Waiting& own) {
-    if (is_read_only()) return fail(ErrorId::StateReadOnly, message_);
-    std::unique_lock lock(commit_mutex_);
-    waiting_.push_back(&own);
-    // Whoever finds nobody writing writes for all that wait by then: while it syncs, the next group
-    // gathers (group commit). So a commit waits for two writes at most, its own included, however
-    // many threads commit.
-    written_.wait(lock, [&] { return own.answer.has_value() || !is_writing_; });
-    if (!own.answer) write_for(lock);
-    return *own.answer;
-}
-
-std::size_t StateStore::waiting() {
-    const std::scoped_lock lock(commit_mutex_);
-    return waiting_.size();
-}
-
-/// Writes what all that wait want, in the order they came.
-void StateStore::write_for(std::unique_lock<std::mutex>& lock) {
-    is_writing_ = true;
-    const std::vector<Waiting*> served = std::exchange(waiting_, {});
-    lock.unlock();
-    Changes together;
-    const std::optional<ApplyIntent>* apply = nullptr;
-    bool is_for_time = false;
-    for (const Waiting* one : served) {
-        is_for_time = is_for_time || one->is_for_time;
-        if (one->apply != nullptr) apply = one->apply;
-        if (one->changes == nullptr) continue;
-        for (const auto& [id, record] : *one->changes) together[id] = record;
-    }
-    const Result<> done = write(change_by(std::move(together), apply, is_for_time));
-    lock.lock();
-    // One write, one answer: what shares a record shares its fate.
-    for (Waiting* one : served) one->answer = done;
-    is_writing_ = false;
-    written_.notify_all();
+Result<> StateStore::writable(const std::string& id) const {
+    if (problems_.empty()) return {};
+    for (const std::string& key : {std::string(kAllGpus), id})
+        if (const auto at = problems_.find(key); at != problems_.end())
+            return fail(ErrorId::StateReadOnly, at->second.cause);
+    return {};
 }
 
 std::string StateStore::trouble() const {
-    if (is_read_only()) return message_;
-    const std::scoped_lock lock(records_mutex_);
-    return refusal_.empty() ? note_ : refusal_;
+    std::vector<std::string_view> causes;
+    for (const auto& [id, problem] : problems_) causes.push_back(problem.cause);
+    if (!causes.empty()) return fmt::format("{}", fmt::join(causes, "; "));
+    const std::scoped_lock lock(mutex_);
+    return refusal_;
 }
 
-void StateStore::Change::apply_to(Records& records) && {
-    records.generation = generation;
-    for (auto& [id, record] : gpus) records.gpus[id] = std::move(record);
-    if (apply != nullptr) records.apply = *apply;
-    if (time) records.lease_time = time;
-}
-
-/// What is as it was already is left out.
-StateStore::Change StateStore::change_by(Changes changes, const std::optional<ApplyIntent>* apply,
-                                         bool is_for_time) const {
-    const std::scoped_lock lock(records_mutex_);
-    std::erase_if(changes, [this](const auto& entry) {
-        const auto known = records_.gpus.find(entry.first);
-        return known != records_.gpus.end() && known->second == entry.second;
-    });
-    Change change{.generation = records_.generation + 1,
-                  .gpus = std::move(changes),
-                  .is_for_time = is_for_time};
-    if (leases_) change.time = leases_->record();
-    if (apply != nullptr && *apply != records_.apply) change.apply = apply;
-    change.payload = encode_changes(records_.gpus, change.gpus, change.apply, change.time);
-    return change;
-}
-
-Result<> StateStore::write(Change change) {
-    if (change.gpus.empty() && change.apply == nullptr && !change.is_for_time) return {};
-    static_assert(kJournalBytes <= kMaxPayload);
-    const bool fits = journal_end_ + change.payload.size() <= kJournalBytes;
-    auto done = is_appendable_ && fits ? append(encode_record(change.generation, change.payload))
-                                       : checkpoint(change);
-    const std::scoped_lock lock(records_mutex_);
+void StateStore::note(const Result<>& done) {
+    const std::scoped_lock lock(mutex_);
     refusal_ = done ? "" : done.error().cause;
+}
+
+Result<> StateStore::commit(const std::string& id, const GpuRecord& record) {
+    return commit(id, record, Write::IfChanged);
+}
+
+Result<> StateStore::commit(const std::string& id, const GpuRecord& record, Write when) {
+    TRY_VOID(writable(id));
+    const std::scoped_lock own(writing(id));
+    const auto before = file(id);
+    if (before && before->record == record && when == Write::IfChanged) return {};
+    GpuFile after{.gpu = id, .generation = before ? before->generation + 1 : 1, .record = record};
+    if (leases_) after.lease_time = leases_->record();
+    const std::string name = name_of(id), text = encode_gpu(after);
+    auto done = port_.replace(name, text, name + kCopy);
+    if (!done)
+        take_back(name, text, before ? std::optional(encode_gpu(*before)) : std::nullopt,
+                  done.error());
+    note(done);
     if (!done) return done;
-    for (const auto& [id, gpu] : change.gpus)
-        if (!have_same_names(records_.gpus[id], gpu)) ++names_version_;
-    std::move(change).apply_to(records_);
-    return done;
-}
-
-Result<> StateStore::append(std::string_view record) {
-    auto done = port_.append(journal_end_, record);
-    if (done) {
-        journal_end_ += record.size();
-        return {};
-    }
-    is_appendable_ = false;
-    // The failed record may be whole on disk (a sync can fail after the write): it must not be
-    // found by a later start, since its commit was answered as refused.
-    if (!port_.cut(journal_end_)) done.error().cause += std::string(kMayBeFound);
-    return done;
-}
-
-/// The next state as a whole, then a journal that begins after it. The first journal of all comes
-/// before the first checkpoint: a checkpoint without a journal is one whose journal was lost.
-Result<> StateStore::checkpoint(const Change& change) {
-    Records next = records();
-    Change(change).apply_to(next);
-    is_appendable_ = false;
-    if (!has_journal_)
-        TRY_VOID(port_.replace(StateFile::Journal, encode_journal_head(generation())));
-    has_journal_ = true;
-    if (auto done = port_.replace(StateFile::Checkpoint, encode_records(next)); !done) {
-        // it may be there all the same: what was refused is not to be found after a restart
-        if (!port_.replace(StateFile::Checkpoint, encode_records(records())))
-            done.error().cause += std::string(kMayBeFound);
-        return done;
-    }
-    // Nothing depends on it while the checkpoint is sound.
-    static_cast<void>(port_.replace(StateFile::Copy, encode_records(next)));
-    const std::string head = encode_journal_head(next.generation);
-    if (!port_.replace(StateFile::Journal, head)) return {};  // the old one is older, not wrong
-    is_appendable_ = true;
-    journal_end_ = head.size();
+    const std::scoped_lock lock(mutex_);
+    if (!before || !have_same_names(before->record, record)) ++names_version_;
+    if (after.lease_time) noted_ = after.lease_time->reading;
+    files_[id] = std::move(after);
     return {};
+}
+
+Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
+    TRY_VOID(writable(kAllGpus));
+    const std::scoped_lock own(apply_writing_);
+    const auto before = this->apply();
+    if (apply == before) return {};
+    if (apply && !before)
+        for (const WantedGpu& gpu : apply->wanted) TRY_VOID(writable(gpu.gpu));
+    const auto text_of = [](const auto& one) {
+        return one ? std::optional(encode_apply(*one)) : std::nullopt;
+    };
+    const auto text = text_of(apply);
+    auto done = text ? port_.replace(kApply, *text) : port_.remove(kApply);
+    if (!done) take_back(kApply, text, text_of(before), done.error());
+    note(done);
+    if (!done) return done;
+    const std::scoped_lock lock(mutex_);
+    apply_ = apply;
+    return {};
+}
+
+/// The file may be the refused one all the same (a sync can fail after the rename), and a later
+/// start must not find it. A file that is not the refused one is the old one, or another program's.
+void StateStore::take_back(const std::string& name, const std::optional<std::string>& refused,
+                           const std::optional<std::string>& old, Error& error) {
+    const auto found = port_.read(name);
+    if (found && *found != refused) return;
+    if (!(old ? port_.replace(name, *old) : port_.remove(name)))
+        error.cause += std::string(kMayBeFound);
+}
+
+void StateStore::note_time(const std::string& id) {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (noted_ && leases_->now() - *noted_ < kNoteTime) return;
+    }
+    static_cast<void>(commit(id, gpu(id), Write::Always));
 }
 
 }  // namespace vgpu::daemon

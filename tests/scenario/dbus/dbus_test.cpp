@@ -24,9 +24,7 @@ protected:
     [[nodiscard]] nlohmann::json create(const std::string& name) const {
         return ctl_json({"create", "--name", name, "--vram", "64M"}).at("vf");
     }
-    [[nodiscard]] std::string state_file() const {
-        return directory.file("state/vgpud.state.json");
-    }
+    [[nodiscard]] std::string state_file() const { return directory.file("state/gpus/gpu0.json"); }
 };
 
 TEST_F(DBus, CreateListSetAndDestroy) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What survives: definitions and claims, after kill -9 of vgpud and after everything but the disk
-// is gone (softgpu and vgpu-pf too, as after a reboot); state files that were torn, damaged or
-// written by an older vgpud; a second vgpud on the same state.
+// is gone (softgpu and vgpu-pf too, as after a reboot); state files that were half written or
+// damaged; a second vgpud on the same state.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/support/stack/gpu_stack.h"
 
@@ -109,23 +109,13 @@ TEST_F(Durable, AfterAPowerCutEveryVfIsMadeAgainAsItWasDefined) {
     EXPECT_EQ(ctl({"destroy", "infer", "--owner", "slurm:7"}).status, 0);
 }
 
-/// Bytes that are written of a journal, without those that are reserved.
-std::size_t written(const fs::path& journal) {
-    std::ifstream file(journal, std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    return text.find_last_not_of('\0') + 1;
-}
-
-TEST_F(Durable, AChangeThatThePowerCutInTwoIsDroppedAndSaid) {
+TEST_F(Durable, WhatThePowerCutLeftOfAChangeIsPassedOver) {
     define();
     auto before = definitions();
-    ASSERT_EQ(ctl({"set", "train", "--weight", "5"}).status, 0);
     power_off();
-    const fs::path journal = directory.file("state/vgpud.journal");
-    fs::resize_file(journal, written(journal) - 7);
+    std::ofstream(directory.file("state/gpus/gpu0.json.new")) << "{\"checksum\"";
     power_on();
     EXPECT_EQ(definitions(), before);
-    EXPECT_THAT(vgpud->output(), HasSubstr("a change that was never finished; it is dropped"));
     EXPECT_EQ(ctl({"set", "train", "--weight", "6"}).status, 0);
     power_off();
     power_on();
@@ -221,102 +211,90 @@ protected:
     StateFiles() : BusFixture(Setup{.gpus = "", .start = Setup::Start::Later}) {
         fs::create_directories(directory.file("state"));
     }
-    [[nodiscard]] fs::path journal() const { return directory.file("state/vgpud.journal"); }
-};
-
-TEST_F(StateFiles, DamageInTheMiddleOfTheJournalStartsReadOnlyAndNamesFileOffsetAndFix) {
-    start_daemon();
-    for (const std::string name : {"a", "b", "c"})
-        ASSERT_EQ(ctl({"create", "--name", name, "--vram", "64M"}).status, 0);
-    vgpud->kill_now();
-    const auto size = fs::file_size(journal());
-    const auto middle = static_cast<std::streamoff>(written(journal()) / 4);
-    {
-        std::fstream file(journal(), std::ios::in | std::ios::out | std::ios::binary);
-        file.seekp(middle);
-        file.put('\x7f');
+    [[nodiscard]] fs::path file() const { return directory.file("state/gpus/gpu0.json"); }
+    [[nodiscard]] fs::path apply() const { return directory.file("state/apply.json"); }
+    void make_three() {
+        for (const std::string name : {"a", "b", "c"})
+            ASSERT_EQ(ctl({"create", "--name", name, "--vram", "64M"}).status, 0);
     }
-    start_daemon();
-    EXPECT_THAT(vgpud->output(), HasSubstr("VGPU-503: the journal " + journal().string() +
-                                           " is damaged at offset "));
-    EXPECT_THAT(vgpud->output(), HasSubstr("run 'vgpud --recover-state'"));
-    EXPECT_EQ(ctl({"create"}).status, 8);
-    EXPECT_EQ(ctl({"claim", "gpu0/vf1", "--owner", "x"}).status, 8);
-    EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 3u) << "they run, and can be looked at";
-    EXPECT_EQ(fs::file_size(journal()), size);
-}
-
-/// Each file in turn; the advice of error and log is carried out.
-TEST_F(StateFiles, DamagedOnesAreSoundAgainByWhatTheErrorSays) {
-    start_daemon();
-    for (const std::string name : {"a", "b", "c"})
-        ASSERT_EQ(ctl({"create", "--name", name, "--vram", "64M"}).status, 0);
-    const auto whole = definitions_of(ctl_json({"list"}));
-    for (const fs::path& file : {fs::path(directory.file("state/vgpud.state.json")), journal()}) {
-        vgpud->kill_now();
-        {
-            std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-            stream.seekp(file == journal() ? 30 : 200);
-            stream.put('\x7f');
-        }
-        start_daemon();
-        const auto refused = ctl({"create"});
-        EXPECT_EQ(refused.status, 8);
-        EXPECT_THAT(refused.out, HasSubstr("'vgpud --recover-state'"));
-        EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 3u);
-        EXPECT_EQ(ctl_json({"list"}).at("vfs").at(0).at("name"), "a") << "what is sound is shown";
+    static void damage(const fs::path& path, std::uintmax_t at, char byte = '\x7f') {
+        std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
+        stream.seekp(static_cast<std::streamoff>(at));
+        stream.put(byte);
+    }
+    /// As the error says.
+    void recover() {
         vgpud->kill_now();
         auto command = daemon_command();
         command.emplace_back("--recover-state");
         const auto recovered = test::run(command);
         EXPECT_EQ(recovered.status, 0) << recovered.out;
-        EXPECT_TRUE(fs::exists(file.string() + ".damaged"));
+        EXPECT_THAT(recovered.out, HasSubstr("the damaged file is kept as *.damaged"));
         start_daemon();
         wait_for_gpu_state("ok");
-        EXPECT_EQ(ctl({"set", "a", "--weight", "200"}).status, 0);
-        EXPECT_EQ(ctl({"set", "a", "--weight", "100"}).status, 0);
-        if (file != journal()) {
-            EXPECT_EQ(definitions_of(ctl_json({"list"})), whole);
-        }
     }
+};
+
+TEST_F(StateFiles, DamageStartsReadOnlyAndNamesTheFileAndTheFix) {
+    start_daemon();
+    make_three();
+    vgpud->kill_now();
+    const auto size = fs::file_size(file());
+    damage(file(), size / 2);
+    start_daemon();
+    EXPECT_THAT(vgpud->output(),
+                HasSubstr("VGPU-503: the state file " + file().string() + " cannot be trusted: "));
+    EXPECT_THAT(vgpud->output(), HasSubstr("run 'vgpud --recover-state'"));
+    EXPECT_EQ(ctl({"create"}).status, 8);
+    EXPECT_EQ(ctl({"claim", "gpu0/vf1", "--owner", "x"}).status, 8);
+    EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 3u) << "they run, and can be looked at";
+    EXPECT_EQ(fs::file_size(file()), size);
+}
+
+TEST_F(StateFiles, ADamagedOneIsTheCopyBeforeItOnceTheAdviceIsCarriedOut) {
+    start_daemon();
+    make_three();
+    const auto whole = definitions_of(ctl_json({"list"}));
+    ASSERT_EQ(ctl({"set", "a", "--weight", "700"}).status, 0);
+    vgpud->kill_now();
+    damage(file(), 200);
+    start_daemon();
+    const auto refused = ctl({"create"});
+    EXPECT_EQ(refused.status, 8);
+    EXPECT_THAT(refused.out, HasSubstr("'vgpud --recover-state'"));
+    EXPECT_EQ(definitions_of(ctl_json({"list"})), whole) << "the copy is shown";
+    recover();
+    EXPECT_TRUE(fs::exists(file().string() + ".damaged"));
+    EXPECT_EQ(definitions_of(ctl_json({"list"})), whole);
+    EXPECT_EQ(ctl({"set", "a", "--weight", "200"}).status, 0);
+}
+
+TEST_F(StateFiles, ADamagedApplyStopsAllChangesUntilTheAdviceIsCarriedOut) {
+    start_daemon();
+    make_three();
+    const auto whole = definitions_of(ctl_json({"list"}));
+    vgpud->kill_now();
+    std::ofstream(apply()) << "x";
+    start_daemon();
+    EXPECT_THAT(ctl({"create"}).out, HasSubstr("VGPU-501: the state file " + apply().string()));
+    EXPECT_EQ(definitions_of(ctl_json({"list"})), whole);
+    recover();
+    EXPECT_FALSE(fs::exists(apply()));
+    EXPECT_EQ(definitions_of(ctl_json({"list"})), whole);
+    EXPECT_EQ(ctl({"set", "a", "--weight", "200"}).status, 0);
 }
 
 TEST_F(StateFiles, AByteThatIsNoTextStartsReadOnlyAndIsAnswered) {
     start_daemon();
     ASSERT_EQ(ctl({"create", "--name", "a", "--vram", "64M"}).status, 0);
     vgpud->kill_now();
-    const fs::path checkpoint = directory.file("state/vgpud.state.json");
-    std::string text;
-    {
-        std::ifstream file(checkpoint, std::ios::binary);
-        text.assign(std::istreambuf_iterator<char>(file), {});
-    }
-    const std::size_t at = text.find("checksum");
-    ASSERT_NE(at, std::string::npos);
-    text[at] = static_cast<char>(text[at] ^ '\x80');
-    std::ofstream(checkpoint, std::ios::binary) << text;
+    damage(file(), 4, '\xe3');
     start_daemon();
     const test::Completed refused = ctl({"create"});
     EXPECT_EQ(refused.status, 8);
     EXPECT_THAT(refused.out, HasSubstr("cannot be trusted"));
     EXPECT_THAT(ctl({"doctor"}).out, HasSubstr("cannot be trusted"));
     EXPECT_TRUE(vgpud->is_running());
-}
-
-TEST_F(StateFiles, OfAnOlderVgpudAreReadAndItsVfsMadeAgain) {
-    fs::copy_file(fs::path(VGPU_STATE_GOLDEN_DIR) / "version1.json",
-                  directory.file("state/vgpud.state.json"));
-    start_daemon();
-    wait_for_gpu_state("ok");
-    const auto vfs = ctl_json({"list"}).at("vfs");
-    ASSERT_EQ(vfs.size(), 1u) << vfs;
-    EXPECT_EQ(vfs[0].at("name"), "train");
-    EXPECT_EQ(vfs[0].at("uuid"), "00112233-4455-4677-8899-aabbccddee01");
-    EXPECT_EQ(vfs[0].at("weight"), 700);
-    vgpud->kill_now();
-    start_daemon();
-    EXPECT_EQ(ctl_json({"list"}).at("vfs")[0].at("name"), "train");
-    EXPECT_TRUE(fs::exists(journal()));
 }
 
 TEST_F(StateFiles, OneVgpudAtATimeHasThemAlsoWithAnotherRunDirectory) {

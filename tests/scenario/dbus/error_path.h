@@ -137,7 +137,7 @@ protected:
         wait_for_gpu_state(state);
     }
     [[nodiscard]] std::string state_file() const {
-        return directory.file("state/vgpud.state.json");
+        return directory.file("state/gpus/gpu0.json");
     }
     /// Started on a state file with `text`; its log then says what is wrong with it.
     void start_on_state(const std::string& text) {

@@ -65,14 +65,9 @@ Told ErrorPath::raise_StateReadOnly() {
 
 Told ErrorPath::raise_StateNotWritten() {
     make_train();
-    // one that somebody else wrote to is not added to, and then written anew
-    const auto meddle = [this] {
-        std::ofstream(directory.file("state/vgpud.journal"), std::ios::app) << "x";
-    };
-    meddle();
+    // a file that another program has changed is not written over
+    std::ofstream(state_file(), std::ios::app) << "x";
     Told told = train("Set", Dict{{"weight", sdbus::Variant{7u}}});
-    EXPECT_EQ(ctl({"set", "train", "--weight", "8"}).status, 0) << "written anew";
-    meddle();
     told.ctl = ctl({"set", "train", "--weight", "9"});
     return told;
 }
@@ -83,11 +78,8 @@ Told ErrorPath::raise_StateCorrupt() {
 }
 
 Told ErrorPath::raise_StateNewer() {
-    std::string text = text_of_file(VGPU_STATE_GOLDEN_DIR "/version1.json");
-    const std::string version = "\"version\": 1";
-    const std::size_t at = text.find(version);
-    EXPECT_NE(at, std::string::npos);
-    start_on_state(text.replace(at, version.size(), "\"version\": 99"));
+    start_on_state(
+        text_of_file(VGPU_SOURCE_DIR "/schemas/examples/invalid/vgpud-state-version.json"));
     return {.name = "", .text = vgpud->output()};
 }
 

@@ -37,7 +37,7 @@ public:
     void damaged_state() {
         vgpud->kill_now();
         {
-            std::fstream file(directory.file("state/vgpud.state.json"),
+            std::fstream file(directory.file("state/gpus/gpu0.json"),
                               std::ios::in | std::ios::out | std::ios::binary);
             file.seekp(200);
             file.put('\x7f');

@@ -41,7 +41,6 @@ template <typename T> T value_of(const daemon::Result<T>& answer) {
 class GpusInMemory final : public Lent {
 public:
     GpusInMemory() : Lent(nothing_else_) {
-        world.state.notes_document = false;
         for (const char* gpu : {"gpu0", "gpu1"}) {
             world.pf(gpu).scrubs_at_once = true;
             world.handover(gpu).can.insert({daemon::Handover::VfioPci, daemon::Handover::Host});

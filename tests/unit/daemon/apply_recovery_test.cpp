@@ -31,9 +31,7 @@ enum class Then { Restart, Reboot };
 class InterruptedApply : public JobsOnAFakePf {
 protected:
     explicit InterruptedApply(const std::vector<std::string>& gpus = {"gpu0"})
-        : JobsOnAFakePf(gpus), gpus_(gpus) {
-        world.state.notes_document = false;  // reading all back after each write takes its time
-    }
+        : JobsOnAFakePf(gpus), gpus_(gpus) {}
 
     /// Kills vgpud at the `at`-th point of `work`; false if it never comes to that.
     bool is_killed_at(int at, const std::function<void()>& work) {
@@ -289,6 +287,28 @@ TEST_F(InterruptedApply, ThatIsOverLeavesNothingToRecover) {
 }
 
 // --- what cannot be done any more
+
+TEST_F(InterruptedApplyOfTwoGpus, AGpuWithADamagedStateIsWaitedForUntilItIsRecovered) {
+    const std::string target = after_everything(kTwoBefore, kTwoAfter);
+    const std::string old = exported();
+    ASSERT_TRUE(is_killed_at(40, [&] { apply(kTwoAfter); }));
+    world.state.files.at("gpus/gpu1.json.bak") = world.state.file("gpu1");
+    world.state.file("gpu1") = "x";
+    begin_next_vgpud();
+    settle();
+    EXPECT_TRUE(recorded());
+    EXPECT_THAT(view(1).step, HasSubstr("waiting for gpu1: the state file memory/gpus/gpu1.json"));
+    EXPECT_EQ(world.create({}, "gpu0").error().id, ErrorId::Busy);
+    StateStore store(world.state);
+    store.load();
+    ASSERT_TRUE(store.recover());
+    begin_next_vgpud();
+    settle();
+    const std::string now = exported();
+    EXPECT_TRUE(now == old || now == target) << now;
+    EXPECT_FALSE(recorded());
+    expect_in_service();
+}
 
 TEST_F(InterruptedApply, AVfThatWasClaimedMeanwhileIsNotTakenAndAllIsTakenBack) {
     ASSERT_EQ(apply(kBefore).state, "done");

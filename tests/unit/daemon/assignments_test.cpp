@@ -105,6 +105,25 @@ TEST_F(Assigned, ADomainFindsItsVfsUnderItsUuid) {
     EXPECT_EQ(assignments.title_of(kB), "");
 }
 
+TEST(Assignments, VfsOfAGpuWithADamagedStateAreNotGivenAndThoseOfOthersAre) {
+    World world({"gpu0", "gpu1"});
+    ASSERT_TRUE(world.create({{"name", std::string("one")}}, "gpu0"));
+    ASSERT_TRUE(world.create({{"name", std::string("two")}}, "gpu1"));
+    world.state.files.at("gpus/gpu0.json.bak") = world.state.file("gpu0");
+    world.state.file("gpu0") = "x";
+    world.start();
+    FakeVmSockets sockets;
+    Assignments assignments(*world.manager, sockets, world.clock);
+    std::optional<Result<std::vector<GivenVf>>> answer;
+    const auto keep = [&answer](Result<std::vector<GivenVf>> given) { answer = std::move(given); };
+    assignments.assign(kA, {named("one")}, {}, keep);
+    ASSERT_TRUE(answer && !*answer);
+    EXPECT_THAT(answer->error().cause,
+                HasSubstr("is on gpu0, which cannot be changed: the state file memory/"));
+    assignments.assign(kA, {named("two")}, {}, keep);
+    EXPECT_TRUE(*answer);
+}
+
 TEST_F(Assigned, AskingAgainChangesNothing) {
     const auto first = assign(kA, {named("one")});
     const auto again = assign(kA, {named("one")});

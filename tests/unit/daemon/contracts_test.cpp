@@ -4,8 +4,7 @@
 // back, refused with a number that fits; and lags that know of reserved service and of caps.
 #include "daemon/service/config/change_plan.h"
 #include "daemon/service/slicing/gpu_schedule.h"
-#include "daemon/service/state/journal.h"
-#include "daemon/service/state/record_json.h"
+#include "tests/unit/daemon/some_state.h"
 #include "tests/unit/daemon/world.h"
 
 #include <gmock/gmock.h>
@@ -408,14 +407,12 @@ TEST(Contracts, RecordsKeepWhatIsSpecialAndNoMore) {
     qos.preempt_timeout_ms = 0.5;
     qos.mode = scheduler::SlotMode::Strict;
     qos.band = scheduler::Band::High;
-    const std::string text = encode_changes({}, {{"gpu0", gpu}});
+    const std::string text = encode_gpu({.gpu = "gpu0", .record = gpu});
     EXPECT_EQ(text.find("qos"), text.rfind("qos"));
-    Records back;
-    ASSERT_TRUE(apply_changes(text, kJournalVersion, back));
-    EXPECT_EQ(back.gpus.at("gpu0"), gpu);
-    std::string wrong = text;
-    wrong.replace(wrong.find("strict"), 6, "struck");
-    EXPECT_FALSE(apply_changes(wrong, kJournalVersion, back));
+    EXPECT_EQ(decode_gpu(text)->record, gpu);
+    const std::string wrong = testing::rewritten(
+        text, [](nlohmann::json& json) { json["vfs"][1]["qos"]["mode"] = "struck"; });
+    EXPECT_FALSE(decode_gpu(wrong));
 }
 
 TEST(Contracts, AProfileCarriesThemAndAChangeOfThemDisturbsNobody) {

@@ -33,7 +33,7 @@ TEST(Gpu, CreateIsDurableBeforeItIsDone) {
     ASSERT_TRUE(made) << made.error().cause;
     EXPECT_EQ(*made, (Target{"gpu0", 1}));
     EXPECT_EQ(world.pf().log.front(), "provision 1");
-    EXPECT_THAT(*world.state.document, HasSubstr("train"));
+    EXPECT_THAT(world.state.file(), HasSubstr("train"));
     EXPECT_EQ(world.gpu().view(1).record.name, "train");
     EXPECT_EQ(world.gpu().view(1).socket, "/run/v/vf1.sock");
 }
@@ -139,7 +139,7 @@ TEST(Gpu, DestroyingAnAttachedVfWantsForceAndSaysWhoHasIt) {
               "gpu0/vf1 ('train') is attached: a client has it open (/run/v/vf1.sock), and its "
               "driver would lose the VF; shut down or suspend that VM first, or destroy the VF "
               "with option 'force'");
-    EXPECT_FALSE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.at(1).is_releasing);
+    EXPECT_FALSE(world.state.record().vfs.at(1).is_releasing);
     EXPECT_TRUE(world.destroy({"gpu0", 1}, {{"force", true}}));
     EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
 }
@@ -188,7 +188,7 @@ TEST(Gpu, AVfMadeByAPfThatDidNotAnswerIsReleasedWhenItIsBack) {
     EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
     world.pf().finish_scrub(1);
     world.pass(2s);
-    EXPECT_TRUE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.empty());
+    EXPECT_TRUE(world.state.record().vfs.empty());
 }
 
 TEST(Gpu, ScrubIsRecordedBeforeThePfMayHandTheVramOut) {
@@ -205,7 +205,7 @@ TEST(Gpu, ScrubIsRecordedBeforeThePfMayHandTheVramOut) {
     EXPECT_THAT(world.pf().log, ::testing::Contains("scrub_durable 1"));
     world.pass(2s);
     EXPECT_FALSE(world.gpu().has_vf(1));
-    EXPECT_EQ(decode_records(*world.state.document)->gpus.at("gpu0").scrubs.at(1), 1u);
+    EXPECT_EQ(world.state.record().scrubs.at(1), 1u);
 }
 
 TEST(Gpu, RefusedProvisionLeavesNoRecord) {
@@ -215,7 +215,7 @@ TEST(Gpu, RefusedProvisionLeavesNoRecord) {
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().id, ErrorId::PfRefused);
     EXPECT_THAT(made.error().cause, HasSubstr("gpu0/vf1: create refused: as the test wants"));
-    EXPECT_TRUE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.empty());
+    EXPECT_TRUE(world.state.record().vfs.empty());
 }
 
 /// The disk is full when the PF core refuses `operation`.
@@ -255,7 +255,7 @@ TEST(Gpu, RefusedDestroyIsNotCarriedOutByTheNextAttach) {
     world.state.is_full = false;
     world.pass(5s);
     EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("release 1")));
-    EXPECT_FALSE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.at(1).is_releasing);
+    EXPECT_FALSE(world.state.record().vfs.at(1).is_releasing);
 }
 
 TEST(Gpu, RefusedCreateIsOffTheRecordWhenTheDiskTakesIt) {
@@ -266,7 +266,7 @@ TEST(Gpu, RefusedCreateIsOffTheRecordWhenTheDiskTakesIt) {
     world.pf().refuses = nullptr;
     world.state.is_full = false;
     world.pass(2s);
-    EXPECT_EQ(decode_records(*world.state.document)->gpus.at("gpu0").vfs.size(), 1u);
+    EXPECT_EQ(world.state.record().vfs.size(), 1u);
     world.start();
     EXPECT_FALSE(world.pf().vfs.contains(2));
     const auto next = world.create({});
@@ -290,7 +290,7 @@ TEST(Gpu, CreateThatThePfWasLostOverIsReleasedAlsoIfTheDiskWasFull) {
     EXPECT_EQ(world.pf().vfs.at(2).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
     world.pf().finish_scrub(2);
     world.pass(2s);
-    EXPECT_EQ(decode_records(*world.state.document)->gpus.at("gpu0").vfs.size(), 1u);
+    EXPECT_EQ(world.state.record().vfs.size(), 1u);
 }
 
 TEST(Gpu, FullDiskChangesNothing) {
@@ -357,15 +357,15 @@ TEST(Gpu, KilledInTheMiddleOfADestroyTheNextDaemonFinishesIt) {
     world.start();
     world.pass(20ms);
     EXPECT_THAT(world.pf().log, ::testing::Contains("scrub_durable 1"));
-    EXPECT_TRUE(decode_records(*world.state.document)->gpus.at("gpu0").vfs.empty());
+    EXPECT_TRUE(world.state.record().vfs.empty());
 }
 
 TEST(Gpu, KilledBetweenRecordAndReleaseTheNextDaemonReleases) {
     World world;
     ASSERT_TRUE(world.create({}));
-    Records records = *decode_records(*world.state.document);
-    records.gpus.at("gpu0").vfs.at(1).is_releasing = true;
-    world.state.document = encode_records(records);
+    GpuFile file = *decode_gpu(world.state.file());
+    file.record.vfs.at(1).is_releasing = true;
+    world.state.file() = encode_gpu(file);
     world.start();
     EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
 }
@@ -429,7 +429,7 @@ TEST(Gpu, ALookNowThatLearnsNothingIsAnError) {
 TEST(Gpu, UnknownVfInServiceIsAdoptedWithDefaults) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
-    world.state.document.reset();
+    world.state.files.clear();
     world.start();
     EXPECT_EQ(world.gpu().view(1).record.name, "gpu0-vf1");
     EXPECT_TRUE(has_notice(world, "found"));
@@ -438,8 +438,8 @@ TEST(Gpu, UnknownVfInServiceIsAdoptedWithDefaults) {
 TEST(Gpu, CorruptStateStartsReadOnlyAndTouchesNothing) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
-    const std::string damaged = world.state.document->substr(0, 200);
-    world.state.document = damaged;
+    const std::string damaged = world.state.file().substr(0, 200);
+    world.state.file() = damaged;
     world.pf().log.clear();
     world.start();
     world.pass(5s);
@@ -447,7 +447,7 @@ TEST(Gpu, CorruptStateStartsReadOnlyAndTouchesNothing) {
     EXPECT_EQ(world.create({}).error().id, ErrorId::StateReadOnly);
     EXPECT_EQ(world.destroy({"gpu0", 1}).error().id, ErrorId::StateReadOnly);
     EXPECT_TRUE(world.pf().log.empty());
-    EXPECT_EQ(*world.state.document, damaged);
+    EXPECT_EQ(world.state.file(), damaged);
 }
 
 TEST(Gpu, LostEventsAreReconciledFromThePfsOwnCounter) {

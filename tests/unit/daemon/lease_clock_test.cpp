@@ -90,6 +90,24 @@ TEST_F(Leases, CostOneWriteAMinuteAndNoneWithoutThem) {
     EXPECT_GE(world.state.stores, claimed + 8);
 }
 
+/// Each GPU's file has a reading of its own.
+TEST(LeasesOnTwoGpus, GoOnAfterARebootFromTheLatestReadingOfAllFiles) {
+    World two({"gpu0", "gpu1"});
+    ASSERT_TRUE(two.create({}, "gpu0"));
+    ASSERT_TRUE(two.claim({"gpu0", 1}, "first", {{"lease_s", std::uint64_t{100}}}));
+    two.pass(50s);
+    ASSERT_TRUE(two.create({}, "gpu1"));
+    two.pf("gpu0").restart();
+    two.pf("gpu1").restart();
+    two.clock.reboot();
+    two.start();
+    const auto is_over = [&two] { return two.gpu("gpu0").inventory()->vfs.at(0).is_lease_over; };
+    two.pass(40s);
+    EXPECT_FALSE(is_over());
+    two.pass(15s);
+    EXPECT_TRUE(is_over());
+}
+
 TEST_F(Leases, AreShownByTheWallClock) {
     world.clock.step_wall(kYear);
     claim(100);

@@ -130,5 +130,25 @@ TEST(Errors, EveryRowHasItsOwnNumberAndAFullText) {
 #undef DAEMON_ERROR
 }
 
+TEST(Manager, ADamagedStateConcernsItsGpuAlone) {
+    World world({"gpu0", "gpu1"});
+    ASSERT_TRUE(world.create({{"name", std::string("a")}}, "gpu0"));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(world.create({}, "gpu1"));
+    world.state.file("gpu0") = "x";
+    world.pf("gpu0").log.clear();
+    world.start();
+    world.pass(std::chrono::seconds(5));
+    const auto refused = world.create({}, "gpu0");
+    EXPECT_EQ(refused.error().id, ErrorId::StateReadOnly);
+    EXPECT_THAT(refused.error().cause, HasSubstr("memory/gpus/gpu0.json"));
+    EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::StateReadOnly);
+    EXPECT_TRUE(world.gpu("gpu0").has_vf(1)) << "it runs and is shown";
+    EXPECT_TRUE(world.pf("gpu0").log.empty());
+    const auto made = world.create({}, "");
+    ASSERT_TRUE(made) << made.error().cause;
+    EXPECT_EQ(made->gpu, "gpu1") << "gpu0 has more VRAM";
+    EXPECT_TRUE(world.claim(*made, "x"));
+}
+
 }  // namespace
 }  // namespace vgpu::daemon

@@ -5,10 +5,12 @@
 
 #include "daemon/adapters/owner_watch.h"
 #include "daemon/adapters/run_lock.h"
+#include "daemon/service/state/record_json.h"
 #include "daemon/service/state/store.h"
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <csignal>
 #include <filesystem>
@@ -19,7 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using adapters::StateFiles;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A directory of its own that goes with the test.
 class Directory {
@@ -44,100 +49,158 @@ GpuRecord weighing(std::uint32_t weight) {
     return record;
 }
 
-TEST(StateFiles, ReplaceAppendAndCutAreReadBackAndLeaveNoTemporary) {
+constexpr const char* kGpu0 = "gpus/gpu0.json";
+constexpr const char* kApply = "apply.json";
+
+std::string content_of(StateFiles& files, const std::string& name) {
+    const auto text = files.read(name);
+    if (!text) return text.error().cause;
+    return text->value_or("none");
+}
+
+TEST(StateFiles, AreReadAsTheyWereWrittenAndLeaveNoTemporary) {
     const Directory directory;
     StateFiles files(directory.path());
-    EXPECT_FALSE(files.read(StateFile::Journal)->has_value());
-    ASSERT_TRUE(files.replace(StateFile::Checkpoint, "one"));
-    ASSERT_TRUE(files.replace(StateFile::Checkpoint, "two"));
-    EXPECT_EQ(**files.read(StateFile::Checkpoint), "two");
-    ASSERT_TRUE(files.replace(StateFile::Journal, "head"));
-    ASSERT_TRUE(files.append(4, "-first"));
-    ASSERT_TRUE(files.append(10, "-second"));
-    EXPECT_EQ(**files.read(StateFile::Journal), "head-first-second");
-    ASSERT_TRUE(files.cut(10));
-    EXPECT_EQ(**files.read(StateFile::Journal), "head-first");
-    ASSERT_TRUE(files.replace(StateFile::Journal, "new"));
-    ASSERT_TRUE(files.append(3, "!"));
-    EXPECT_EQ(**files.read(StateFile::Journal), "new!") << "not into the one that was replaced";
+    EXPECT_TRUE(files.list()->empty()) << "before there is a directory";
+    EXPECT_EQ(content_of(files, kGpu0), "none");
+    ASSERT_TRUE(files.replace(kGpu0, "one"));
+    ASSERT_TRUE(files.replace(kGpu0, "two"));
+    ASSERT_TRUE(files.replace(kApply, "three"));
+    EXPECT_EQ(content_of(files, kGpu0), "two");
+    EXPECT_EQ(content_of(files, kApply), "three");
+    EXPECT_THAT(*files.list(), ElementsAre(kGpu0));
     EXPECT_EQ(std::distance(fs::directory_iterator(directory.path()), {}), 2);
+    ASSERT_TRUE(files.remove(kApply));
+    EXPECT_EQ(content_of(files, kApply), "none");
+    EXPECT_TRUE(files.remove(kApply)) << "it is not there";
 }
 
-TEST(StateFiles, AJournalThatSomebodyElseChangedIsNotWrittenTo) {
+TEST(StateFiles, AreForTheirOwnerOnly) {
     const Directory directory;
     StateFiles files(directory.path());
-    ASSERT_TRUE(files.replace(StateFile::Journal, "head"));
-    ASSERT_TRUE(files.append(4, "-first"));
-    std::ofstream(files.where(StateFile::Journal), std::ios::app) << "x";
-    EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"));
-    ASSERT_TRUE(files.replace(StateFile::Journal, "head"));
-    std::ofstream(files.where(StateFile::Journal), std::ios::app) << "x";
-    EXPECT_THAT(files.append(4, "-first").error().cause, HasSubstr("changed by somebody else"))
-        << "before it was opened";
-    ASSERT_TRUE(files.replace(StateFile::Journal, "head"));
-    ASSERT_TRUE(files.append(4, "-first"));
-    const auto write_at = [&](std::streamoff place, char letter) {
-        std::fstream file(files.where(StateFile::Journal), std::ios::in | std::ios::out);
-        file.seekp(place).put(letter);
-    };
-    write_at(10, 'x');
-    EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"))
-        << "it goes on where it ended";
-    write_at(10, '\0');
-    write_at(70, 'x');
-    EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"))
-        << "it is another one, of which a zero is there";
-    write_at(70, '\0');
-    write_at(9, '\0');
-    EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"))
-        << "an older one that ends before that";
-    write_at(9, 't');
-    ASSERT_TRUE(files.append(10, "-second"));
-    fs::remove(files.where(StateFile::Journal));
-    EXPECT_THAT(files.append(10, "-second").error().cause, HasSubstr("changed by somebody else"));
+    ASSERT_TRUE(files.replace(kGpu0, "one"));
+    EXPECT_EQ(fs::status(files.where(kGpu0)).permissions(),
+              fs::perms::owner_read | fs::perms::owner_write);
+    EXPECT_EQ(fs::status(directory.file("gpus")).permissions(), fs::perms::owner_all);
 }
 
-TEST(StateFiles, AJournalGrowsIntoWhatWasReservedWhenItBegan) {
+TEST(StateFiles, TheOldFileIsKeptUnderAnotherNameIfThatIsAskedFor) {
     const Directory directory;
     StateFiles files(directory.path());
-    ASSERT_TRUE(files.replace(StateFile::Journal, "head"));
-    EXPECT_EQ(fs::file_size(files.where(StateFile::Journal)), StatePort::kJournalBytes);
-    EXPECT_EQ(**files.read(StateFile::Journal), "head") << "no content";
-    ASSERT_TRUE(files.append(4, "-first"));
-    EXPECT_EQ(fs::file_size(files.where(StateFile::Journal)), StatePort::kJournalBytes);
-    const std::string long_record(StatePort::kJournalBytes, 'x');
-    ASSERT_TRUE(files.append(10, long_record));
-    EXPECT_EQ(**files.read(StateFile::Journal), "head-first" + long_record);
-    ASSERT_TRUE(files.append(10 + long_record.size(), "-last")) << "and beyond it";
+    ASSERT_TRUE(files.replace(kGpu0, "one", "gpus/kept"));
+    EXPECT_EQ(content_of(files, "gpus/kept"), "none") << "there was no old file";
+    for (const std::string next : {"two", "three"})
+        ASSERT_TRUE(files.replace(kGpu0, next, "gpus/kept"));
+    EXPECT_EQ(content_of(files, "gpus/kept"), "two");
+    EXPECT_EQ(content_of(files, kGpu0), "three");
+    ASSERT_TRUE(files.remove(kGpu0, "gpus/kept"));
+    EXPECT_EQ(content_of(files, kGpu0), "none");
+    EXPECT_EQ(content_of(files, "gpus/kept"), "three");
+    ASSERT_TRUE(files.remove(kGpu0, "gpus/kept"));
+    EXPECT_EQ(content_of(files, "gpus/kept"), "three") << "there was nothing to keep";
 }
 
-TEST(StateFiles, AJournalOfAVgpudThatReservedNothingIsGoneOnWith) {
+TEST(StateFiles, OneThatAnotherProgramChangedIsNotTouched) {
+    const Directory directory;
+    std::ofstream(directory.file(kApply)) << "before";
+    StateFiles files(directory.path());
+    EXPECT_EQ(content_of(files, kApply), "before");
+    EXPECT_EQ(content_of(files, "gpus/gpu1.json"), "none");
+    ASSERT_TRUE(files.replace(kGpu0, "ours"));
+    std::ofstream(files.where(kApply)) << "longer than before";
+    std::ofstream(files.where("gpus/gpu1.json")) << "theirs";
+    fs::remove(files.where(kGpu0));
+    for (const char* name : {kApply, kGpu0, "gpus/gpu1.json"}) {
+        const std::string theirs = content_of(files, name);
+        const auto refused = files.replace(name, "next");
+        ASSERT_FALSE(refused) << name;
+        EXPECT_EQ(refused.error().id, ErrorId::StateNotWritten);
+        EXPECT_THAT(refused.error().cause, HasSubstr("was changed by another program"));
+        EXPECT_FALSE(files.remove(name));
+        EXPECT_EQ(content_of(files, name), theirs);
+    }
+    StateFiles after_a_restart(directory.path());
+    EXPECT_EQ(content_of(after_a_restart, kApply), "longer than before");
+    EXPECT_TRUE(after_a_restart.replace(kApply, "next"));
+}
+
+/// An older file of the same length, as a backup program puts it back.
+TEST(StateFiles, OneOfTheSameLengthInItsPlaceIsNoticed) {
     const Directory directory;
     StateFiles files(directory.path());
-    std::ofstream(files.where(StateFile::Journal)) << "head-first";
-    ASSERT_TRUE(files.append(10, "-second"));
-    ASSERT_TRUE(files.append(17, "-third"));
-    EXPECT_EQ(**files.read(StateFile::Journal), "head-first-second-third");
+    ASSERT_TRUE(files.replace(kGpu0, "old"));
+    fs::copy_file(files.where(kGpu0), directory.file("backup"));
+    ASSERT_TRUE(files.replace(kGpu0, "new"));
+    fs::rename(directory.file("backup"), files.where(kGpu0));
+    EXPECT_FALSE(files.replace(kGpu0, "ours"));
+    EXPECT_EQ(content_of(files, kGpu0), "old");
+}
+
+/// The change that another program made stays, and is what the next vgpud reads.
+TEST(StateFiles, AStoreDoesNotTakeBackWhatAnotherProgramWrote) {
+    const Directory directory;
+    StateFiles files(directory.path());
+    StateStore store(files);
+    store.load();
+    ASSERT_TRUE(store.commit("gpu0", weighing(1)));
+    const std::string theirs = encode_gpu({.gpu = "gpu0", .record = weighing(70)});
+    std::ofstream(files.where(kGpu0)) << theirs;
+    const auto refused = store.commit("gpu0", weighing(2));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().cause, EndsWith("restart vgpud to read it"));
+    EXPECT_EQ(content_of(files, kGpu0), theirs);
+    EXPECT_EQ(store.gpu("gpu0"), weighing(1));
 }
 
 TEST(StateFiles, AFailureLeavesTheOldFile) {
     const Directory directory;
     StateFiles files(directory.path());
-    ASSERT_TRUE(files.replace(StateFile::Checkpoint, "one"));
-    fs::create_directory(files.where(StateFile::Checkpoint) + ".new");
-    const auto refused = files.replace(StateFile::Checkpoint, "two");
+    ASSERT_TRUE(files.replace(kGpu0, "one"));
+    fs::create_directory(files.where(kGpu0) + ".new");
+    const auto refused = files.replace(kGpu0, "two", "gpus/kept");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::StateNotWritten);
-    EXPECT_THAT(refused.error().cause, HasSubstr("vgpud.state.json.new"));
-    EXPECT_EQ(**files.read(StateFile::Checkpoint), "one");
+    EXPECT_THAT(refused.error().cause, HasSubstr("gpus/gpu0.json.new"));
+    EXPECT_EQ(content_of(files, kGpu0), "one");
+    fs::remove(files.where(kGpu0) + ".new");
+    fs::create_directory(files.where("gpus/kept"));
+    EXPECT_THAT(files.replace(kGpu0, "two", "gpus/kept").error().cause, HasSubstr("cannot keep"));
+    EXPECT_EQ(content_of(files, kGpu0), "one");
+    EXPECT_FALSE(fs::exists(files.where(kGpu0) + ".new"));
 }
 
-TEST(StateFiles, HugeFileIsRefused) {
+/// Whoever could put it there could also make vgpud read another file, or wait for ever.
+TEST(StateFiles, WhatVgpudCannotHaveWrittenIsRefused) {
     const Directory directory;
+    fs::create_directory(directory.file("gpus"));
     StateFiles files(directory.path());
-    std::ofstream(files.where(StateFile::Journal)) << "x";
-    fs::resize_file(files.where(StateFile::Journal), StateFiles::kMaxBytes + 1);
-    EXPECT_EQ(files.read(StateFile::Journal).error().id, ErrorId::StateCorrupt);
+    const auto refusal = [&](const std::string& name) {
+        const auto read = files.read(name);
+        EXPECT_FALSE(read) << name;
+        if (read) return std::string();
+        EXPECT_EQ(read.error().id, ErrorId::StateCorrupt);
+        EXPECT_THAT(read.error().cause, HasSubstr(files.where(name)));
+        return read.error().cause;
+    };
+    std::ofstream(directory.file("long")) << "x";
+    fs::resize_file(directory.file("long"), StateFiles::kMaxBytes + 1);
+    EXPECT_THAT(refusal("long"), HasSubstr("is longer than"));
+    fs::create_symlink(directory.file("long"), directory.file("link"));
+    EXPECT_THAT(refusal("link"), HasSubstr("cannot open"));
+    ASSERT_EQ(::mkfifo(directory.file("pipe").c_str(), 0600), 0);
+    EXPECT_THAT(refusal("pipe"), HasSubstr("is no regular file"));
+    EXPECT_THAT(refusal("gpus"), HasSubstr("is no regular file"));
+    std::ofstream(directory.file("theirs")) << "x";
+    if (::chown(directory.file("theirs").c_str(), 12345, 0) == 0) {
+        EXPECT_THAT(refusal("theirs"), HasSubstr("belongs to the user with the id 12345"));
+    }
+}
+
+TEST(StateFiles, SomethingElseInThePlaceOfTheirDirectoryIsAnError) {
+    const Directory directory;
+    std::ofstream(directory.file("gpus")) << "x";
+    StateFiles files(directory.path());
+    EXPECT_EQ(files.list().error().id, ErrorId::StateCorrupt);
 }
 
 /// Files of this process cannot grow beyond `bytes` while it lives: EFBIG comes where ENOSPC would.
@@ -160,27 +223,23 @@ private:
     void (*old_handler_)(int);
 };
 
-TEST(StateFiles, ADiskThatFillsUpInTheMiddleOfARecordCostsThatChangeOnly) {
+TEST(StateFiles, ADiskThatFillsUpInTheMiddleOfAFileCostsThatChangeOnly) {
     const Directory directory;
     StateFiles files(directory.path());
     StateStore store(files);
     store.load();
-    {
-        const SmallDisk disk(4096);  // no room to reserve
-        ASSERT_TRUE(store.commit("gpu0", weighing(1)));
-    }
     ASSERT_TRUE(store.commit("gpu0", weighing(2)));
-    const auto size = fs::file_size(files.where(StateFile::Journal));
-    ASSERT_LT(size, StatePort::kJournalBytes);
+    const auto size = fs::file_size(files.where(kGpu0));
     {
-        const SmallDisk disk(size + 30);
+        const SmallDisk disk(size / 2);
         const auto refused = store.commit("gpu0", weighing(3));
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().id, ErrorId::StateNotWritten);
         EXPECT_THAT(refused.error().cause, HasSubstr("cannot write"));
+        EXPECT_THAT(refused.error().cause, Not(HasSubstr("may find it made")));
     }
     EXPECT_EQ(store.gpu("gpu0"), weighing(2));
-    EXPECT_EQ(fs::file_size(files.where(StateFile::Journal)), size);
+    EXPECT_EQ(fs::file_size(files.where(kGpu0)), size);
     ASSERT_TRUE(store.commit("gpu0", weighing(4)));
     ASSERT_TRUE(store.commit("gpu0", weighing(5)));
     StateFiles again(directory.path());
@@ -188,6 +247,7 @@ TEST(StateFiles, ADiskThatFillsUpInTheMiddleOfARecordCostsThatChangeOnly) {
     next.load();
     EXPECT_EQ(next.records(), store.records());
     EXPECT_EQ(next.gpu("gpu0"), weighing(5));
+    EXPECT_EQ(decode_gpu(content_of(again, "gpus/gpu0.json.bak"))->record, weighing(4));
 }
 
 TEST(RunLock, OneStateDirectoryHasOneVgpudAlsoIfItsLockFileCannotBeWritten) {

@@ -67,7 +67,7 @@ TEST_F(GpuThreads, RequestsOfTwoGpusAreAnsweredInTheMainLoopInTheirOrder) {
     EXPECT_THAT(made_on["gpu1"], ElementsAre(1, 2, 3, 4));
     EXPECT_TRUE(world.manager->resolve("a3"));
     EXPECT_EQ(world.manager->find_gpu("gpu1")->look()->vfs.size(), 4u);
-    EXPECT_EQ(world.manager->store().records().gpus.at("gpu1").vfs.size(), 4u) << "on disk, too";
+    EXPECT_EQ(world.manager->store().records().at("gpu1").vfs.size(), 4u) << "on disk, too";
 }
 
 TEST_F(GpuThreads, AThreadThatIsStoppedAmidRequestsLeavesTheStateWhole) {
@@ -75,8 +75,8 @@ TEST_F(GpuThreads, AThreadThatIsStoppedAmidRequestsLeavesTheStateWhole) {
     world.manager.reset();  // some requests are done, some are not
     const auto made = [this](const std::string& gpu) { return world.pf(gpu).vfs.size(); };
     world.start();
-    EXPECT_EQ(world.manager->store().records().gpus["gpu0"].vfs.size(), made("gpu0"));
-    EXPECT_EQ(world.manager->store().records().gpus["gpu1"].vfs.size(), made("gpu1"));
+    EXPECT_EQ(world.manager->store().records()["gpu0"].vfs.size(), made("gpu0"));
+    EXPECT_EQ(world.manager->store().records()["gpu1"].vfs.size(), made("gpu1"));
 }
 
 }  // namespace
