@@ -4,6 +4,7 @@
 #include "cli/service.h"
 
 #include "cli/bus_call.h"
+#include "daemon/exporter/bus_values.h"
 
 #include <poll.h>
 #include <sdbus-c++/sdbus-c++.h>
@@ -25,8 +26,11 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr const char* kService = "org.vgpu1";
-using Dict = std::map<std::string, sdbus::Variant>;
+using exporter::all_properties;
+using exporter::Dict;
+using exporter::kService;
+using exporter::properties_of;
+using exporter::rows_of;
 
 /// For a few calls; the constructor does not call vgpud.
 template <typename Interface> class Proxy final : public sdbus::ProxyInterfaces<Interface> {
@@ -89,75 +93,6 @@ std::string text_in(const sdbus::UnixFd& memory) {
     return text;
 }
 
-Value plain(const sdbus::ObjectPath& path) {
-    return std::string(path);
-}
-Value plain(std::uint32_t number) {
-    return std::uint64_t{number};
-}
-template <typename T> Value plain(const T& value) {
-    return value;
-}
-
-template <typename T> bool take(const sdbus::Variant& from, Value& to) {
-    if (!from.containsValueOfType<T>()) return false;
-    to = plain(from.get<T>());
-    return true;
-}
-
-/// The first type that fits; "?" for types of a newer vgpud.
-template <typename... Types> Value value_of(const sdbus::Variant& variant) {
-    Value value = std::string("?");
-    static_cast<void>((take<Types>(variant, value) || ...));
-    return value;
-}
-
-/// Nested dictionaries get names with a dot.
-Properties properties_of(const Dict& dict) {
-    Properties properties;
-    for (const auto& [name, variant] : dict) {
-        if (variant.containsValueOfType<Dict>()) {
-            for (auto& [member, value] : properties_of(variant.get<Dict>()))
-                properties[name + "." + member] = std::move(value);
-            continue;
-        }
-        properties[name] = value_of<bool, std::uint32_t, std::int64_t, std::uint64_t, double,
-                                    std::string, sdbus::ObjectPath, Words>(variant);
-    }
-    return properties;
-}
-
-std::vector<Properties> properties_of(const std::vector<Dict>& dicts) {
-    std::vector<Properties> all;
-    for (const Dict& dict : dicts) all.push_back(properties_of(dict));
-    return all;
-}
-
-template <typename T> void put(Properties& row, const std::string& name, const T& value) {
-    row.emplace_hint(row.end(), name, plain(value));
-}
-void put(Properties& row, const std::string& name, const Dict& members) {
-    for (auto& [member, value] : properties_of(members)) row[name + "." + member] = value;
-}
-
-/// False if the column holds no Ts.
-template <typename T>
-bool spread(const std::string& name, const sdbus::Variant& column, std::vector<Properties>& rows) {
-    if (!column.containsValueOfType<std::vector<T>>()) return false;
-    const auto values = column.get<std::vector<T>>();
-    rows.resize(std::max(rows.size(), values.size()));
-    for (std::size_t i = 0; i < values.size(); ++i) put(rows[i], name, T{values[i]});
-    return true;
-}
-
-/// Omits columns of unknown types.
-template <typename... Types> std::vector<Properties> rows_of(const Dict& columns) {
-    std::vector<Properties> rows;
-    for (const auto& [name, column] : columns)
-        static_cast<void>((spread<Types>(name, column, rows) || ...));
-    return rows;
-}
-
 Dict dict_of(const Options& options) {
     Dict dict;
     for (const auto& [name, value] : options)
@@ -175,13 +110,6 @@ template <typename Work> auto until_the_bus_goes(Work work, const std::string& t
     }
 }
 
-/// Other words are addresses: "unix:path=…".
-std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus) {
-    if (bus == "system") return sdbus::createSystemBusConnection();
-    if (bus == "session") return sdbus::createSessionBusConnection();
-    return sdbus::createSessionBusConnectionWithAddress(bus);
-}
-
 Dict only(const std::string& names, std::uint32_t max_age_ms) {
     Dict options;
     if (!names.empty()) options["properties"] = sdbus::Variant{names};
@@ -196,11 +124,8 @@ public:
 
     Properties manager() override {
         return call_(Limit::Read, [this] {
-            return Properties{{"Version", manager_.Version()},
-                              {"ApiVersion", std::uint64_t{manager_.ApiVersion()}},
-                              {"ReadOnly", manager_.ReadOnly()},
-                              {"StateMessage", manager_.StateMessage()},
-                              {"StateGeneration", manager_.StateGeneration()}};
+            return all_properties(*bus_, kService, "/org/vgpu1",
+                                  org::vgpu1::Manager_proxy::INTERFACE_NAME);
         });
     }
     std::vector<Properties> list_gpus_with(const std::string& names,
@@ -214,24 +139,15 @@ public:
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t max_age_ms) override {
-        return call_(Limit::Read, [&] {
-            return rows_of<bool, std::uint32_t, std::int64_t, std::uint64_t, double, std::string,
-                           sdbus::ObjectPath, Dict>(
-                manager_.ListVfColumns(only(names, max_age_ms)));
-        });
+        return call_(Limit::Read,
+                     [&] { return rows_of(manager_.ListVfColumns(only(names, max_age_ms))); });
     }
     Properties object(const std::string& path) override {
         return call_(Limit::Read, [&] {
-            Dict all;
-            const std::string interface = path.find("/vf/") == std::string::npos
+            const char* const interface = path.find("/vf/") == std::string::npos
                                               ? org::vgpu1::Gpu_proxy::INTERFACE_NAME
                                               : org::vgpu1::Vf_proxy::INTERFACE_NAME;
-            sdbus::createProxy(*bus_, kService, path)
-                ->callMethod("GetAll")
-                .onInterface("org.freedesktop.DBus.Properties")
-                .withArguments(interface)
-                .storeResultsTo(all);
-            Properties properties = properties_of(all);
+            Properties properties = all_properties(*bus_, kService, path, interface);
             properties["Path"] = path;
             properties["Target"] = target_of_path(path);
             return known_of(std::move(properties));
@@ -378,7 +294,7 @@ public:
                 if (job == interfaces.end()) continue;
                 job->second.erase("Plan");
                 jobs.push_back(properties_of(job->second));
-                put(jobs.back(), "Path", path);
+                jobs.back()["Path"] = std::string(path);
             }
             std::sort(jobs.begin(), jobs.end(), [](const Properties& a, const Properties& b) {
                 return a.at("Id") < b.at("Id");
@@ -514,7 +430,7 @@ private:
 
 std::unique_ptr<Service> connect_service(const std::string& bus) {
     try {
-        return std::make_unique<BusService>(open_bus(bus));
+        return std::make_unique<BusService>(exporter::open_bus(bus));
     } catch (const sdbus::Error& error) {
         throw ServiceError("org.freedesktop.DBus.Error.FileNotFound",
                            "cannot connect to the bus '" + bus + "': " + error.getMessage());

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <initializer_list>
 #include <string_view>
 #include <system_error>
 
@@ -82,27 +81,6 @@ std::string with_meaning(std::string_view name, const std::string& message) {
 }
 
 }  // namespace
-
-Properties known_of(Properties gpu) {
-    const auto is_zero = [&gpu](const char* name) {
-        const auto at = gpu.find(name);
-        return at != gpu.end() && at->second == Value{std::uint64_t{0}};
-    };
-    const auto forget = [&gpu](std::initializer_list<const char*> names) {
-        for (const char* name : names) gpu.erase(name);
-    };
-    for (const char* pid : {"SoftgpuPid", "PfPid"})
-        if (is_zero(pid)) forget({pid});
-    const bool is_unknown = is_zero("TotalVfs");
-    if (is_unknown || is_zero("TableEntries"))
-        forget({"TableCycleUs", "TableExact", "TableWorstGapUs"});
-    if (is_unknown)
-        forget({"Home", "TotalVfs", "VramBytes", "VramFreeBytes", "VramUnitBytes",
-                "VramApertureBytes", "CuCount", "DoorbellPages", "TableGeneration", "TableEntries",
-                "Switches", "SwitchP50Ns", "SwitchP99Ns", "SwitchMaxNs", "EventsLost",
-                "WholeResets"});
-    return gpu;
-}
 
 /// Paths escape letters: "_2d" is "-".
 std::string target_of_path(const std::string& path) {

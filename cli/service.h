@@ -4,6 +4,8 @@
 // are ServiceErrors. One thread.
 #pragma once
 
+#include "daemon/exporter/values.h"
+
 #include <poll.h>
 #include <chrono>
 #include <cstdint>
@@ -12,16 +14,14 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace vgpu::cli {
 
-using Words = std::vector<std::string>;
-/// A D-Bus value without its width: u is t, o is s; unknown types are "?".
-using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string, Words>;
-/// Members are flattened: "Agent.Connected".
-using Properties = std::map<std::string, Value>;
+using exporter::known_of;
+using exporter::Properties;
+using exporter::Value;
+using exporter::Words;
 /// a{sv} of a method; names in docs/dbus-api.md.
 using Options = std::map<std::string, Value>;
 
@@ -81,10 +81,6 @@ enum class News { Event, Gone, Back, Stopped };
 /// Methods of org.vgpu1.Vf of the same names.
 enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
 enum class AgentAct { SelfTest, Quiesce, Thaw };
-
-/// Removes properties that vgpud reports as zero because they are unknown: device before the PF
-/// core is reached, run table before one exists, pids of programs that vgpud does not run.
-Properties known_of(Properties gpu);
 
 /// "gpu0/vf3" for "/org/vgpu1/gpu/gpu0/vf/3", "gpu0" for the path of a GPU.
 std::string target_of_path(const std::string& path);

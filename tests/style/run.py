@@ -40,7 +40,8 @@ LAYERS = {
     'daemon/simulator': ['daemon/ports', 'daemon/service', 'daemon/adapters', 'pf-driver/core',
                          'pf-driver/hw', 'pf-driver/uapi', 'text'],
     'daemon/libvirt': [],
-    'cli': ['daemon/simulator', 'text'],
+    'daemon/exporter': [],
+    'cli': ['daemon/exporter', 'daemon/simulator', 'text'],
 }
 # Inside softgpu: blocks a block may include; base and hw are free for all, gpu.* sees everything.
 BLOCKS = {
