@@ -30,7 +30,7 @@ public:
     /// Lowers the limit of further calls; keeps a lower earlier one.
     void cap(std::chrono::milliseconds most) { most_ = std::min(most, most_.value_or(most)); }
 
-    /// `work` calls vgpud once. Pings first if that may take long, to find a frozen vgpud early.
+    /// `work` calls vgpud. Pings first if that may take long, to find a frozen vgpud early.
     template <typename Work> auto operator()(Limit limit, Work work) {
         if (limit != Limit::Read) ping();
         return limited(duration_of(limit), work);

@@ -5,6 +5,7 @@
 
 #include "cli/bus_call.h"
 #include "daemon/exporter/bus_values.h"
+#include "daemon/exporter/reader.h"
 
 #include <poll.h>
 #include <sdbus-c++/sdbus-c++.h>
@@ -306,7 +307,10 @@ public:
         call_(Limit::Change, [&] { Proxy<org::vgpu1::Job_proxy>(*bus_, path).Cancel({}); });
     }
     std::string metrics() override {
-        return call_(Limit::Read, [this] { return manager_.GetMetrics({}); });
+        return call_(Limit::Read, [this] {
+            return exporter::metrics_text(exporter::read_vgpud(*bus_),
+                                          exporter::MetricsFormat::OpenMetrics);
+        });
     }
     RunTable run_table(const std::string& gpu_path) override {
         return call_(Limit::Read, [&] {

@@ -78,13 +78,11 @@ is not given.
 If it is set and not empty, nothing is coloured. Only output to a terminal is coloured.
 .SH FILES
 .TP
-.I /run/vgpu/metrics.sock
-The metrics, for scrapers.
-.TP
 .I /etc/vgpu/vgpud.json
 The configuration of vgpud.
 .SH SEE ALSO
 .BR vgpud (8),
+.BR vgpu\-exporter (8),
 .BR vgpu\-pf (8),
 .BR softgpu (8)
 )";

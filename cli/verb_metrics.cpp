@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl metrics: prints once the metrics that vgpud serves to scrapers. The format is
+// vgpuctl metrics: prints once the metrics that vgpu-exporter serves to scrapers. The format is
 // OpenMetrics; with --json that text is a member of the document.
 #include "cli/verbs.h"
 

@@ -9,7 +9,6 @@
 #include "daemon/adapters/gpu_thread.h"
 #include "daemon/adapters/home_handover.h"
 #include "daemon/adapters/log_control.h"
-#include "daemon/adapters/metrics_socket.h"
 #include "daemon/adapters/owner_watch.h"
 #include "daemon/adapters/process_launcher.h"
 #include "daemon/adapters/run_lock.h"
@@ -28,7 +27,6 @@
 #include "daemon/service/manager.h"
 #include "daemon/service/owners/assignments.h"
 #include "daemon/service/owners/domains.h"
-#include "daemon/service/stats/metrics.h"
 #include "daemon/service/views/event_log.h"
 #include "pf-driver/process/log_limit.h"
 
@@ -220,7 +218,6 @@ public:
     Daemon(const Config& config, const CommandLine& line, LogPort& log_port)
         : line_(line),
           log_port_(log_port),
-          metrics_path_(config.run_dir + "/metrics.sock"),
           state_(config.state_dir),
           vm_sockets_(config.run_dir + "/vm"),
           domain_feed_(libvirt_command(config), clock_),
@@ -257,9 +254,8 @@ public:
         start_gpus();
         spare_memory_.note_work();
         dbus::Objects objects(*bus, manager_, agents_, jobs_, assignments_, domains_, callers,
-                              *authority, clock_, events_, metrics_);
+                              *authority, clock_, events_);
         const dbus::LogControlObject log_control(*bus, callers, log_port_);
-        listen_for_scrapers();
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
         objects.show_first();
         std::puts("vgpud: ready");
@@ -295,12 +291,6 @@ private:
         return std::any_of(gpus.begin(), gpus.end(), [](const auto& gpu) {
             return gpu->look()->gpu.state == GpuState::Starting;
         });
-    }
-
-    /// vgpud also works without metrics.
-    void listen_for_scrapers() {
-        if (const auto listening = metrics_socket_.listen(metrics_path_); !listening)
-            spdlog::warn("no metrics are served: {}", text_of(listening.error()));
     }
 
     /// Limits a flooding caller to a number of requests and a time, but not less than the rest of
@@ -387,7 +377,6 @@ private:
             adapters::wait_for(wanted, clock_);
             if (wanted.has_come(signals) && is_end(signals, lines_)) return;
             agent_sockets_.look(wanted);
-            metrics_socket_.look(wanted);
             hear_libvirt(wanted, objects);
             take_news(wanted, objects);
         }
@@ -403,7 +392,6 @@ private:
         wanted.watch(news_.fd(), POLLIN);
         if (objects.wants_step()) wanted.wake_by(objects.next_step());
         agent_sockets_.watch(wanted);
-        metrics_socket_.watch(wanted);
         domain_feed_.watch(wanted);
         if (const auto at = agents_.next_step()) wanted.wake_by(*at);
         if (const auto at = jobs_.next_step()) wanted.wake_by(*at);
@@ -415,7 +403,6 @@ private:
 
     const CommandLine& line_;
     LogPort& log_port_;
-    std::string metrics_path_;
     adapters::SystemClock clock_;
     LineLog lines_{clock_};
     adapters::ServiceManager service_manager_{clock_};
@@ -433,14 +420,6 @@ private:
     Assignments assignments_{manager_, vm_sockets_, clock_};
     Domains domains_{assignments_};
     EventLog events_;
-    Metrics metrics_{manager_, agents_, assignments_, events_, clock_, VGPU_VERSION};
-    adapters::MetricsSocket metrics_socket_{[this](std::string_view accept) {
-                                                const MetricsFormat format = format_for(accept);
-                                                return adapters::MetricsSocket::Document{
-                                                    .type = std::string(media_type_of(format)),
-                                                    .text = metrics_.text(format)};
-                                            },
-                                            clock_};
 };
 
 /// Requires the lock of the state directory. Leaves a sound state untouched.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Unix sockets by path: makes addresses, and listens at a path in vgpud's run directory. Used by
-// the adapters that serve local clients (agents, metrics) and by the one that connects (vgpu-pf).
+// the adapter that serves agents and by the one that connects to vgpu-pf.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

@@ -12,7 +12,6 @@
 #include "daemon/service/agents/agents.h"
 #include "daemon/service/jobs/jobs.h"
 #include "daemon/service/owners/domains.h"
-#include "daemon/service/stats/metrics.h"
 #include "daemon/service/views/event_log.h"
 
 #include <deque>
@@ -70,7 +69,6 @@ struct Context {
     Backlog& backlog;
     const Clock& clock;
     const EventLog& events;
-    Metrics& metrics;
     Admission& admission;
     std::function<void()> show_new_jobs;   ///< makes objects of new jobs; removes none
     std::function<void()> follow_objects;  ///< makes and removes objects

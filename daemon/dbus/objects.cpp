@@ -200,12 +200,6 @@ std::vector<Dict> ManagerObject::RecentEvents(const SentOptions& options) {
     return all;
 }
 
-std::string ManagerObject::GetMetrics(const SentOptions& options) {
-    const Options values = options_of(options);
-    if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
-    return context_.metrics.text();
-}
-
 void ManagerObject::Plan(sdbus::Result<std::string>&& result, std::string config,
                          SentOptions options) {
     check_document(config);
@@ -327,7 +321,7 @@ std::uint64_t ManagerObject::StateGeneration() {
 
 Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
                  Assignments& assignments, const Domains& domains, Callers& callers,
-                 Authority& authority, const Clock& clock, const EventLog& events, Metrics& metrics)
+                 Authority& authority, const Clock& clock, const EventLog& events)
     : context_{.bus = bus,
                .manager = manager,
                .agents = agents,
@@ -340,7 +334,6 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
                .backlog = backlog_,
                .clock = clock,
                .events = events,
-               .metrics = metrics,
                .admission = admission_,
                .show_new_jobs = [this] { make_job_objects(context_.jobs.list()); },
                .follow_objects = [this] { follow_changed(); },

@@ -38,7 +38,6 @@ private:
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
-    std::string GetMetrics(const SentOptions& options) override;
     /// Needs no authorisation, but counts as open: it asks every GPU.
     void Plan(sdbus::Result<std::string>&& result, std::string config,
               SentOptions options) override;
@@ -75,7 +74,7 @@ public:
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
             Assignments& assignments, const Domains& domains, Callers& callers,
-            Authority& authority, const Clock& clock, const EventLog& events, Metrics& metrics);
+            Authority& authority, const Clock& clock, const EventLog& events);
     ~Objects() { context_.is_stopping = true; }
     Objects(const Objects&) = delete;
     Objects& operator=(const Objects&) = delete;

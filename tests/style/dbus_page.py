@@ -25,7 +25,6 @@ OPTION_LISTS = {
     'Manager.ListGpus': ('daemon/dbus/objects.cpp', 'gpus_to_list', ()),
     'Manager.Resolve': ('daemon/dbus/objects.cpp', 'ManagerObject::Resolve', ()),
     'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'wanted_events', ()),
-    'Manager.GetMetrics': ('daemon/dbus/objects.cpp', 'ManagerObject::GetMetrics', ()),
     'Manager.Plan': ('daemon/service/jobs/jobs.cpp', 'Jobs::start_plan', ()),
     'Manager.Apply': ('daemon/service/jobs/jobs.cpp', 'Jobs::apply', ()),
     'Manager.Export': ('daemon/service/jobs/jobs.cpp', 'Jobs::export_document', ()),

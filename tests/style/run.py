@@ -40,7 +40,7 @@ LAYERS = {
     'daemon/simulator': ['daemon/ports', 'daemon/service', 'daemon/adapters', 'pf-driver/core',
                          'pf-driver/hw', 'pf-driver/uapi', 'text'],
     'daemon/libvirt': [],
-    'daemon/exporter': [],
+    'daemon/exporter': ['daemon/adapters', 'daemon/ports', 'daemon/service', 'text'],
     'cli': ['daemon/exporter', 'daemon/simulator', 'text'],
 }
 # Inside softgpu: blocks a block may include; base and hw are free for all, gpu.* sees everything.
@@ -56,7 +56,7 @@ CORE_FOLDERS = ['base', 'resource', 'run', 'vf', 'top']
 
 # Inside vgpud's service, the same; `words` and `manager` are files beside the rooms.
 SERVICE_ROOMS = ['words', 'scheduler', 'input', 'vf', 'slicing', 'config', 'state', 'views', 'trace',
-                 'gpu', 'manager', 'owners', 'agents', 'jobs', 'stats']
+                 'gpu', 'manager', 'owners', 'agents', 'jobs']
 # A file and what it includes against that order; an entry goes when the include does.
 SERVICE_EXCEPTIONS = {('daemon/service/vf/shape.cpp', 'daemon/service/state/records.h')}
 

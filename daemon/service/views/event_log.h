@@ -33,7 +33,6 @@ public:
     void add(const Notice& notice, std::uint64_t time_us);
     /// Events with numbers above `after`, oldest first; at most the newest `most`.
     [[nodiscard]] std::vector<LoggedEvent> since(std::uint64_t after, std::size_t most) const;
-    [[nodiscard]] std::uint64_t count() const { return count_; }
 
 private:
     void drop_one();

@@ -110,7 +110,6 @@ const std::vector<Right>& rights() {
                                             {"org.vgpu1.Manager.ListGpus", kAnybody},
                                             {"org.vgpu1.Manager.Resolve", kAnybody},
                                             {"org.vgpu1.Manager.RecentEvents", kAnybody},
-                                            {"org.vgpu1.Manager.GetMetrics", kAnybody},
                                             {"org.vgpu1.Manager.Plan", kAnybody},
                                             {"org.vgpu1.Manager.Apply", kProvision},
                                             {"org.vgpu1.Manager.Export", kAnybody},

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The operator's tools as programs against the real vgpud: events, metrics, doctor, report, and
-// vgpud's own log.
+// The operator's tools as programs against the real vgpud: events, doctor, report, and vgpud's own
+// log.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/support/stack/gpu_stack.h"
-#include "tests/support/unix_socket.h"
-#include "tests/unit/daemon/open_metrics.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <csignal>
-#include <filesystem>
 
 namespace vgpu::daemon {
 namespace {
@@ -21,8 +17,6 @@ using testing::BusFixture;
 using testing::FakePf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::OpenMetrics;
-namespace fs = std::filesystem;
 
 class Operator : public BusFixture {
 protected:
@@ -38,13 +32,6 @@ protected:
             {"vgpuctl",
              {test::program("vgpuctl"), "--bus", address, "events", "--json", "--follow"},
              directory.file(log)});
-    }
-    [[nodiscard]] std::string metrics_socket() const { return directory.file("run/metrics.sock"); }
-    [[nodiscard]] test::Completed curl(const std::string& path,
-                                       const std::string& accept = "*/*") const {
-        return test::run({"/usr/bin/curl", "-sS", "-i", "--max-time", "20", "-H",
-                          "Accept: " + accept, "--unix-socket", metrics_socket(),
-                          "http://vgpu" + path});
     }
     [[nodiscard]] std::string property(const std::string& name) const {
         const auto connection = connect();
@@ -148,51 +135,6 @@ TEST_F(Operator, AFullDiskIsAFailureAndAReaderWhoHasEnoughIsNone) {
         test::run({"/bin/bash", "-c", vgpuctl + "top --json --interval-ms 100 | head -c 1"});
     EXPECT_EQ(piped.status, 0);
     EXPECT_EQ(piped.out, "{");
-}
-
-TEST_F(Operator, MetricsOfTheSocketAndOfTheVerbAreTheSameStrictText) {
-    EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
-    const auto scraped = curl("/metrics");
-    ASSERT_EQ(scraped.status, 0) << scraped.out;
-    EXPECT_THAT(scraped.out, HasSubstr("HTTP/1.0 200 OK\r\n"));
-    EXPECT_THAT(scraped.out, HasSubstr("application/openmetrics-text; version=1.0.0"));
-    const OpenMetrics text(scraped.out.substr(scraped.out.find("\r\n\r\n") + 4));
-    const testing::Labels train{{"gpu", "gpu0"}, {"vf", "1"}, {"name", "train"}};
-    EXPECT_EQ(text.value("vgpu_vf_vram_provisioned_bytes", train), 64 * FakePf::kMiB);
-    const OpenMetrics by_verb(ctl({"metrics"}).out);
-    EXPECT_EQ(by_verb.families().size(), text.families().size());
-    EXPECT_EQ(by_verb.value("vgpu_vf_weight", train), 100);
-    EXPECT_THAT(curl("/metrics", "text/plain").out, HasSubstr("text/plain; version=0.0.4"));
-    EXPECT_THAT(curl("/other").out, HasSubstr("404 Not Found"));
-}
-
-TEST_F(Operator, PromtoolFindsNothingWrongWithTheMetrics) {
-    std::string promtool = "/usr/bin/promtool";
-    if (!fs::exists(promtool)) promtool = test::build_file("../tools/promtool");
-    if (!fs::exists(promtool))
-        GTEST_SKIP() << promtool << " is not there (Debian: prometheus; tests/support/promtool)";
-    EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
-    const auto checked = test::run(
-        {"/bin/bash", "-o", "pipefail", "-c",
-         fmt::format("/usr/bin/curl -sS --max-time 20 -H 'Accept: text/plain' --unix-socket {} "
-                     "http://vgpu/metrics | {} check metrics",
-                     metrics_socket(), promtool)});
-    EXPECT_EQ(checked.status, 0);
-    EXPECT_EQ(checked.out, "");
-}
-
-TEST_F(Operator, HostileScrapersHarmNobody) {
-    std::vector<adapters::UniqueFd> idle;
-    for (int i = 0; i < 40; ++i) {
-        idle.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        static_cast<void>(test::connect_unix(idle.back().get(), metrics_socket()));
-        if (i % 2 == 0)
-            static_cast<void>(::send(idle.back().get(), "GET /metrics HT", 15, MSG_NOSIGNAL));
-    }
-    EXPECT_EQ(ctl({"list"}).status, 0);
-    EXPECT_THAT(curl("/metrics").out, HasSubstr("# EOF"));
-    idle.clear();
-    EXPECT_THAT(curl("/metrics").out, HasSubstr("# EOF"));
 }
 
 TEST_F(Operator, TheLogIsTurnedAtRunTime) {

@@ -23,7 +23,6 @@ TEST(EventLog, KeepsWhatWasSaidWithANumberAndATime) {
         (LoggedEvent{
             .seq = 1, .time_us = 1'000'000, .gpu = "gpu0", .vf = 3, .kind = "hang", .text = "a"}));
     EXPECT_EQ(all[1].seq, 2u);
-    EXPECT_EQ(log.count(), 2u);
 }
 
 TEST(EventLog, AnswersOnlyWhatIsNewAndTheNewestOfThat) {
@@ -58,7 +57,7 @@ TEST(EventLog, KeepsWhatOthersSaidWhateverOneRepeats) {
     ASSERT_EQ(all.size(), EventLog::kKept);
     EXPECT_EQ(all[0].text, "of another VF");
     EXPECT_EQ(all[1].text, "of its own guard");
-    EXPECT_EQ(all.back().seq, log.count()) << "and the newest of what is repeated";
+    EXPECT_EQ(all.back().seq, 2 + 4 * EventLog::kKept) << "and the newest of what is repeated";
 }
 
 TEST(NoticeFold, TellsTheFirstFewAndThenANumber) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A strict reader of OpenMetrics 1.0 text, as far as vgpud writes it: gauges, counters, infos and
-// state sets. It refuses what the specification forbids and also what it merely allows without need
-// (families without a type). Used by the tests of the metrics; a test of its own shows that it
-// refuses.
+// A strict reader of OpenMetrics 1.0 text, as far as vgpu-exporter writes it: gauges, counters,
+// infos and state sets. It refuses what the specification forbids and also what it merely allows
+// without need (families without a type). Used by the tests of the metrics; a test of its own shows
+// that it refuses.
 #pragma once
 
 #include <charconv>
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vgpu::daemon::testing {
+namespace vgpu::exporter::testing {
 
 using Labels = std::map<std::string, std::string>;
 
@@ -219,4 +219,4 @@ private:
     bool is_over_ = false;
 };
 
-}  // namespace vgpu::daemon::testing
+}  // namespace vgpu::exporter::testing

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// The part of HTTP/1.0 that a scraper needs: reads the head of a request, writes the response.
+// Used by Server, which has the sockets. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vgpu::exporter {
+
+/// Index: "/", which says what this program is.
+enum class Page { Metrics, Index, NotFound, WrongMethod, BadRequest, TooLarge };
+
+struct HttpRequest {
+    Page page = Page::BadRequest;
+    bool is_head = false;       ///< the method HEAD: the response ends with its head
+    std::string_view accept{};  ///< the header field; empty if none
+};
+
+/// True if `head` has its empty line.
+[[nodiscard]] bool is_complete(std::string_view head);
+
+/// Refers to `head`, which is untrusted.
+[[nodiscard]] HttpRequest parse_request(const std::string& head);
+
+/// `type`, `text`: of Page::Metrics; the other pages have texts of their own.
+[[nodiscard]] std::string http_response(Page page, std::string_view type = "",
+                                        std::string_view text = "");
+/// Bytes of `response` before its body.
+[[nodiscard]] std::size_t head_size(std::string_view response);
+
+}  // namespace vgpu::exporter

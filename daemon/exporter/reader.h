@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads what the metrics need from vgpud, for vgpu-exporter and `vgpuctl metrics`.
+#pragma once
+
+#include "daemon/exporter/bus_values.h"
+#include "daemon/exporter/metrics.h"
+
+namespace vgpu::exporter {
+
+/// Makes four calls, each with the time limit of `bus`. `destination`: org.vgpu1 or its owner.
+/// Throws sdbus::Error.
+Readings read_vgpud(sdbus::IConnection& bus, const std::string& destination = kService);
+
+/// Calls to the unique name do not start vgpud. Throws sdbus::Error if none runs.
+std::string owner_of_service(sdbus::IConnection& bus);
+
+}  // namespace vgpu::exporter

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/exporter/server.h"
+
+#include <sys/socket.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace vgpu::exporter {
+
+using daemon::adapters::UniqueFd;
+using daemon::adapters::Wanted;
+
+namespace {
+
+/// `done`: of recv() or send().
+bool is_end(ssize_t done) {
+    return done == 0 || (done < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+}  // namespace
+
+Server::Server(std::vector<UniqueFd> listeners, Metrics metrics, const daemon::Clock& clock)
+    : listeners_(std::move(listeners)), metrics_(std::move(metrics)), clock_(clock) {}
+
+void Server::watch(Wanted& wanted) {
+    for (const UniqueFd& listener : listeners_) wanted.watch(listener.get(), POLLIN);
+    for (Client& client : clients_) {
+        client.index = wanted.fds.size();
+        wanted.watch(client.fd.get(), client.sent < client.total ? POLLOUT : POLLIN);
+        wanted.wake_by(client.until);
+    }
+}
+
+void Server::look(const Wanted& wanted) {
+    // Waiting for vgpud in this turn makes nobody late.
+    const daemon::Nanoseconds now = clock_.now();
+    for (Client& client : clients_) {
+        if (wanted.fds.at(client.index).revents != 0) serve(client);
+        if (now >= client.until) client.is_over = true;
+    }
+    std::erase_if(clients_, [](const Client& client) { return client.is_over; });
+    for (const UniqueFd& listener : listeners_)
+        if (wanted.has_come(listener.get())) accept(listener.get());
+}
+
+void Server::accept(int listener) {
+    UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.is_open()) return;
+    if (clients_.size() == kMaxClients) {
+        const auto asking =
+            std::ranges::find_if(clients_, [](const Client& client) { return !client.response; });
+        clients_.erase(asking == clients_.end() ? clients_.begin() : asking);
+    }
+    clients_.push_back({.fd = std::move(fd), .until = clock_.now() + kPatience});
+}
+
+void Server::serve(Client& client) {
+    if (client.sent < client.total)
+        write(client);
+    else
+        read(client);
+}
+
+/// Discards what follows the request: closing a socket with unread bytes would lose the response.
+void Server::read(Client& client) {
+    std::array<char, kMaxRequest> buffer{};
+    const ssize_t got = ::recv(client.fd.get(), buffer.data(), buffer.size(), 0);
+    client.is_over = is_end(got);
+    if (got <= 0 || client.response) return;
+    client.request.append(buffer.data(), static_cast<std::size_t>(got));
+    if (is_complete(client.request))
+        respond(client, parse_request(client.request));
+    else if (client.request.size() > kMaxRequest)
+        respond(client, {.page = Page::TooLarge});
+}
+
+void Server::respond(Client& client, const HttpRequest& request) {
+    client.response = request.page == Page::Metrics
+                          ? metrics_(format_for(request.accept))
+                          : std::make_shared<const std::string>(http_response(request.page));
+    client.total = request.is_head ? head_size(*client.response) : client.response->size();
+    client.until = clock_.now() + kPatience;
+    write(client);
+}
+
+void Server::write(Client& client) {
+    const ssize_t done = ::send(client.fd.get(), client.response->data() + client.sent,
+                                client.total - client.sent, MSG_NOSIGNAL);
+    client.is_over = is_end(done);
+    if (done > 0) client.sent += static_cast<std::size_t>(done);
+    if (client.sent == client.total) ::shutdown(client.fd.get(), SHUT_WR);
+}
+
+}  // namespace vgpu::exporter

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// Server answers scrapers by HTTP on listening sockets. Anyone who can reach the sockets may read,
+// and no client can harm the others:
+//   - sockets never block; a turn of the loop reads one buffer and writes what the client accepts;
+//   - a client has kPatience and kMaxRequest bytes for its request, and kPatience for the response;
+//   - at most kMaxClients: one more replaces the oldest without a response, or else the oldest.
+// main.cpp calls watch() before each wait and look() after it; one thread.
+#pragma once
+
+#include "daemon/adapters/event_loop.h"
+#include "daemon/adapters/unique_fd.h"
+#include "daemon/exporter/answers.h"
+#include "daemon/exporter/http_request.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace vgpu::exporter {
+
+class Server {
+public:
+    static constexpr std::size_t kMaxClients = 64;
+    static constexpr std::size_t kMaxRequest = 8192;
+    static constexpr daemon::Nanoseconds kPatience = std::chrono::seconds(5);
+
+    using Metrics = std::function<Response(MetricsFormat)>;
+
+    Server(std::vector<daemon::adapters::UniqueFd> listeners, Metrics metrics,
+           const daemon::Clock& clock);
+
+    void watch(daemon::adapters::Wanted& wanted);
+    void look(const daemon::adapters::Wanted& wanted);
+
+    [[nodiscard]] std::size_t clients() const { return clients_.size(); }
+
+private:
+    struct Client {
+        daemon::adapters::UniqueFd fd;
+        daemon::Nanoseconds until{0};
+        std::string request{};
+        Response response{};              ///< null while the request is being read
+        std::size_t sent = 0, total = 0;  ///< bytes of it
+        std::size_t index = 0;            ///< in Wanted::fds
+        bool is_over = false;
+    };
+
+    void accept(int listener);
+    void serve(Client& client);
+    void read(Client& client);
+    void respond(Client& client, const HttpRequest& request);
+    void write(Client& client);
+
+    std::vector<daemon::adapters::UniqueFd> listeners_;
+    Metrics metrics_;
+    const daemon::Clock& clock_;
+    std::vector<Client> clients_;  ///< oldest first
+};
+
+}  // namespace vgpu::exporter
