@@ -17,7 +17,7 @@ class Boot(unittest.TestCase):
         cls.system = DebianSystem('boot')
         cls.system.__enter__()
         cls.addClassCleanup(cls.system.__exit__)
-        cls.system.install('vgpu', 'vgpu-softgpu', 'vgpu-agent')
+        cls.system.install('vgpu', 'vgpu-softgpu', 'vgpu-exporter', 'vgpu-agent')
         cls.system.boot()
 
     def setUp(self):
@@ -46,6 +46,19 @@ class Boot(unittest.TestCase):
         vfs = json.loads(self.system.check('vgpuctl list --vfs --json'))['vfs']
         self.assertEqual([vf['name'] for vf in vfs], ['boot'])
         self.system.check('vgpuctl destroy boot')
+
+    def scrape(self):
+        script = 'import urllib.request as u; print(u.urlopen("http://127.0.0.1:9482/metrics").read().decode())'
+        return self.system.check(f"python3 -c '{script}'")
+
+    def test_the_exporter_is_started_by_its_first_scraper_and_confined(self):
+        self.assertEqual(self.system.show('vgpu-exporter.socket', 'ActiveState'), 'active')
+        self.assertIn('vgpu_up 1\n', self.scrape(), self.system.run('journalctl --no-pager -u vgpu-exporter')[1])
+        status = self.status_of(int(self.system.show('vgpu-exporter', 'MainPID')))
+        self.assertEqual(status['CapEff'], f'{0:016x}')
+        self.assertNotIn('0', status['Uid'].split())
+        self.assertEqual(status['NoNewPrivs'], '1')
+        self.assertEqual(status['Seccomp'], '2')
 
     def test_vgpud_and_its_devices_are_confined(self):
         self.system.check('mkdir -p /home/somebody')

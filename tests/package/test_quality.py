@@ -10,7 +10,8 @@ import unittest
 
 from debian_system import OUT, packages
 
-UNITS = {'vgpu': ['vgpud.service'], 'vgpu-agent': ['vgpu-agent.service', 'vgpu-modprobe.service']}
+UNITS = {'vgpu': ['vgpud.service'], 'vgpu-exporter': ['vgpu-exporter.service'],
+         'vgpu-agent': ['vgpu-agent.service', 'vgpu-modprobe.service']}
 # "OK" of systemd-analyze ends at 4.9
 MOST_EXPOSED = 3.0
 
