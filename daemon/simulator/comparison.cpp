@@ -60,7 +60,7 @@ std::string_view refusal_of(const Simulation& setup, const Policy& policy) {
         return std::any_of(setup.vfs.begin(), setup.vfs.end(), is_one);
     };
     const auto is_bad = [](const VfFault& fault) { return fault.kind == BadKernel::Hang; };
-    if (has([](const VfSetup& vf) { return vf.policy.is_gang; })) return policy.refuses_gangs();
+    if (has([](const VfSetup& vf) { return vf.policy.is_gang; })) return "it has no gang slots";
     if (has([&](const VfSetup& vf) {
             return std::any_of(vf.work.faults.begin(), vf.work.faults.end(), is_bad);
         }))

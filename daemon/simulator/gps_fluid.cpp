@@ -118,10 +118,6 @@ void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::
     note_all();
 }
 
-void GpsFluid::overran(std::int64_t ns) {
-    worst_overrun_ = std::max(worst_overrun_, ns);
-}
-
 /// Whether the VF has lag < 0 and waits for its smaller weight; its own service does not pay.
 bool GpsFluid::pays_for_weight(std::uint32_t vf, std::uint32_t served) const {
     const Account& account = accounts_[vf];
@@ -159,82 +155,12 @@ void GpsFluid::distribute(long double ns, std::uint32_t served) {
 void GpsFluid::note_all() {
     for (const Account& account : accounts_) {
         if (!account.is_competing && !account.is_paying) continue;
-        const long double lag = account.ideal - account.received;
-        worst_owed_ = std::max(worst_owed_, lag);
-        worst_ahead_ = std::max(worst_ahead_, -lag);
+        worst_lag_ = std::max(worst_lag_, std::fabs(account.ideal - account.received));
     }
 }
 
 long double GpsFluid::lag_ns(std::uint32_t vf) const {
     return accounts_[vf].ideal - accounts_[vf].received;
-}
-
-long double GpsFluid::worst_lag_ns() const {
-    return std::max(worst_owed_, worst_ahead_);
-}
-
-long double GpsFluid::worst_share_error(std::int64_t least_ns) const {
-    long double worst = 0;
-    for (const Account& account : accounts_)
-        if (account.ideal >= static_cast<long double>(least_ns) && account.ideal > 0)
-            worst = std::max(worst, std::fabs(account.received / account.ideal - 1));
-    return worst;
-}
-
-void ClairvoyantGps::joined(std::uint32_t vf, std::uint32_t weight) {
-    if (vf >= weights_.size()) {
-        weights_.resize(vf + 1, 1);
-        period_of_.resize(vf + 1, 0);
-    }
-    weights_[vf] = weight;
-}
-
-void ClairvoyantGps::competes(std::uint32_t vf) {
-    period_of_[vf] = period_work_.size();
-    period_work_.push_back(0);
-    steps_.push_back({.vf = vf, .served_ns = 0, .period = period_of_[vf]});
-}
-
-void ClairvoyantGps::served(std::uint32_t vf, std::int64_t ns, bool is_reserved,
-                            std::int64_t /*at_ns*/) {
-    if (is_reserved) return;
-    period_work_[period_of_[vf]] += ns;
-    steps_.push_back({.vf = vf, .served_ns = ns, .period = period_of_[vf]});
-}
-
-long double ClairvoyantGps::worst_lag_ns() const {
-    // arrived work that the ideal engine has not done, per VF
-    std::vector<long double> backlog(weights_.size(), 0), ideal(weights_.size(), 0),
-        received(weights_.size(), 0);
-    long double worst = 0;
-    for (const Step& step : steps_) {
-        if (step.served_ns == 0) {
-            backlog[step.vf] += static_cast<long double>(period_work_[step.period]);
-            continue;
-        }
-        received[step.vf] += static_cast<long double>(step.served_ns);
-        auto ns = static_cast<long double>(step.served_ns);
-        while (ns > 1e-9L) {
-            long double weights = 0, piece = ns;
-            for (std::size_t vf = 1; vf < backlog.size(); ++vf)
-                if (backlog[vf] > 0) weights += static_cast<long double>(weights_[vf]);
-            if (weights == 0) break;
-            for (std::size_t vf = 1; vf < backlog.size(); ++vf)
-                if (backlog[vf] > 0)
-                    piece = std::min(
-                        piece, backlog[vf] / static_cast<long double>(weights_[vf]) * weights);
-            for (std::size_t vf = 1; vf < backlog.size(); ++vf) {
-                if (backlog[vf] <= 0) continue;
-                const long double part = piece * static_cast<long double>(weights_[vf]) / weights;
-                ideal[vf] += part;
-                backlog[vf] = backlog[vf] - part < 1e-9L ? 0 : backlog[vf] - part;
-            }
-            ns -= piece;
-        }
-        for (std::size_t vf = 1; vf < ideal.size(); ++vf)
-            worst = std::max(worst, std::fabs(ideal[vf] - received[vf]));
-    }
-    return worst;
 }
 
 }  // namespace vgpu::simulator

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Policy: chooses the next VF for the engine: the scheduler library (library.h) or other systems'
-// algorithms (peers.h). All get the same events at the same times.
+// Policy: another system's algorithm (peers.h), which chooses the next VF for the engine. All get
+// the same events at the same times.
 #pragma once
 
-#include "daemon/service/scheduler/scheduler.h"
+#include "daemon/service/scheduler/policy.h"
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,6 @@ using daemon::scheduler::VfPolicy;
 struct Grant {
     std::uint32_t vf = 0;  ///< 0: none
     std::int64_t slice_ns = 0;
-    bool is_reserved = false;  ///< outside the shares by weight
 };
 
 class Policy {
@@ -38,19 +37,14 @@ public:
     virtual void started(std::int64_t at_ns) = 0;
     virtual void ended(std::int64_t at_ns) = 0;
 
-    /// When to cut the current run; called after each event.
-    [[nodiscard]] virtual std::optional<std::int64_t> preempt_at(std::int64_t) const { return {}; }
     /// Time of a change without an event; then advance() is called.
     [[nodiscard]] virtual std::optional<std::int64_t> next_event() const { return {}; }
     virtual void advance(std::int64_t) {}
 
-    /// The policy deliberately keeps a VF with work out.
-    [[nodiscard]] virtual bool is_held_back(std::uint32_t) const { return false; }
     /// The weight in force, for the ideal engine.
     [[nodiscard]] virtual std::uint32_t weight(std::uint32_t vf) const = 0;
 
-    // --- why it cannot simulate a scenario with these
-    [[nodiscard]] virtual std::string_view refuses_gangs() const { return "it has no gang slots"; }
+    /// Why it cannot simulate a scenario with hangs.
     [[nodiscard]] virtual std::string_view refuses_hangs() const = 0;
 };
 

@@ -345,8 +345,7 @@ void ProductRun::lose_work(std::uint32_t number) {
     });
     figures.lost += static_cast<std::uint64_t>(lost);
     ++figures.resets;
-    figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, vf.hung_ns);
-    if (witness_) witness_->overran(std::exchange(vf.hung_ns, 0));
+    figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, std::exchange(vf.hung_ns, 0));
     if (!vf.jobs.empty() && !vf.is_held_back) note_competes(index, false);
     vf.jobs.clear();
     vf.driver->was_reset(vf.stays_out);
@@ -360,7 +359,6 @@ std::uint64_t ProductRun::overrun(std::uint32_t number) {
         std::min(dice_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
     VfFigures& figures = figures_.vfs[index];
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
-    if (witness_) witness_->overran(ns);
     return static_cast<std::uint64_t>(ns);
 }
 

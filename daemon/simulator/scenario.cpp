@@ -3,7 +3,6 @@
 
 #include "daemon/service/scheduler/contract.h"
 #include "daemon/service/words.h"
-#include "daemon/simulator/library.h"
 #include "daemon/simulator/peers.h"
 #include "text/json_document.h"
 
@@ -223,7 +222,9 @@ Contract contract_of(const Section& section) {
     contract.latency_ms = section.number("latency_ms", 0, 0, 10'000);
     contract.phase_ms = section.number("phase_ms", 0, 0, 10'000);
     contract.max_gap_ms = section.number("max_gap_ms", contract.max_gap_ms, 1, 10'000);
-    contract.quantum_ms = section.number("quantum_ms", contract.quantum_ms, 0, 1000);
+    // 0: that of the GPU, which is the default here
+    const double quantum_ms = section.number("quantum_ms", 0, 0, 1000);
+    if (quantum_ms > 0) contract.quantum_ms = quantum_ms;
     const double timeout_ms = section.number("preempt_timeout_ms", 0, 0, 100'000);
     if (timeout_ms > 0) contract.preempt_timeout_ms = timeout_ms;
     return contract;
@@ -301,9 +302,10 @@ std::vector<std::string> policies_of(const Json& json) {
 
 void admit(Simulation& setup, const std::vector<Party>& parties) {
     const daemon::scheduler::Engine engine{.switch_ns = setup.device.switch_ns};
-    const auto admission = daemon::scheduler::admit(parties, engine);
+    const auto admission = daemon::scheduler::admit_for_table(parties, engine);
     if (!admission) throw Wrong("not admitted: " + admission.error().cause);
-    for (std::size_t i = 0; i < setup.vfs.size(); ++i) setup.vfs[i].policy = admission->policies[i];
+    for (std::size_t i = 0; i < setup.vfs.size(); ++i)
+        setup.vfs[i].policy = admission->terms[i].policy;
 }
 
 /// Last, because the document refers to original names.
@@ -350,13 +352,11 @@ tl::expected<Scenario, std::string> parse_scenario(std::string_view text) {
 }
 
 const std::vector<std::string>& policy_names() {
-    static const std::vector<std::string> names{kProductName, "library", "gim",
-                                                "gvt-g",      "xe",      "sfq"};
+    static const std::vector<std::string> names{kProductName, "gim", "gvt-g", "xe", "sfq"};
     return names;
 }
 
 std::unique_ptr<Policy> policy_named(std::string_view name) {
-    if (name == "library") return std::make_unique<LibraryPolicy>();
     if (name == "gim") return std::make_unique<GimRoundRobin>();
     if (name == "gvt-g") return std::make_unique<GvtCredit>();
     if (name == "xe") return std::make_unique<XeSlices>();

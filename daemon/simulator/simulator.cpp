@@ -18,7 +18,6 @@ Simulator::Simulator(const Simulation& setup, Policy& policy, Witness* witness)
     vfs_.resize(setup.vfs.size() + 1);
     figures_.vfs.resize(vfs_.size());
     has_changes_ = !setup.changes.empty();
-    for (const VfSetup& vf : setup.vfs) has_caps_ = has_caps_ || vf.policy.cap.is_on();
     assert(std::is_sorted(setup.changes.begin(), setup.changes.end(),
                           [](const Change& a, const Change& b) { return a.at_ns < b.at_ns; }));
 }
@@ -29,8 +28,7 @@ Figures Simulator::run() {
     while (!is_over()) {
         deliver();
         const Grant grant = policy_.next(now_ns_);
-        note_held_back();
-        if (witness_ && !grant.is_reserved) witness_->decided(grant.vf);
+        if (witness_) witness_->decided(grant.vf);
         if (grant.vf == 0) {
             idle();
             continue;
@@ -65,7 +63,6 @@ void Simulator::pass_to(std::int64_t at_ns) {
         now_ns_ = std::max(now_ns_, next);
         deliver();
         policy_.advance(now_ns_);
-        note_held_back();
     }
     now_ns_ = std::max(now_ns_, at_ns);
 }
@@ -118,7 +115,7 @@ void Simulator::submit(const Arrival& arrival, std::int64_t work_ns) {
     ++with_work_;
     policy_.wake(arrival.vf, now_ns_);
     note_weights();
-    if (witness_ && !vf.is_held_back) witness_->competes(arrival.vf);
+    if (witness_) witness_->competes(arrival.vf);
 }
 
 void Simulator::join(std::uint32_t number, std::uint32_t weight) {
@@ -140,7 +137,7 @@ void Simulator::leave(std::uint32_t number) {
     Vf& vf = vfs_[number];
     if (vf.has_work) --with_work_;
     vf.jobs.clear();
-    vf.is_in = vf.has_work = vf.is_held_back = false;
+    vf.is_in = vf.has_work = false;
     policy_.remove(number, now_ns_);
     if (witness_) witness_->left(number);
 }
@@ -151,7 +148,7 @@ void Simulator::run_out_of_work(std::uint32_t number) {
     vf.has_work = false;
     --with_work_;
     policy_.sleep(number, now_ns_);
-    if (witness_ && !vf.is_held_back) witness_->rests(number, is_mid_slice(number));
+    if (witness_) witness_->rests(number, is_mid_slice(number));
     note_weights();
 }
 
@@ -160,19 +157,10 @@ void Simulator::idle() {
     std::int64_t until_ns = next_event();
     if (setup_.duration_ns > 0) until_ns = std::min(until_ns, setup_.duration_ns);
     if (until_ns == kNever) until_ns = now_ns_ + 1;
-    const bool somebody_waits = somebody_waits_for_nothing();
     now_ns_ = std::max(now_ns_ + 1, until_ns);
-    if (somebody_waits) figures_.idle_with_work_ns += now_ns_ - from_ns;
+    if (with_work_ > 0) figures_.idle_with_work_ns += now_ns_ - from_ns;
     policy_.advance(now_ns_);
-    note_held_back();
     figures_.idle_ns += now_ns_ - from_ns;
-}
-
-/// Whether a VF that is not throttled has work.
-bool Simulator::somebody_waits_for_nothing() const {
-    if (!has_caps_) return with_work_ > 0;
-    return std::any_of(vfs_.begin(), vfs_.end(),
-                       [](const Vf& vf) { return vf.has_work && !vf.is_held_back; });
 }
 
 void Simulator::switch_to(std::uint32_t vf) {
@@ -199,12 +187,11 @@ void Simulator::run_slice(const Grant& grant) {
     if (!vf.is_in || (!vf.has_work && !is_strict)) return;
     begin_slice(grant);
     std::int64_t end_ns = now_ns_ + grant.slice_ns;
-    if (!grant.is_reserved) slice_ = {grant.vf, end_ns};
+    slice_ = {grant.vf, end_ns};
     bool is_overrun = false;
-    std::int64_t cut_ns = policy_.preempt_at(now_ns_).value_or(kNever);
     while (vf.is_in) {
         const std::int64_t work_end_ns = vf.has_work ? end_of_work(grant.vf) : kNever;
-        serve(grant, std::max(now_ns_, std::min({end_ns, work_end_ns, cut_ns, next_event()})));
+        serve(grant, std::max(now_ns_, std::min({end_ns, work_end_ns, next_event()})));
         if (vf.has_work && now_ns_ >= work_end_ns) {
             complete_job(grant.vf);
             if (!vf.has_work && !is_strict) break;
@@ -212,22 +199,15 @@ void Simulator::run_slice(const Grant& grant) {
         if (next_event() <= now_ns_) {
             deliver();
             policy_.advance(now_ns_);
-            note_held_back();
-            // an overrun slice does not stop in time
-            if (!is_overrun) cut_ns = policy_.preempt_at(now_ns_).value_or(kNever);
         }
-        if (now_ns_ >= cut_ns) break;
         if (now_ns_ < end_ns) continue;
         if (is_overrun || !vf.has_work || !dice_.chance(setup_.device.overrun_part)) break;
         is_overrun = true;
         end_ns = now_ns_ + overrun_of(figures_.vfs[grant.vf]);
-        cut_ns = kNever;
     }
     slice_ = {};
     vf.waits_since_ns = now_ns_;
     policy_.ended(now_ns_);
-    note_held_back();
-    note_weights();
 }
 
 /// The time that an overrunning VF keeps the engine beyond its slice.
@@ -235,7 +215,6 @@ std::int64_t Simulator::overrun_of(VfFigures& figures) {
     const std::int64_t ns =
         std::min(dice_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
-    if (witness_) witness_->overran(ns);
     return ns;
 }
 
@@ -244,15 +223,12 @@ void Simulator::serve(const Grant& grant, std::int64_t until_ns) {
     now_ns_ = until_ns;
     if (ns == 0) return;
     policy_.advance(now_ns_);
-    if (witness_) witness_->served(grant.vf, ns, grant.is_reserved, now_ns_);
+    if (witness_) witness_->served(grant.vf, ns, false, now_ns_);
     Vf& vf = vfs_[grant.vf];
     VfFigures& figures = figures_.vfs[grant.vf];
     if (vf.has_work && !is_backlogged(grant.vf)) vf.jobs.front().left_ns -= ns;
     figures.service_ns += ns;
-    if (grant.is_reserved) figures.reserved_ns += ns;
     figures_.service_ns += ns;
-    note_held_back();
-    note_weights();
 }
 
 std::int64_t Simulator::end_of_work(std::uint32_t vf) const {
@@ -264,23 +240,6 @@ void Simulator::complete_job(std::uint32_t number) {
     figures_.vfs[number].complete(vf.jobs.front(), setup_.vfs[number - 1].work, now_ns_);
     vf.jobs.pop_front();
     if (vf.jobs.empty()) run_out_of_work(number);
-}
-
-/// Reports changes of throttled VFs to the witness.
-void Simulator::note_held_back() {
-    if (!has_caps_) return;
-    for (std::uint32_t number = 1; number < vfs_.size(); ++number) {
-        Vf& vf = vfs_[number];
-        if (!vf.is_in || policy_.is_held_back(number) == vf.is_held_back) continue;
-        vf.is_held_back = !vf.is_held_back;
-        // a throttled VF does not wait for others
-        vf.waits_since_ns = now_ns_;
-        if (!witness_ || !vf.has_work) continue;
-        if (vf.is_held_back)
-            witness_->rests(number, false);
-        else
-            witness_->competes(number);
-    }
 }
 
 bool Simulator::is_mid_slice(std::uint32_t vf) const {

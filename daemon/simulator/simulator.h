@@ -109,7 +109,6 @@ public:
     /// Service that ended at `at_ns`.
     virtual void served(std::uint32_t, std::int64_t /*ns*/, bool /*is_reserved*/,
                         std::int64_t /*at_ns*/) {}
-    virtual void overran(std::int64_t /*ns*/) {}
     virtual void arrived(std::uint32_t, std::int64_t /*work_ns*/) {}
 };
 
@@ -129,7 +128,6 @@ private:
         std::int64_t waits_since_ns = 0;
         bool is_in = false;
         bool has_work = false;
-        bool is_held_back = false;
         std::uint32_t weight = 0;  ///< as the witness knows it
         std::uint64_t life = 0;    ///< arrivals of an earlier life are void
     };
@@ -152,7 +150,6 @@ private:
     void leave(std::uint32_t vf);
     void run_out_of_work(std::uint32_t vf);
     void idle();
-    [[nodiscard]] bool somebody_waits_for_nothing() const;
     void switch_to(std::uint32_t vf);
     void begin_slice(const Grant& grant);
     void run_slice(const Grant& grant);
@@ -160,7 +157,6 @@ private:
     void serve(const Grant& grant, std::int64_t until_ns);
     void complete_job(std::uint32_t vf);
     [[nodiscard]] std::int64_t end_of_work(std::uint32_t vf) const;
-    void note_held_back();
     void note_weights();
     [[nodiscard]] bool is_mid_slice(std::uint32_t vf) const;
     [[nodiscard]] bool is_backlogged(std::uint32_t vf) const;
@@ -176,7 +172,6 @@ private:
     std::uint32_t loaded_ = 0;
     std::uint32_t with_work_ = 0;
     Slice slice_;
-    bool has_caps_ = false;
     bool has_changes_ = false;
     Figures figures_;
 };

@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!scenario->setup.vfs.empty() && scenario->setup.duration_ns > 0);
     if (!is_small(scenario->setup)) return 0;
     scenario->setup.duration_ns = std::min(scenario->setup.duration_ns, kMomentNs);
-    scenario->policies = {"library", "gim"};
+    scenario->policies = {"gim", "gvt-g"};
     for (const Row& row : compare(*scenario)) require(row.useful_pct <= 100.001);
     return 0;
 }

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 namespace vgpu::daemon::scheduler {
 
@@ -18,11 +17,7 @@ namespace {
 constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
-/// Slices shorten by a tenth at a time: at most about 90 rounds from 1 s to 0.1 ms.
-constexpr double kShrink = 0.9;
 constexpr std::uint32_t kMostWeight = 10'000;
-/// Quantum of a VF that is alone and requests no limit.
-constexpr std::int64_t kSoleQuantumNs = 1'000'000'000;
 /// Budgets that a VF with latency_ms may take ahead of time, so that periods do not cut its bursts.
 constexpr std::int64_t kMaxAhead = 4;
 
@@ -68,14 +63,14 @@ std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) 
     return tried.ahead < 0 ? kMaxAhead : tried.ahead;
 }
 
-/// A bucket holds at least one slice: lack of room never cuts a slice. The quantum is shrunk later.
+/// A bucket holds at least one slice: lack of room never cuts a slice. The planner shortens slices.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.band = contract.band,
                     .weight = contract.weight,
                     .is_strict = contract.mode == SlotMode::Strict,
                     .is_gang = contract.mode == SlotMode::Gang,
                     .phase_ns = std::llround(contract.phase_ms * kUsPerMs) * kNsPerUs};
-    policy.request_ns = contract.quantum_ms > 0 ? ns_of_ms(contract.quantum_ms) : kSoleQuantumNs;
+    policy.request_ns = ns_of_ms(contract.quantum_ms);
     if (contract.min_pct > 0) {
         const double period_ms =
             contract.latency_ms > 0 ? contract.latency_ms : contract.max_gap_ms / 2;
@@ -92,20 +87,20 @@ VfPolicy policy_of(const Contract& contract) {
     return policy;
 }
 
-double per_period(const Reservation& reservation, const Engine& engine) {
-    if (reservation.budget_ns == 0) return 0;
-    return static_cast<double>(reservation.budget_ns + 2 * engine.switch_ns) /
-           static_cast<double>(reservation.period_ns);
+/// A budget, which is a gang's slot, and the two switches around it.
+std::int64_t slot_ns(const VfPolicy& policy, const Engine& engine) {
+    return policy.reservation.budget_ns + 2 * engine.switch_ns;
+}
+
+double per_period(const VfPolicy& policy, const Engine& engine) {
+    if (policy.reservation.budget_ns == 0) return 0;
+    return static_cast<double>(slot_ns(policy, engine)) /
+           static_cast<double>(policy.reservation.period_ns);
 }
 
 /// Longest wait of a reservation for what cannot be cut: a switch and the shortest run.
 std::int64_t blocking_ns(const Engine& engine) {
     return engine.switch_ns + engine.min_run_ns;
-}
-
-/// A gang's slot and the two switches around it.
-std::int64_t slot_ns(const VfPolicy& policy, const Engine& engine) {
-    return policy.reservation.budget_ns + 2 * engine.switch_ns;
 }
 
 /// Whether `other` delays `policy`. Gang slots precede everything, whatever the periods.
@@ -122,7 +117,7 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
                     static_cast<double>(policy.reservation.period_ns);
     for (const VfPolicy& other : policies) {
         if (!is_before(other, policy)) continue;
-        demand += per_period(other.reservation, engine);
+        demand += per_period(other, engine);
         if (other.is_gang && !policy.is_gang)
             demand += static_cast<double>(slot_ns(other, engine)) /
                       static_cast<double>(policy.reservation.period_ns);
@@ -219,25 +214,18 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
     return {};
 }
 
-/// Bounds of the time off the engine (docs/scheduling.md): by reservation (one budget per period)
-/// and by weight (EEVDF); the smaller one counts. Only the first band that has VFs has a bound by
-/// weight: the others wait while it has work.
+/// What the time off the engine depends on. Only the first band that has VFs has a bound by weight:
+/// the others wait while it has work.
 class Gaps {
 public:
-    Gaps(std::span<const VfPolicy> policies, const Engine& engine)
-        : policies_(policies), switch_ns_(static_cast<double>(engine.switch_ns)) {
+    Gaps(std::span<const VfPolicy> policies, const Engine& engine) {
         for (const VfPolicy& policy : policies) {
             if (!policy.is_gang) first_ = std::min(first_, policy.band);
-            reserved_ += per_period(policy.reservation, engine);
+            reserved_ += per_period(policy, engine);
             if (policy.reservation.budget_ns > 0)
-                budgets_ns_ += static_cast<double>(1 + policy.reservation.ahead) *
-                               (static_cast<double>(policy.reservation.budget_ns) + 2 * switch_ns_);
+                budgets_ns_ +=
+                    static_cast<double>((1 + policy.reservation.ahead) * slot_ns(policy, engine));
         }
-        for (const VfPolicy& policy : policies)
-            if (is_in_first_band(policy)) {
-                weights_ += policy.weight;
-                longest_ns_ = std::max(longest_ns_, static_cast<double>(policy.request_ns));
-            }
     }
 
     [[nodiscard]] double reserved() const { return reserved_; }
@@ -245,149 +233,30 @@ public:
     [[nodiscard]] bool is_in_first_band(const VfPolicy& policy) const {
         return policy.band == first_ && !policy.is_gang;
     }
-    [[nodiscard]] double weights() const { return weights_; }
-
-    [[nodiscard]] double by_reservation(const VfPolicy& policy) const {
-        if (policy.reservation.budget_ns == 0) return HUGE_VAL;
-        return static_cast<double>(longest_gap_ns(policy.reservation));
-    }
-
-    /// From one request ahead to a request served at its deadline, plus one slice that cannot be
-    /// cut, plus the switches of all VFs served meanwhile (up to two more slices each, for the two
-    /// ends), plus what reservations add in that time.
-    [[nodiscard]] double by_weight(const VfPolicy& policy) const {
-        if (!is_in_first_band(policy) || reserved_ >= 1) return HUGE_VAL;
-        const auto request_ns = static_cast<double>(policy.request_ns);
-        const double service_ns = 2 * request_ns * (weights_ / policy.weight - 1) + longest_ns_;
-        double slices = 0;
-        for (const VfPolicy& other : policies_)
-            if (is_in_first_band(other))
-                slices +=
-                    service_ns * (other.weight / weights_) / static_cast<double>(other.request_ns) +
-                    2;
-        return (service_ns + slices * switch_ns_ + budgets_ns_) / (1 - reserved_);
-    }
-
-    [[nodiscard]] double of(const VfPolicy& policy) const {
-        return std::min(by_reservation(policy), by_weight(policy));
-    }
 
 private:
-    std::span<const VfPolicy> policies_;
-    double switch_ns_;
     Band first_ = Band::Low;
     double reserved_ = 0;
     double budgets_ns_ = 0;
-    double weights_ = 0;
-    double longest_ns_ = 0;
 };
-
-/// The least weight, to a tenth, with which the bound of `index` holds; 0 if none. Found by trial,
-/// because the bound depends on all weights.
-std::uint32_t weight_that_fits(std::span<const VfPolicy> policies, std::size_t index, double gap_ns,
-                               const Engine& engine) {
-    std::vector<VfPolicy> changed(policies.begin(), policies.end());
-    std::uint32_t& weight = changed[index].weight;
-    while (weight <= kMostWeight) {
-        if (Gaps(changed, engine).by_weight(changed[index]) <= gap_ns) return weight;
-        weight += weight / 10 + 1;
-    }
-    return 0;
-}
-
-std::string refusal_of_gap(std::span<const Party> parties, std::span<const VfPolicy> policies,
-                           std::size_t index, const Engine& engine) {
-    const Gaps gaps(policies, engine);
-    const Party& party = parties[index];
-    const double gap_ms = party.contract.max_gap_ms;
-    const double gap = gaps.by_weight(policies[index]);
-    if (std::isinf(gap))
-        return fmt::format(
-            "{}: the bands before its own may take all of the engine, so max_gap_ms {:g} requires "
-            "a reservation; min_pct {:.2f} would fit",
-            party_name(party), gap_ms,
-            rounded_up(100 * static_cast<double>(engine.min_run_ns) / (gap_ms / 2 * kNsPerMs)));
-    const std::uint32_t weight = weight_that_fits(policies, index, gap_ms * kNsPerMs, engine);
-    return fmt::format(
-        "{} with weight {} of {:g}: even with slices of {:g} ms it may be off "
-        "the engine for {:.1f} ms, max_gap_ms is {:g}; {}max_gap_ms {:.0f} would fit",
-        party_name(party), policies[index].weight, gaps.weights(),
-        ms_of(static_cast<double>(policies[index].request_ns)), ms_of(gap), gap_ms,
-        weight > 0 ? fmt::format("weight {} or ", weight) : "", std::ceil(ms_of(gap)));
-}
-
-/// Indexes of the VFs whose bound exceeds their limit, the worst ratio first.
-std::vector<std::size_t> too_long(std::span<const Party> parties,
-                                  std::span<const VfPolicy> policies, const Gaps& gaps) {
-    std::vector<std::pair<double, std::size_t>> found;
-    for (std::size_t i = 0; i < parties.size(); ++i) {
-        if (policies[i].is_gang) continue;
-        const double ratio = gaps.of(policies[i]) / (parties[i].contract.max_gap_ms * kNsPerMs);
-        if (ratio > 1) found.emplace_back(-ratio, i);
-    }
-    std::sort(found.begin(), found.end());
-    std::vector<std::size_t> indexes;
-    for (const auto& [ratio, i] : found) indexes.push_back(i);
-    return indexes;
-}
-
-bool shorten(VfPolicy& policy, const Engine& engine) {
-    const auto shorter =
-        static_cast<std::int64_t>(static_cast<double>(policy.request_ns) * kShrink);
-    if (policy.request_ns <= engine.min_run_ns) return false;
-    policy.request_ns = std::max(engine.min_run_ns, shorter);
-    return true;
-}
-
-/// Shortens slices until every VF's bound fits its limit: those of the VFs concerned, so that their
-/// turns come more often, and long slices they wait for. Terminates: every round shortens at least
-/// one slice, none below min_run_ns, or refuses.
-Result<> shrink_to_gaps(std::span<const Party> parties, std::span<VfPolicy> policies,
-                        const Engine& engine) {
-    for (;;) {
-        const Gaps gaps(policies, engine);
-        const std::vector<std::size_t> concerned = too_long(parties, policies, gaps);
-        if (concerned.empty()) return {};
-        bool is_changed = false;
-        const Party& worst = parties[concerned.front()];
-        // Shorten other slices only if they are a large part of the gap: short ones cost switches.
-        const std::int64_t part_ns = ns_of_ms(worst.contract.max_gap_ms / 4);
-        for (VfPolicy& policy : policies)
-            if (policy.request_ns > part_ns) is_changed |= shorten(policy, engine);
-        for (const std::size_t i : concerned) is_changed |= shorten(policies[i], engine);
-        if (!is_changed || std::isinf(gaps.of(policies[concerned.front()])))
-            return fail(ErrorId::NoSchedule,
-                        refusal_of_gap(parties, policies, concerned.front(), engine));
-    }
-}
-
-/// A VF that requests an unlimited quantum must be alone: the planner would have to cut its runs.
-Result<> check_unlimited(std::span<const Party> parties) {
-    if (parties.size() < 2) return {};
-    for (const Party& party : parties)
-        if (party.contract.quantum_ms == 0)
-            return fail(
-                ErrorId::NoSchedule,
-                fmt::format("{}: quantum_ms 0 (unlimited) would keep {} other VFs off the engine "
-                            "forever; quantum_ms {:g} would fit",
-                            party_name(party), parties.size() - 1, party.contract.max_gap_ms / 4));
-    return {};
-}
 
 /// The shortest table gap worth planning for.
 constexpr std::int64_t kLeastTableGapNs = 1'000'000;
 
 /// The part of max_gap_ms left for the table; kNoGapLimit if the reservation keeps the gap.
 Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const Gaps& gaps,
-                               std::span<const Party> parties, std::span<const VfPolicy> policies,
-                               const Engine& engine) {
+                               std::size_t parties, const Engine& engine) {
     const double gap_ns = party.contract.max_gap_ms * kNsPerMs;
-    if (parties.size() == 1 || policy.is_gang || gaps.by_reservation(policy) <= gap_ns)
-        return kNoGapLimit;
+    const bool is_kept = policy.reservation.budget_ns > 0 &&
+                         static_cast<double>(longest_gap_ns(policy.reservation)) <= gap_ns;
+    if (parties == 1 || policy.is_gang || is_kept) return kNoGapLimit;
     if (!gaps.is_in_first_band(policy))
-        return fail(ErrorId::NoSchedule,
-                    refusal_of_gap(parties, policies,
-                                   static_cast<std::size_t>(&policy - policies.data()), engine));
+        return fail(
+            ErrorId::NoSchedule,
+            fmt::format("{}: the bands before its own may take all of the engine, so "
+                        "max_gap_ms {:g} requires a reservation; min_pct {:.2f} would fit",
+                        party_name(party), party.contract.max_gap_ms,
+                        rounded_up(100 * static_cast<double>(engine.min_run_ns) / (gap_ns / 2))));
     const double left_ns = gap_ns * (1 - gaps.reserved()) - gaps.budgets_ns();
     if (left_ns >= kLeastTableGapNs) return static_cast<std::int64_t>(left_ns);
     const double fits_ns = (kLeastTableGapNs + gaps.budgets_ns()) / (1 - gaps.reserved());
@@ -430,8 +299,7 @@ Result<> validate(const Party& party) {
     TRY_VOID(in_range(party, "latency_ms", contract.latency_ms, 0, 10'000));
     TRY_VOID(in_range(party, "phase_ms", contract.phase_ms, 0, 10'000));
     TRY_VOID(in_range(party, "max_gap_ms", contract.max_gap_ms, 1, 60'000));
-    if (contract.quantum_ms != 0)
-        TRY_VOID(in_range(party, "quantum_ms", contract.quantum_ms, 0.1, 1000));
+    TRY_VOID(in_range(party, "quantum_ms", contract.quantum_ms, 0.1, 1000));
     TRY_VOID(in_range(party, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 100'000));
     if (contract.latency_ms > 0 && contract.min_pct == 0)
         return fail(ErrorId::OutOfRange,
@@ -459,31 +327,12 @@ Result<> validate(const Party& party) {
     return {};
 }
 
-Result<Admission> admit(std::span<const Party> parties, const Engine& engine) {
-    Admission admission;
-    for (const Party& party : parties) {
-        TRY_VOID(validate(party));
-        admission.policies.push_back(policy_of(party.contract));
-    }
-    TRY_VOID(check_unlimited(parties));
-    TRY_VOID(admit_reservations(parties, admission.policies, engine));
-    TRY_VOID(admit_slots(parties, admission.policies, engine));
-    if (parties.size() > 1) TRY_VOID(shrink_to_gaps(parties, admission.policies, engine));
-    const Gaps gaps(admission.policies, engine);
-    admission.reserved_pct = gaps.reserved() * 100;
-    for (const VfPolicy& policy : admission.policies)
-        admission.worst_gap_ns.push_back(
-            parties.size() == 1 ? 0 : static_cast<std::int64_t>(gaps.of(policy)));
-    return admission;
-}
-
 Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Engine& engine) {
     std::vector<VfPolicy> policies;
     for (const Party& party : parties) {
         TRY_VOID(validate(party));
         policies.push_back(policy_of(party.contract));
     }
-    TRY_VOID(check_unlimited(parties));
     TRY_VOID(admit_reservations(parties, policies, engine));
     TRY_VOID(admit_slots(parties, policies, engine));
     const Gaps gaps(policies, engine);
@@ -492,7 +341,7 @@ Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Eng
                              .budgets_ns = static_cast<std::int64_t>(gaps.budgets_ns())};
     for (std::size_t i = 0; i < parties.size(); ++i) {
         TRY(const std::int64_t gap_ns,
-            table_gap(parties[i], policies[i], gaps, parties, policies, engine));
+            table_gap(parties[i], policies[i], gaps, parties.size(), engine));
         admission.terms.push_back({.policy = policies[i], .table_gap_ns = gap_ns});
     }
     return admission;

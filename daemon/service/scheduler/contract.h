@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Contract: what an operator requests of the engine for one VF, in the operator's units; and the
-// admission test, which turns the contracts of all VFs of one engine into policies or refuses with
-// numbers that would fit. Admitted contracts are guaranteed while the device behaves as Engine
-// says. The cost of a hang or an overrun is charged to its VF, bounded by preempt_timeout_ms, and
-// outside these guarantees.
+// admission test, which turns the contracts of all VFs of one engine into terms of a run table, or
+// refuses with numbers that would fit. Admitted contracts are guaranteed while the device behaves
+// as Engine says. The cost of a hang or an overrun is charged to its VF, bounded by
+// preempt_timeout_ms, and outside these guarantees.
 #pragma once
 
 #include "daemon/ports/result.h"
-#include "daemon/service/scheduler/scheduler.h"
+#include "daemon/service/scheduler/policy.h"
 
 #include <cstdint>
 #include <span>
@@ -34,7 +34,7 @@ struct Contract {
     double latency_ms = 0;            ///< period of min_pct; a burst may use five budgets at once;
                                       ///< 0: half of max_gap_ms, one budget at a time
     double max_gap_ms = 60;           ///< longest time off the engine with work and tokens
-    double quantum_ms = 6;            ///< longest slice; 0: unlimited, only for a VF alone
+    double quantum_ms = 6;            ///< longest slice
     double preempt_timeout_ms = 500;  ///< time to leave the engine before a reset
     SlotMode mode = SlotMode::WorkConserving;
     double phase_ms = 0;  ///< Gang: offset in latency_ms, by the host's clock
@@ -54,12 +54,6 @@ struct Party {
     std::string_view name{};  ///< for messages; empty: the number is used
 };
 
-struct Admission {
-    std::vector<VfPolicy> policies;          ///< one per party, in their order
-    std::vector<std::int64_t> worst_gap_ns;  ///< one per party: bound on the time off the engine
-    double reserved_pct = 0;                 ///< switches included
-};
-
 /// The VF's contract in the units of a run table.
 struct TableTerms {
     VfPolicy policy{};              ///< request_ns as requested; the planner shortens slices
@@ -72,13 +66,6 @@ struct TableAdmission {
     std::vector<TableTerms> terms;  ///< one per party
     double reserved = 0;            ///< reserved part of the engine, 0..1, switches included
     std::int64_t budgets_ns = 0;    ///< all budgets that may run at once, switches included
-
-    /// Longest real time in which `table_ns` of the table's time pass: all budgets may fall into
-    /// one gap, and reservations take their part of all time.
-    [[nodiscard]] std::int64_t real_ns(std::int64_t table_ns) const {
-        return static_cast<std::int64_t>(static_cast<double>(table_ns + budgets_ns) /
-                                         (1 - reserved));
-    }
 };
 
 /// OutOfRange with the field, its value and its range. Also OutOfRange for fields that contradict
@@ -86,13 +73,10 @@ struct TableAdmission {
 /// whose bucket cannot hold one budget.
 Result<> validate(const Party& party);
 
-/// Like admit(), for tables: tests reservations, and gaps as far as they do not depend on weights.
-/// The planner finds and refuses the gaps that weights cause. O(n²).
-Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Engine& engine);
-
 /// NoSchedule, with the VF and numbers that would fit, if the contracts cannot all be kept.
 /// Reservations: Baker's test for EDF with blocking (stack resource policy). Gangs: by phase. Gaps:
-/// slices are shortened until the bound of docs/scheduling.md holds, so request_ns ≤ quantum_ms.
-Result<Admission> admit(std::span<const Party> parties, const Engine& engine);
+/// as far as they do not depend on weights; the planner finds and refuses those that weights cause.
+/// O(n²).
+Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Engine& engine);
 
 }  // namespace vgpu::daemon::scheduler

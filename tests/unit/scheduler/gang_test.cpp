@@ -4,7 +4,6 @@
 // and leave the rest to the others by weight.
 #include "daemon/simulator/comparison.h"
 #include "tests/unit/scheduler/product_runs.h"
-#include "tests/unit/scheduler/runs.h"
 
 #include <map>
 

@@ -4,7 +4,6 @@
 #include "daemon/simulator/peers.h"
 
 #include "daemon/simulator/gps_fluid.h"
-#include "tests/unit/scheduler/runs.h"
 
 #include <gtest/gtest.h>
 

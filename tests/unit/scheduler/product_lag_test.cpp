@@ -4,7 +4,6 @@
 // tables, PF core), in random runs: VFs with work all the time and in bursts, that join and leave,
 // and whose weights change all the time. The oracle shares no code with any of it.
 #include "tests/unit/scheduler/product_runs.h"
-#include "tests/unit/scheduler/runs.h"
 
 namespace vgpu::simulator {
 namespace {

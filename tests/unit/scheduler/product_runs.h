@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Runs of what is shipped, for the tests of the product in virtual time: scenarios given as JSON,
-// and what is asked of their figures.
+// and what is asked of their figures. There are more of them with VGPU_SCHEDULER_FULL set in the
+// environment.
 #pragma once
 
 #include "daemon/simulator/gps_fluid.h"
@@ -12,10 +13,18 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 namespace vgpu::simulator {
+
+inline bool is_full() {
+    return std::getenv("VGPU_SCHEDULER_FULL") != nullptr;
+}
+inline std::uint64_t seeds() {
+    return is_full() ? 20 : 3;
+}
 
 /// Three seconds of these VFs.
 inline Simulation scenario(const std::string& vfs, const std::string& more = "") {

@@ -2,7 +2,6 @@
 //
 // What is shipped (planner, run tables, PF core) in virtual time, against the fluid oracle.
 #include "tests/unit/scheduler/product_runs.h"
-#include "tests/unit/scheduler/runs.h"
 
 namespace vgpu::simulator {
 namespace {

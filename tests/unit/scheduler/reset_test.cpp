@@ -4,7 +4,6 @@
 // more than the time-out, and the culprit pays for it.
 #include "daemon/simulator/comparison.h"
 #include "tests/unit/scheduler/product_runs.h"
-#include "tests/unit/scheduler/runs.h"
 
 #include <map>
 

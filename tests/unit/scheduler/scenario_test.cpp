@@ -63,7 +63,7 @@ TEST(Scenario, ErrorsNameTheMemberItsValueAndWhatItTakes) {
     EXPECT_THAT(error_of(R"({"vfs": [{}], "changes": [{"at_ms": 1, "vf": "x"}]})"),
                 HasSubstr("changes[0].vf is 'x'; no VF has that name"));
     EXPECT_THAT(error_of(R"({"vfs": [{}], "policies": ["best"]})"),
-                HasSubstr("policies has \"best\"; known: vgpu, library, gim"));
+                HasSubstr("policies has \"best\"; known: vgpu, gim, gvt-g"));
     EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"at_ms": 5}]}]})"),
                 HasSubstr("vfs[0].faults[0].kind is missing; it must be one of endless, hang"));
     EXPECT_THAT(error_of(R"({"vfs": [{"faults": [{"kind": "crash"}]}]})"),
@@ -78,8 +78,19 @@ TEST(Scenario, ErrorsNameTheMemberItsValueAndWhatItTakes) {
 }
 
 TEST(Scenario, ContractsThatVgpudWouldRefuseAreRefused) {
-    EXPECT_THAT(error_of(R"({"vfs": [{"weight": 1}, {"weight": 10000}]})"),
-                HasSubstr("not admitted: VF 1 with weight 1 of 10001"));
+    EXPECT_THAT(error_of(R"({"vfs": [{}, {"band": "low"}]})"),
+                HasSubstr("not admitted: VF 2: the bands before its own may take all"));
+    const auto scenario = parse_scenario(R"({"vfs": [{"weight": 1}, {"weight": 10000}]})");
+    ASSERT_TRUE(scenario) << scenario.error();
+    const auto outcome = simulate(*scenario);
+    ASSERT_FALSE(outcome) << "the planner refuses gaps that weights cause";
+    EXPECT_THAT(outcome.error(), HasSubstr("with weight 1 of 10001 would be off the engine"));
+}
+
+TEST(Scenario, AQuantumOfZeroIsThatOfTheGpu) {
+    const auto scenario = parse_scenario(R"({"vfs": [{"quantum_ms": 0}, {}]})");
+    ASSERT_TRUE(scenario) << scenario.error();
+    for (const VfSetup& vf : scenario->setup.vfs) EXPECT_EQ(vf.policy.request_ns, 6'000'000);
 }
 
 TEST(Scenario, VfsOfOneEntryAreCountedAndNamed) {
@@ -123,7 +134,6 @@ TEST(Comparison, SameSeedGivesTheSameFiguresAndEveryPolicyHasARow) {
     const std::string table = table_of(*scenario, rows);
     for (const std::string& name : policy_names()) EXPECT_THAT(table, HasSubstr(name));
     EXPECT_LE(rows[0].worst_lag_ms, 2.0 + 1e-6);
-    EXPECT_LE(rows[1].worst_lag_ms, 2.0 + 1e-6);
 }
 
 TEST(Comparison, WhatIsShippedIsRefusedMoreVfsThanATableHolds) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// VfPolicy: what one VF may have of the engine, in the units of a run table. contract.h makes it
+// from a contract, and the PF core keeps it (pf-driver/core/run/contract.c). Times in ns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vgpu::daemon::scheduler {
+
+enum class Band : std::uint8_t { High, Normal, Low };
+inline constexpr std::size_t kBands = 3;
+
+/// A budget of service in every period, before all bands. Admission ensures budget_ns ≤ period_ns.
+struct Reservation {
+    std::int64_t budget_ns = 0;  ///< 0: none
+    std::int64_t period_ns = 0;
+    std::int64_t ahead = 0;  ///< budgets that may be taken ahead of time
+
+    bool operator==(const Reservation&) const = default;
+};
+
+/// A token bucket. contract.cpp makes burst_ns at least a slice, so that lack of room never cuts a
+/// slice.
+struct Cap {
+    std::uint32_t rate_ppm = kAll;  ///< of the time; kAll: no cap
+    std::int64_t burst_ns = 0;
+
+    [[nodiscard]] bool is_on() const { return rate_ppm < kAll; }
+    bool operator==(const Cap&) const = default;
+
+    static constexpr std::uint32_t kAll = 1'000'000;
+};
+
+/// The cap applies first, then the reservation, then band and weight.
+struct VfPolicy {
+    Band band = Band::Normal;  ///< served only while all bands before it have no work
+    std::uint32_t weight = 100;
+    std::int64_t request_ns = 6'000'000;  ///< longest slice
+    Reservation reservation{};
+    Cap cap{};
+    bool is_strict = false;  ///< keeps its slots without work; the engine idles there
+    bool is_gang = false;    ///< only gets a slot at phase_ns of each period: its reservation
+    std::int64_t phase_ns = 0;
+
+    bool operator==(const VfPolicy&) const = default;
+};
+
+}  // namespace vgpu::daemon::scheduler
