@@ -157,7 +157,8 @@ private:
     }
 
     void wake_awake(const GpuSchedule::Image& image) {
-        for (const auto& [vf, client] : image.fluid.clients)
+        const daemon::scheduler::FluidImage fluid = image.fluid.image();
+        for (const auto& [vf, client] : fluid.clients)
             if (client.is_awake) vfs_[vf].work.wake(period_.begin);
     }
 

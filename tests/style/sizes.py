@@ -14,7 +14,6 @@ LONGER = {
     # These are being restructured as a family: one machine in core/run, one VF in softgpu's root,
     # rooms instead of one GpuModel.
     'daemon/service/gpu/host.cpp:GpuHost::turn': 44,
-    'daemon/service/slicing/gpu_schedule.cpp': 630,
     'daemon/service/slicing/gpu_schedule.cpp:GpuSchedule::ideal_share': 56,
     # Tables of data: one row a line.
     'tests/scenario/gpu/boot_order.cpp:boot_milestones': 46,

@@ -39,8 +39,6 @@ struct FluidClient {
 struct FluidImage {
     std::map<std::uint32_t, FluidClient> clients{};  ///< by VF
     std::array<FluidBand, kFluidBands> bands{};
-
-    bool operator==(const FluidImage&) const = default;
 };
 
 /// Bands are 0 (first) to kBands - 1. Ignores unknown VFs: events of released ones may arrive.
@@ -52,6 +50,7 @@ public:
     /// The weights of the bands in `image` must be those of its clients.
     explicit Fluid(const FluidImage& image) : clients_(image.clients), bands_(image.bands) {}
     [[nodiscard]] FluidImage image() const { return {.clients = clients_, .bands = bands_}; }
+    bool operator==(const Fluid&) const = default;
 
     /// Adds the VF awake, with lag 0. Does nothing if the VF is present.
     void join(std::uint32_t vf, std::uint32_t weight, std::size_t band = 0);

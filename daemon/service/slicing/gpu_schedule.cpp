@@ -110,91 +110,57 @@ Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t ma
     return {};
 }
 
-GpuSchedule::GpuSchedule(const Image& image)
-    : members_(image.members),
-      max_gap_ms_(image.max_gap_ms),
-      fluid_(image.fluid),
-      plan_(image.plan),
-      woken_(image.woken),
-      asleep_since_(image.asleep_since),
-      held_(image.held),
-      planned_asleep_(image.planned_asleep),
-      now_(image.now),
-      installed_at_(image.installed_at),
-      interval_(image.interval),
-      lag_bound_quanta_(image.lag_bound_quanta),
-      turn_(image.turn),
-      planned_turn_(image.planned_turn),
-      last_end_(image.last_end),
-      is_stale_(image.is_stale) {
+GpuSchedule::GpuSchedule(Image image) : state_(std::move(image)) {
     fit_members();
-}
-
-GpuSchedule::Image GpuSchedule::image() const {
-    return {.members = members_,
-            .max_gap_ms = max_gap_ms_,
-            .fluid = fluid_.image(),
-            .plan = plan_,
-            .woken = woken_,
-            .asleep_since = asleep_since_,
-            .held = held_,
-            .planned_asleep = planned_asleep_,
-            .now = now_,
-            .installed_at = installed_at_,
-            .interval = interval_,
-            .lag_bound_quanta = lag_bound_quanta_,
-            .turn = turn_,
-            .planned_turn = planned_turn_,
-            .last_end = last_end_,
-            .is_stale = is_stale_};
 }
 
 /// VFs leave first, so that their lags are spread over the old members, not over new ones.
 void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                               Nanoseconds now) {
     if (has_members(members, max_gap_ms)) return;
-    for (const Member& member : members_) {
+    for (const Member& member : state_.members) {
         const auto stays = std::any_of(members.begin(), members.end(),
                                        [&](const Member& other) { return other.vf == member.vf; });
         if (stays) continue;
-        fluid_.leave(member.vf);
+        state_.fluid.leave(member.vf);
         // The number may be another VF's later.
         account_.forget(member.vf);
-        asleep_since_.erase(member.vf);
-        held_.erase(member.vf);
-        woken_.erase(member.vf);
+        state_.asleep_since.erase(member.vf);
+        state_.held.erase(member.vf);
+        state_.woken.erase(member.vf);
         worst_quanta_.erase(member.vf);
     }
     for (const Member& member : members) {
-        const bool is_awake = fluid_.is_awake(member.vf);
-        const bool moves = fluid_.has(member.vf) && fluid_.band_of(member.vf) != band_of(member);
-        if (moves) fluid_.leave(member.vf);
-        if (!fluid_.has(member.vf)) {
-            fluid_.join(member.vf, member.weight, band_of(member));
-            if (!moves || !is_awake) fluid_.sleep(member.vf);
-            if (!moves) asleep_since_[member.vf] = now;
+        const bool is_awake = state_.fluid.is_awake(member.vf);
+        const bool moves =
+            state_.fluid.has(member.vf) && state_.fluid.band_of(member.vf) != band_of(member);
+        if (moves) state_.fluid.leave(member.vf);
+        if (!state_.fluid.has(member.vf)) {
+            state_.fluid.join(member.vf, member.weight, band_of(member));
+            if (!moves || !is_awake) state_.fluid.sleep(member.vf);
+            if (!moves) state_.asleep_since[member.vf] = now;
         }
         if (is_gang(member)) leave_entries(member.vf, now);
     }
-    members_ = members;
-    max_gap_ms_ = max_gap_ms;
+    state_.members = members;
+    state_.max_gap_ms = max_gap_ms;
     fit_members();
-    is_stale_ = true;
+    state_.is_stale = true;
 }
 
 /// A gang VF does not compete for entries: treated as asleep.
 void GpuSchedule::leave_entries(std::uint32_t vf, Nanoseconds now) {
-    fluid_.sleep(vf);
-    held_.erase(vf);
-    woken_.erase(vf);
-    asleep_since_.try_emplace(vf, now);
+    state_.fluid.sleep(vf);
+    state_.held.erase(vf);
+    state_.woken.erase(vf);
+    state_.asleep_since.try_emplace(vf, now);
 }
 
 void GpuSchedule::fit_members() {
-    auto admission = admission_of(members_, max_gap_ms_);
+    auto admission = admission_of(state_.members, state_.max_gap_ms);
     misfit_.reset();
     if (admission) {
-        limits_ = limits_of(max_gap_ms_, *admission, members_);
+        limits_ = limits_of(state_.max_gap_ms, *admission, state_.members);
         terms_ = std::move(admission->terms);
     } else {
         terms_.clear();
@@ -202,13 +168,13 @@ void GpuSchedule::fit_members() {
     }
 }
 
-/// Runs are reported when they end, wakes when they happen. So woken_ keeps wakes until the run is
-/// reported, and they are then placed within it.
+/// Runs are reported when they end, wakes when they happen. So state_.woken keeps wakes until the
+/// run is reported, and they are then placed within it.
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
                          std::int64_t reserved_ns) {
     if (ns < 0) return;
-    const Nanoseconds between = end - Nanoseconds{ns} - std::exchange(last_end_, end);
-    if (!fluid_.has(vf)) return;
+    const Nanoseconds between = end - Nanoseconds{ns} - std::exchange(state_.last_end, end);
+    if (!state_.fluid.has(vf)) return;
     if (is_gang(vf)) {
         account_.add(vf, ns, end.count());
         return;
@@ -216,163 +182,167 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     if (reserved_ns == 0) note_turn(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     // IDLE comes before the RUN that it ends: the run counts as work, and the VF sleeps after it.
-    const bool is_over_idle = asleep_since_.contains(vf) && !woken_.contains(vf);
+    const bool is_over_idle = state_.asleep_since.contains(vf) && !state_.woken.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
-    for (const auto& [woken, at] : woken_) wakes.emplace_back(at, woken);
+    for (const auto& [woken, at] : state_.woken) wakes.emplace_back(at, woken);
     std::sort(wakes.begin(), wakes.end());
-    woken_.clear();
+    state_.woken.clear();
     // a throttled VF may still run by its reservation
-    if (!held_.contains(vf)) fluid_.wake(vf);
+    if (!state_.held.contains(vf)) state_.fluid.wake(vf);
     Nanoseconds from = end - Nanoseconds{table_ns};
     // Cut the run at each wake, because fewer VFs shared the ideal service before it. Otherwise a
     // VF that woke late would be owed a share of the whole run.
     for (const auto& [at, woken] : wakes) {
         const Nanoseconds until = std::clamp(at, from, end);
-        if (until > from) fluid_.serve(vf, (until - from).count());
-        fluid_.wake(woken);
+        if (until > from) state_.fluid.serve(vf, (until - from).count());
+        state_.fluid.wake(woken);
         from = until;
     }
-    if (end > from) fluid_.serve(vf, (end - from).count());
-    if (held_.contains(vf)) fluid_.sleep(vf);
+    if (end > from) state_.fluid.serve(vf, (end - from).count());
+    if (state_.held.contains(vf)) state_.fluid.sleep(vf);
     account_.add(vf, ns, end.count());
     note_lags();
     if (is_over_idle)
-        fluid_.sleep(vf);
+        state_.fluid.sleep(vf);
     else
-        asleep_since_.erase(vf);
+        state_.asleep_since.erase(vf);
 }
 
 /// Only if the VF had work all the time, so that the engine cannot have been idle in between.
 void GpuSchedule::note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
     constexpr int kPart = 32;  // weight of a new value: 1/32
-    if (!fluid_.is_awake(vf) || asleep_since_.contains(vf) || !woken_.empty()) return;
+    if (!state_.fluid.is_awake(vf) || state_.asleep_since.contains(vf) || !state_.woken.empty())
+        return;
     if (between < Nanoseconds::zero() || between > kMaxTurn) return;
     std::int64_t slice_ns = 0;
-    for (const scheduler::Entry& entry : plan_.entries)
+    for (const scheduler::Entry& entry : state_.plan.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
     // not a table's turn: no other VF had work, or the VF hung
     if (over > kMaxTurn) return;
-    turn_ += (std::min(between + over, kMaxTurn) - turn_) / kPart;
+    state_.turn += (std::min(between + over, kMaxTurn) - state_.turn) / kPart;
 }
 
 /// Only for large changes: tables are not replaced for measurement noise.
 bool GpuSchedule::turns_left_plan() const {
     constexpr Nanoseconds kLeast = std::chrono::microseconds(100);
-    const auto [less, more] = std::minmax(turn_, planned_turn_);
+    const auto [less, more] = std::minmax(state_.turn, state_.planned_turn);
     return more > less + std::max(kLeast, less / 2);
 }
 
 void GpuSchedule::note_lags() {
-    for (const Member& member : members_) {
-        if (!fluid_.is_awake(member.vf)) continue;
+    for (const Member& member : state_.members) {
+        if (!state_.fluid.is_awake(member.vf)) continue;
         double& worst = worst_quanta_[member.vf];
         worst = std::max(worst, std::fabs(lag_quanta(member.vf)));
     }
 }
 
 void GpuSchedule::on_wake(std::uint32_t vf, Nanoseconds at) {
-    if (!fluid_.has(vf) || fluid_.is_awake(vf) || is_gang(vf)) return;
-    woken_.try_emplace(vf, at);
-    held_.erase(vf);
-    asleep_since_.erase(vf);
+    if (!state_.fluid.has(vf) || state_.fluid.is_awake(vf) || is_gang(vf)) return;
+    state_.woken.try_emplace(vf, at);
+    state_.held.erase(vf);
+    state_.asleep_since.erase(vf);
 }
 
 void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
-    if (!fluid_.has(vf) || is_strict(vf)) return;
-    woken_.erase(vf);
-    held_.erase(vf);
-    asleep_since_.try_emplace(vf, at);
+    if (!state_.fluid.has(vf) || is_strict(vf)) return;
+    state_.woken.erase(vf);
+    state_.held.erase(vf);
+    state_.asleep_since.try_emplace(vf, at);
 }
 
-/// Accounted as asleep: the VF is not owed what its cap forbids. held_ keeps that it has work.
+/// Accounted as asleep: the VF is not owed what its cap forbids. state_.held keeps that it has
+/// work.
 void GpuSchedule::on_capped(std::uint32_t vf) {
-    if (!fluid_.has(vf) || is_gang(vf)) return;
-    woken_.erase(vf);
-    asleep_since_.erase(vf);
-    held_.insert(vf);
-    fluid_.sleep(vf);
+    if (!state_.fluid.has(vf) || is_gang(vf)) return;
+    state_.woken.erase(vf);
+    state_.asleep_since.erase(vf);
+    state_.held.insert(vf);
+    state_.fluid.sleep(vf);
 }
 
 void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
     on_idle(vf, at);
-    if (!is_strict(vf)) fluid_.sleep(vf);
+    if (!is_strict(vf)) state_.fluid.sleep(vf);
 }
 
 /// The order of missed runs is not known: their sum is served at once.
 void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
-    if (!fluid_.has(vf) || ns <= 0) return;
+    if (!state_.fluid.has(vf) || ns <= 0) return;
     if (is_gang(vf)) {
         account_.add_missed(vf, ns);
         return;
     }
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
-    if (table_ns > 0) fluid_.serve(vf, table_ns);
-    held_.erase(vf);
-    asleep_since_.erase(vf);
-    woken_.erase(vf);
+    if (table_ns > 0) state_.fluid.serve(vf, table_ns);
+    state_.held.erase(vf);
+    state_.asleep_since.erase(vf);
+    state_.woken.erase(vf);
     account_.add_missed(vf, ns);
 }
 
 void GpuSchedule::restart() {
-    fluid_.settle();
+    state_.fluid.settle();
     account_.restart_window();
-    is_stale_ = true;
+    state_.is_stale = true;
 }
 
 bool GpuSchedule::is_asleep(std::uint32_t vf, Nanoseconds now) const {
-    const auto since = asleep_since_.find(vf);
-    return since != asleep_since_.end() && now - since->second >= kAsleepAfter;
+    const auto since = state_.asleep_since.find(vf);
+    return since != state_.asleep_since.end() && now - since->second >= kAsleepAfter;
 }
 
 bool GpuSchedule::sleepers_changed(Nanoseconds now) const {
-    return std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
+    return std::any_of(state_.members.begin(), state_.members.end(), [&](const Member& member) {
         if (is_gang(member)) return false;
-        const auto planned = planned_asleep_.find(member.vf);
-        const bool was_asleep = planned != planned_asleep_.end() && planned->second;
-        return was_asleep ? !asleep_since_.contains(member.vf) : is_asleep(member.vf, now);
+        const auto planned = state_.planned_asleep.find(member.vf);
+        const bool was_asleep = planned != state_.planned_asleep.end() && planned->second;
+        return was_asleep ? !state_.asleep_since.contains(member.vf) : is_asleep(member.vf, now);
     });
 }
 
 bool GpuSchedule::lag_left_bound() const {
-    return std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
-        return fluid_.is_awake(member.vf) && std::fabs(lag_quanta(member.vf)) > lag_bound_quanta_;
+    return std::any_of(state_.members.begin(), state_.members.end(), [&](const Member& member) {
+        return state_.fluid.is_awake(member.vf) &&
+               std::fabs(lag_quanta(member.vf)) > state_.lag_bound_quanta;
     });
 }
 
 /// Cheap: asked in every turn.
 bool GpuSchedule::wants_table(Nanoseconds now) const {
-    if (members_.empty() || now - installed_at_ < interval_) return false;
-    if (is_stale_ || sleepers_changed(now)) return true;
-    const Nanoseconds cycle{static_cast<std::int64_t>(plan_.cycle_us) * 1000};
+    if (state_.members.empty() || now - state_.installed_at < state_.interval) return false;
+    if (state_.is_stale || sleepers_changed(now)) return true;
+    const Nanoseconds cycle{static_cast<std::int64_t>(state_.plan.cycle_us) * 1000};
     // repeated, the table would pay the same lags again
-    if (plan_.corrects && now - installed_at_ >= cycle) return true;
-    if (now - installed_at_ < std::max(cycle, kCheckInterval)) return false;
+    if (state_.plan.corrects && now - state_.installed_at >= cycle) return true;
+    if (now - state_.installed_at < std::max(cycle, kCheckInterval)) return false;
     return lag_left_bound() || turns_left_plan();
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
     // If a table is due already, only the interval delays it.
-    const Nanoseconds earliest = installed_at_ + interval_;
+    const Nanoseconds earliest = state_.installed_at + state_.interval;
     return wants_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
 
 void GpuSchedule::apply_wakes(scheduler::Fluid& fluid) const {
-    for (const auto& [vf, at] : woken_) fluid.wake(vf);
+    for (const auto& [vf, at] : state_.woken) fluid.wake(vf);
 }
 
 std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
-    scheduler::Fluid fluid = fluid_;
+    scheduler::Fluid fluid = state_.fluid;
     apply_wakes(fluid);
     std::vector<scheduler::Claim> result;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-        const Member& member = members_[i];
+    for (std::size_t i = 0; i < state_.members.size(); ++i) {
+        const Member& member = state_.members[i];
         if (band_of(member) != band) continue;
         scheduler::Claim claim = claim_of(member);
-        claim.is_asleep = is_gang(member) || is_asleep(member.vf, now_);
+        claim.is_asleep = is_gang(member) || is_asleep(member.vf, state_.now);
         // A VF that cannot run now must not distort the order of the others.
-        claim.lag_ns = claim.is_asleep || held_.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
-        claim.may_wake = asleep_since_.contains(member.vf) && !is_gang(member);
+        claim.lag_ns =
+            claim.is_asleep || state_.held.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
+        claim.may_wake = state_.asleep_since.contains(member.vf) && !is_gang(member);
         // Debt shortens its advance in the reserve, so that waking often gains nothing.
         claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
         claim.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
@@ -382,13 +352,13 @@ std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
 }
 
 bool GpuSchedule::has_bands() const {
-    return bands_in(members_) > 1;
+    return bands_in(state_.members) > 1;
 }
 
 /// The member's contract for the PF core; all zeroes if it only has a weight.
 vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     const scheduler::VfPolicy& policy = terms_[member].policy;
-    const VfQos& qos = members_[member].qos;
+    const VfQos& qos = state_.members[member].qos;
     vgpu_pf_contract contract{};
     contract.budget_ns = static_cast<std::uint64_t>(policy.reservation.budget_ns);
     contract.period_ns = static_cast<std::uint64_t>(policy.reservation.period_ns);
@@ -413,11 +383,11 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
 
 /// A gang competes for nothing: no weight, no gap.
 void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-        const std::uint32_t at = members_[i].vf - 1;
+    for (std::size_t i = 0; i < state_.members.size(); ++i) {
+        const std::uint32_t at = state_.members[i].vf - 1;
         table.contracts[at] = contract(i);
-        if (is_gang(members_[i])) continue;
-        table.weights[at] = members_[i].weight;
+        if (is_gang(state_.members[i])) continue;
+        table.weights[at] = state_.members[i].weight;
         table.max_gap_us[at] = gap_in_table(i);
     }
 }
@@ -425,21 +395,21 @@ void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
 /// 0 if a reservation keeps the gap.
 std::uint32_t GpuSchedule::gap_in_table(std::size_t member) const {
     if (terms_[member].table_gap_ns == scheduler::kNoGapLimit) return 0;
-    const double own_ms = members_[member].qos.max_gap_ms;
+    const double own_ms = state_.members[member].qos.max_gap_ms;
     return static_cast<std::uint32_t>(
-        std::llround((own_ms > 0 ? own_ms : static_cast<double>(max_gap_ms_)) * kUsPerMs));
+        std::llround((own_ms > 0 ? own_ms : static_cast<double>(state_.max_gap_ms)) * kUsPerMs));
 }
 
 Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nanoseconds now) {
-    now_ = now;
+    state_.now = now;
     if (misfit_) return tl::make_unexpected(*misfit_);
     vgpu_pf_run_table table{};
     table.size = sizeof table;
     table.generation = generation;
     scheduler::Limits limits = limits_;
     // A quarter above the mean, so that also longer turns keep the gap.
-    limits.turn_us = static_cast<std::uint32_t>((turn_ + turn_ / 4).count() / kNsPerUs);
-    made_turn_ = turn_;
+    limits.turn_us = static_cast<std::uint32_t>((state_.turn + state_.turn / 4).count() / kNsPerUs);
+    made_turn_ = state_.turn;
     scheduler::Plan whole;
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t band = 0; band < scheduler::kBands; ++band) {
@@ -456,30 +426,31 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     for (std::size_t i = 0; i < whole.entries.size(); ++i)
         table.entries[i] = {.vf = whole.entries[i].vf, .quantum_us = whole.entries[i].quantum_us};
     set_terms(table);
-    planned_asleep_ = std::move(asleep);
+    state_.planned_asleep = std::move(asleep);
     made_ = std::move(whole);
     return table;
 }
 
 void GpuSchedule::installed(Nanoseconds now) {
-    if (made_) plan_ = *std::move(made_);
+    if (made_) state_.plan = *std::move(made_);
     made_.reset();
     // A new weight counts from the table that contains it on.
-    for (const Member& member : members_) fluid_.set_weight(member.vf, member.weight);
-    installed_at_ = now;
-    now_ = now;
-    planned_turn_ = made_turn_;
-    is_stale_ = false;
-    interval_ = kMinInterval;
+    for (const Member& member : state_.members) state_.fluid.set_weight(member.vf, member.weight);
+    state_.installed_at = now;
+    state_.now = now;
+    state_.planned_turn = made_turn_;
+    state_.is_stale = false;
+    state_.interval = kMinInterval;
     // The table's own lags must not cause the next table.
-    lag_bound_quanta_ = static_cast<double>(plan_.worst_lag_ns) / quantum_ns() + kLagSlack;
+    state_.lag_bound_quanta =
+        static_cast<double>(state_.plan.worst_lag_ns) / quantum_ns() + kLagSlack;
 }
 
 void GpuSchedule::refused(Nanoseconds now) {
     made_.reset();
-    installed_at_ = now;
-    interval_ = std::min(interval_ * 2, kMaxInterval);
-    is_stale_ = true;
+    state_.installed_at = now;
+    state_.interval = std::min(state_.interval * 2, kMaxInterval);
+    state_.is_stale = true;
 }
 
 /// Whether each band's entries are fair, no others exist, and all contracts are exactly equal.
@@ -490,7 +461,7 @@ bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
     for (std::size_t band = 0; band < scheduler::kBands; ++band) {
         std::vector<scheduler::Claim> wanted;
         std::vector<scheduler::Entry> own;
-        for (const Member& member : members_)
+        for (const Member& member : state_.members)
             if (band_of(member) == band) wanted.push_back(claim_of(member));
         for (const scheduler::Entry& entry : entries)
             if (std::any_of(wanted.begin(), wanted.end(),
@@ -516,25 +487,26 @@ void GpuSchedule::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
         plan.quantum_us = std::max(plan.quantum_us, entry.quantum_us);
     }
     made_ = std::move(plan);
-    made_turn_ = turn_;
-    planned_asleep_.clear();
+    made_turn_ = state_.turn;
+    state_.planned_asleep.clear();
     installed(now);
-    lag_bound_quanta_ = kAdoptedLagBound;
+    state_.lag_bound_quanta = kAdoptedLagBound;
 }
 
 bool GpuSchedule::is_strict(std::uint32_t vf) const {
-    return std::any_of(members_.begin(), members_.end(), [vf](const Member& member) {
+    return std::any_of(state_.members.begin(), state_.members.end(), [vf](const Member& member) {
         return member.vf == vf && member.qos.mode == scheduler::SlotMode::Strict;
     });
 }
 
 bool GpuSchedule::is_gang(std::uint32_t vf) const {
-    return std::any_of(members_.begin(), members_.end(),
+    return std::any_of(state_.members.begin(), state_.members.end(),
                        [vf](const Member& member) { return member.vf == vf && is_gang(member); });
 }
 
 bool GpuSchedule::wants_engine(std::uint32_t vf) const {
-    return is_gang(vf) || fluid_.is_awake(vf) || held_.contains(vf) || woken_.contains(vf);
+    return is_gang(vf) || state_.fluid.is_awake(vf) || state_.held.contains(vf) ||
+           state_.woken.contains(vf);
 }
 
 /// Reservations first; then the rest by weight, band by band, up to the caps.
@@ -546,11 +518,11 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
     };
     double left = 1;
     std::array<std::vector<One>, scheduler::kBands> bands;
-    for (std::size_t i = 0; i < members_.size() && i < terms_.size(); ++i) {
-        if (!wants_engine(members_[i].vf)) continue;
+    for (std::size_t i = 0; i < state_.members.size() && i < terms_.size(); ++i) {
+        if (!wants_engine(state_.members[i].vf)) continue;
         const scheduler::VfPolicy& policy = terms_[i].policy;
-        One one{.vf = members_[i].vf,
-                .weight = static_cast<double>(members_[i].weight),
+        One one{.vf = state_.members[i].vf,
+                .weight = static_cast<double>(state_.members[i].weight),
                 .reserved = 0,
                 .most = 1,
                 .is_full = false};
@@ -559,11 +531,11 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
                            static_cast<double>(policy.reservation.period_ns);
         if (policy.cap.is_on()) one.most = static_cast<double>(policy.cap.rate_ppm) / kAllPpm;
         left -= one.reserved;
-        if (is_gang(members_[i])) {
+        if (is_gang(state_.members[i])) {
             if (one.vf == vf) return one.reserved;
             continue;
         }
-        bands.at(band_of(members_[i])).push_back(one);
+        bands.at(band_of(state_.members[i])).push_back(one);
     }
     double share = 0;
     for (std::vector<One>& band : bands) {
@@ -595,11 +567,12 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
 }
 
 double GpuSchedule::quantum_ns() const {
-    return plan_.quantum_us > 0 ? plan_.quantum_us * 1000.0 : scheduler::kDefaultQuantumUs * 1000.0;
+    return state_.plan.quantum_us > 0 ? state_.plan.quantum_us * 1000.0
+                                      : scheduler::kDefaultQuantumUs * 1000.0;
 }
 
 double GpuSchedule::lag_quanta(std::uint32_t vf) const {
-    return static_cast<double>(fluid_.lag_ns(vf)) / quantum_ns();
+    return static_cast<double>(state_.fluid.lag_ns(vf)) / quantum_ns();
 }
 
 double GpuSchedule::worst_lag_quanta(std::uint32_t vf) const {

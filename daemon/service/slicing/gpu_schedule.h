@@ -62,7 +62,7 @@ public:
     struct Image {
         std::vector<Member> members{};
         std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
-        scheduler::FluidImage fluid{};
+        scheduler::Fluid fluid{};
         scheduler::Plan plan{};                        ///< in force
         std::map<std::uint32_t, Nanoseconds> woken{};  ///< since the last reported run
         std::map<std::uint32_t, Nanoseconds> asleep_since{};
@@ -70,20 +70,20 @@ public:
         std::map<std::uint32_t, bool> planned_asleep{};
         Nanoseconds now{0};
         Nanoseconds installed_at{0};
-        Nanoseconds interval = kMinInterval;
+        Nanoseconds interval = kMinInterval;  ///< until the next table; grows with refusals
         double lag_bound_quanta = kLagSlack;
         Nanoseconds turn = kFirstTurn;
-        Nanoseconds planned_turn{0};
-        Nanoseconds last_end{0};
-        bool is_stale = true;
+        Nanoseconds planned_turn{0};  ///< turn that the table in force was made for
+        Nanoseconds last_end{0};      ///< of the last reported run
+        bool is_stale = true;         ///< members changed since the table in force
 
         bool operator==(const Image&) const = default;
     };
 
     GpuSchedule() = default;
     /// For replays (trace/event.h). Terms and limits follow from the members.
-    explicit GpuSchedule(const Image& image);
-    [[nodiscard]] Image image() const;
+    explicit GpuSchedule(Image image);
+    [[nodiscard]] const Image& image() const { return state_; }
 
     /// OutOfRange or NoSchedule, with a number that fits, if the contracts are invalid or cannot
     /// all be kept. `max_gap_ms`: for members without their own. `names`: for messages.
@@ -125,14 +125,14 @@ public:
 
     [[nodiscard]] bool has_members(const std::vector<Member>& members,
                                    std::uint32_t max_gap_ms) const {
-        return members == members_ && max_gap_ms == max_gap_ms_;
+        return members == state_.members && max_gap_ms == state_.max_gap_ms;
     }
-    [[nodiscard]] const scheduler::Plan& plan() const { return plan_; }
-    [[nodiscard]] const scheduler::Fluid& fluid() const { return fluid_; }
+    [[nodiscard]] const scheduler::Plan& plan() const { return state_.plan; }
+    [[nodiscard]] const scheduler::Fluid& fluid() const { return state_.fluid; }
     [[nodiscard]] const ServiceAccount& account() const { return account_; }
     /// Part of the engine due to `vf` by contract and weight, given which VFs have work; 0..1.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
-    [[nodiscard]] bool is_capped(std::uint32_t vf) const { return held_.contains(vf); }
+    [[nodiscard]] bool is_capped(std::uint32_t vf) const { return state_.held.contains(vf); }
     /// Keeps its slots without work, so its idling changes no table.
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
     /// Largest |lag| of `vf` since it joined, in quanta of the table then in force.
@@ -140,7 +140,7 @@ public:
     /// lag / largest slice of the table in force, the unit of the fairness bound.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
     /// Moving average of world switch and overrun of a turn.
-    [[nodiscard]] Nanoseconds turn() const { return turn_; }
+    [[nodiscard]] Nanoseconds turn() const { return state_.turn; }
 
 private:
     void fit_members();
@@ -169,29 +169,14 @@ private:
     void note_lags();
     [[nodiscard]] double quantum_ns() const;
 
-    std::vector<Member> members_;
-    std::uint32_t max_gap_ms_ = scheduler::kDefaultMaxGapMs;
-    std::vector<scheduler::TableTerms> terms_;  ///< of members_; empty: they do not fit together
+    Image state_;
+    std::vector<scheduler::TableTerms> terms_;  ///< of the members; empty: they do not fit together
     std::optional<Error> misfit_;
     scheduler::Limits limits_;
-    scheduler::Fluid fluid_;
     ServiceAccount account_;
-    scheduler::Plan plan_;                        ///< in force
-    std::optional<scheduler::Plan> made_;         ///< given out, not yet confirmed
-    std::map<std::uint32_t, Nanoseconds> woken_;  ///< since the last reported run
-    std::map<std::uint32_t, Nanoseconds> asleep_since_;
-    std::set<std::uint32_t> held_;  ///< throttled VFs that have work
-    std::map<std::uint32_t, bool> planned_asleep_;
+    std::optional<scheduler::Plan> made_;  ///< given out, not yet confirmed
+    Nanoseconds made_turn_{0};             ///< turn that made_ was made for
     std::map<std::uint32_t, double> worst_quanta_;
-    Nanoseconds now_{0};
-    Nanoseconds installed_at_{0};
-    Nanoseconds interval_ = kMinInterval;  ///< until the next table; grows with refusals
-    double lag_bound_quanta_ = kLagSlack;
-    Nanoseconds turn_ = kFirstTurn;
-    Nanoseconds planned_turn_{0};  ///< turn that the table in force was made for
-    Nanoseconds made_turn_{0};     ///< the same for made_
-    Nanoseconds last_end_{0};      ///< of the last reported run
-    bool is_stale_ = true;         ///< members changed since the table in force
 };
 
 }  // namespace vgpu::daemon

@@ -173,7 +173,9 @@ template <typename A> void walk_turn(A& archive, Nanoseconds& turn) {
 template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
     constexpr double kMostQuanta = 1e9;
     walk_members(archive, image.members, image.max_gap_ms);
-    walk(archive, image.fluid);
+    FluidImage fluid = image.fluid.image();
+    walk(archive, fluid);
+    image.fluid = scheduler::Fluid(fluid);
     walk(archive, image.plan);
     walk_times(archive, image.woken);
     walk_times(archive, image.asleep_since);
@@ -201,7 +203,7 @@ void check_members(const std::vector<GpuSchedule::Member>& members) {
 }
 
 /// Sums the bands' weights from their clients, and checks the lags.
-void complete_fluid(FluidImage& image) {
+scheduler::Fluid complete_fluid(FluidImage image) {
     for (auto& [vf, client] : image.clients) {
         FluidBand& band = image.bands.at(client.band);
         if (client.is_awake) band.awake_weight += client.weight;
@@ -211,6 +213,7 @@ void complete_fluid(FluidImage& image) {
         if (ns < -Wide{kLagLimit} || ns > most)
             throw BadTrace(fmt::format("VF {}: no such lag", vf));
     }
+    return scheduler::Fluid(image);
 }
 
 void check(Event& event) {
@@ -323,7 +326,7 @@ GpuSchedule::Image image_of(const Json& json, Nanoseconds& last) {
     walk(reader, image);
     reader.end();
     check_members(image.members);
-    complete_fluid(image.fluid);
+    image.fluid = complete_fluid(image.fluid.image());
     return image;
 }
 
