@@ -51,7 +51,7 @@ Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(read_all_vfs());
     TRY_VOID(adopt_vfs());
     look_at_handovers();
-    schedule_.restart();
+    schedule_.tell(trace::Restarted{});
     waits_.on_lost();
     refresh_members(now);
     maybe_idle_.clear();

@@ -149,7 +149,8 @@ void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
         Nanoseconds::zero(), now + kAhead);
     counted_service_ns_[event.vf] += event.duration_ns;
     counted_reserved_ns_[event.vf] += event.reserved_ns;
-    schedule_.on_run(event.vf, length.count(), end, reserved.count());
+    schedule_.tell(trace::Ran{
+        .end = end, .vf = event.vf, .ns = length.count(), .reserved_ns = reserved.count()});
     waits_.on_run(event.vf, length, end);
 }
 
@@ -177,18 +178,18 @@ void GpuModel::note_wake(std::uint32_t vf, Nanoseconds at) {
 }
 
 void GpuModel::note_idle(std::uint32_t vf, Nanoseconds at) {
-    schedule_.on_idle(vf, at);
+    schedule_.tell(trace::WentIdle{.at = at, .vf = vf, .is_parked = false});
     waits_.on_idle(vf);
 }
 
 void GpuModel::note_parked_idle(std::uint32_t vf, Nanoseconds at) {
-    schedule_.on_parked_idle(vf, at);
+    schedule_.tell(trace::WentIdle{.at = at, .vf = vf, .is_parked = true});
     waits_.on_parked_idle(vf, at);
 }
 
 /// Waiting for tokens is not waiting for the engine.
 void GpuModel::note_capped(std::uint32_t vf, Nanoseconds at) {
-    schedule_.on_capped(vf, at);
+    schedule_.tell(trace::HeldBack{.at = at, .vf = vf});
     waits_.on_parked_idle(vf, at);
 }
 
@@ -265,8 +266,10 @@ void GpuModel::count_missed_service() {
         const std::uint64_t missed_reserved =
             live.reserved_service_ns - std::min(reserved, live.reserved_service_ns);
         if (missed > 0)
-            schedule_.on_missed(vf, static_cast<std::int64_t>(missed),
-                                static_cast<std::int64_t>(std::min(missed, missed_reserved)));
+            schedule_.tell(trace::Missed{
+                .vf = vf,
+                .ns = static_cast<std::int64_t>(missed),
+                .reserved_ns = static_cast<std::int64_t>(std::min(missed, missed_reserved))});
         counted = live.service_ns;
         reserved = live.reserved_service_ns;
         if (live.state == VGPU_PF_VF_SCRUBBING &&
@@ -440,10 +443,10 @@ void GpuModel::install_table(Nanoseconds now) {
     const auto set = table ? pf_.ask(&PfPort::set_run_table, *table)
                            : Result<>(tl::make_unexpected(table.error()));
     if (set) {
-        schedule_.installed(now);
+        schedule_.tell(trace::TableInstalled{.at = now});
         table_ = std::make_shared<const vgpu_pf_run_table>(*table);
     } else {
-        schedule_.refused(now);
+        schedule_.tell(trace::TableRefused{.at = now});
     }
     note_table_trouble(set ? "" : set.error().cause);
 }

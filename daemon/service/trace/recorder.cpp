@@ -4,6 +4,7 @@
 #include "daemon/service/words.h"
 
 #include <fmt/format.h>
+#include <variant>
 
 namespace vgpu::daemon::trace {
 
@@ -66,8 +67,18 @@ void Recorder::write(const Event& event) {
 }
 
 void Recorder::tell(const Event& event) {
+    const bool is_known = std::visit(
+        [this](const auto& one) {
+            if constexpr (requires { one.vf; }) return schedule_.fluid().has(one.vf);
+            return true;
+        },
+        event);
+    if (!is_known) return;
     write(event);
     apply(event, schedule_);
+    if (std::holds_alternative<TableInstalled>(event) ||
+        std::holds_alternative<TableRefused>(event))
+        is_table_open_ = false;
 }
 
 void Recorder::set_members(const std::vector<GpuSchedule::Member>& members,
@@ -77,35 +88,8 @@ void Recorder::set_members(const std::vector<GpuSchedule::Member>& members,
         .at = now, .members = members, .max_gap_ms = max_gap_ms, .names = source_.names()});
 }
 
-void Recorder::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
-                      std::int64_t reserved_ns) {
-    if (!knows(vf)) return;
-    tell(Ran{.end = end, .vf = vf, .ns = ns, .reserved_ns = reserved_ns});
-}
-
 void Recorder::on_wake(std::uint32_t vf, Nanoseconds at) {
-    if (!knows(vf) || schedule_.fluid().is_awake(vf)) return;
-    tell(Woke{.at = at, .vf = vf});
-}
-
-void Recorder::on_idle(std::uint32_t vf, Nanoseconds at) {
-    if (knows(vf)) tell(WentIdle{.at = at, .vf = vf, .is_parked = false});
-}
-
-void Recorder::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
-    if (knows(vf)) tell(WentIdle{.at = at, .vf = vf, .is_parked = true});
-}
-
-void Recorder::on_capped(std::uint32_t vf, Nanoseconds at) {
-    if (knows(vf)) tell(HeldBack{.at = at, .vf = vf});
-}
-
-void Recorder::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
-    if (knows(vf)) tell(Missed{.vf = vf, .ns = ns, .reserved_ns = reserved_ns});
-}
-
-void Recorder::restart() {
-    tell(Restarted{});
+    if (!schedule_.fluid().is_awake(vf)) tell(Woke{.at = at, .vf = vf});
 }
 
 Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanoseconds now) {
@@ -117,16 +101,6 @@ Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanosec
                     .digest = table ? digest_of(*table) : 0});
     is_table_open_ = true;
     return table;
-}
-
-void Recorder::installed(Nanoseconds now) {
-    tell(TableInstalled{.at = now});
-    is_table_open_ = false;
-}
-
-void Recorder::refused(Nanoseconds now) {
-    tell(TableRefused{.at = now});
-    is_table_open_ = false;
 }
 
 /// The table is older than the recording: begin a chunk with its effect.

@@ -69,19 +69,15 @@ public:
     /// Read-only: changes go through the Recorder.
     const GpuSchedule* operator->() const { return &schedule_; }
 
+    /// Records the event and applies it, if it is of no VF or of a member: a GpuSchedule ignores
+    /// other VFs. The functions below tell MembersSet, Woke, TableMade and Noted.
+    void tell(const Event& event);
+
     // as in GpuSchedule
     void set_members(const std::vector<GpuSchedule::Member>& members, std::uint32_t max_gap_ms,
                      Nanoseconds now);
-    void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns);
     void on_wake(std::uint32_t vf, Nanoseconds at);
-    void on_idle(std::uint32_t vf, Nanoseconds at);
-    void on_parked_idle(std::uint32_t vf, Nanoseconds at);
-    void on_capped(std::uint32_t vf, Nanoseconds at);
-    void on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns);
-    void restart();
     Result<vgpu_pf_run_table> make_table(std::uint64_t generation, Nanoseconds now);
-    void installed(Nanoseconds now);
-    void refused(Nanoseconds now);
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
     /// An event for display.
@@ -92,9 +88,6 @@ public:
     }
 
 private:
-    /// A GpuSchedule ignores other VFs.
-    [[nodiscard]] bool knows(std::uint32_t vf) const { return schedule_.fluid().has(vf); }
-    void tell(const Event& event);
     void write(const Event& event);
     void begin_chunk(bool continues);
 

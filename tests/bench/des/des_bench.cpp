@@ -7,6 +7,9 @@
 
 namespace {
 
+using vgpu::daemon::Nanoseconds;
+using vgpu::daemon::trace::Ran;
+
 constexpr std::int64_t kRunNs = 2'000'000;
 
 std::vector<vgpu::daemon::GpuSchedule::Member> sixteen_members() {
@@ -15,22 +18,23 @@ std::vector<vgpu::daemon::GpuSchedule::Member> sixteen_members() {
     return members;
 }
 
-/// What a schedule makes of a run that is reported to it.
-template <typename Schedule> void report_runs(Schedule& schedule, benchmark::State& state) {
-    using vgpu::daemon::Nanoseconds;
+/// What `schedule` makes of a run that is reported to it.
+template <typename Schedule, typename Report>
+void report_runs(Schedule& schedule, const Report& report, benchmark::State& state) {
     schedule.set_members(sixteen_members(), 1000, Nanoseconds{0});
     std::int64_t end_ns = 0;
     std::uint32_t vf = 0;
     for (auto _ : state) {
         end_ns += kRunNs;
         vf = vf % 16 + 1;
-        schedule.on_run(vf, kRunNs, Nanoseconds{end_ns}, 0);
+        report(Ran{.end = Nanoseconds{end_ns}, .vf = vf, .ns = kRunNs});
     }
 }
 
 void run_reported(benchmark::State& state) {
     vgpu::daemon::GpuSchedule schedule;
-    report_runs(schedule, state);
+    report_runs(
+        schedule, [&](const Ran& ran) { schedule.on_run(ran.vf, ran.ns, ran.end); }, state);
 }
 BENCHMARK(run_reported);
 
@@ -40,7 +44,8 @@ void run_recorded(benchmark::State& state) {
         {.gpu = "gpu0",
          .names = [] { return std::map<std::uint32_t, std::string>{}; },
          .unix_time = [] { return std::int64_t{0}; }});
-    report_runs(recorder, state);
+    report_runs(
+        recorder, [&](const Ran& ran) { recorder.tell(ran); }, state);
 }
 BENCHMARK(run_recorded);
 
