@@ -2,14 +2,13 @@
 #include "cli/domain_edit.h"
 
 #include "text/json_document.h"
+#include "text/uuid.h"
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <set>
 
 namespace vgpu::cli {
@@ -35,17 +34,6 @@ xmlNode* child_or_new(xmlNode* parent, const std::string& name) {
     return child != nullptr ? child : add_child(parent, name);
 }
 
-/// Version 4, RFC 9562.
-std::string random_uuid() {
-    std::random_device dice;
-    std::array<std::uint32_t, 4> words{};
-    for (std::uint32_t& word : words) word = dice();
-    words[1] = (words[1] & 0xffff'0fffu) | 0x4000u;
-    words[2] = (words[2] & 0x3fff'ffffu) | 0x8000'0000u;
-    return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16,
-                       words[1] & 0xffff, words[2] >> 16, words[2] & 0xffff, words[3]);
-}
-
 /// As libvirt stores it and vgpud uses it in paths; libvirt also accepts upper case and no dashes.
 std::string canonical_uuid(const xmlNode* node) {
     const std::string typed = content_of(node);
@@ -66,7 +54,7 @@ std::string ensure_uuid(xmlNode* domain) {
         uuid = add_child(domain, "uuid");
         if (xmlNode* name = child_of(domain, "name")) xmlAddNextSibling(name, uuid);
     }
-    if (content_of(uuid).empty()) set_content(uuid, random_uuid());
+    if (content_of(uuid).empty()) set_content(uuid, text::uuid_text(text::make_uuid()));
     return canonical_uuid(uuid);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/domain_xml.h"
 
+#include "text/uuid.h"
+
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
@@ -93,23 +95,13 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
     return number;
 }
 
-/// "00112233-4455-6677-8899-aabbccddeeff"
-bool is_uuid(std::string_view text) {
-    constexpr std::string_view kPattern = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    return std::equal(
-        text.begin(), text.end(), kPattern.begin(), kPattern.end(), [](char letter, char wanted) {
-            return wanted == '-' ? letter == '-'
-                                 : std::isxdigit(static_cast<unsigned char>(letter)) != 0;
-        });
-}
-
 }  // namespace
 
 bool can_be_wanted(const WantedVf& wanted) {
     const auto& [by, value] = wanted;
     const bool is_name = by == "name";
     const std::size_t most = is_name ? kMostValue : kMostValue - 1;
-    if (value.empty() || value.size() > most || (is_name && is_uuid(value))) return false;
+    if (value.empty() || value.size() > most || (is_name && text::parse_uuid(value))) return false;
     const auto first = static_cast<unsigned char>(value.front());
     if (is_name ? std::isalpha(first) == 0 : std::isalnum(first) == 0) return false;
     return std::all_of(value.begin(), value.end(), [](char letter) {
