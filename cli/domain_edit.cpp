@@ -2,12 +2,12 @@
 #include "cli/domain_edit.h"
 
 #include "text/json_document.h"
+#include "text/number.h"
 #include "text/uuid.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -24,9 +24,8 @@ constexpr const char* kAgentChardev = "vgpu-agent";
 /// Above the slots libvirt assigns, below the chip set's.
 constexpr std::uint32_t kFirstSlot = 0x10, kLastSlot = 0x18;
 
-template <typename Number> bool parse_hex(std::string_view text, Number& number) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
-    return !text.empty() && error == std::errc{} && end == text.data() + text.size();
+std::optional<std::uint32_t> hex_in(std::string_view text) {
+    return text::number_in<std::uint32_t>(text, 16);
 }
 
 xmlNode* child_or_new(xmlNode* parent, const std::string& name) {
@@ -145,13 +144,12 @@ std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     std::set<std::uint32_t> slots;
     for (const xmlNode* device : children_of(child_of(domain, "devices")))
         for (const xmlNode* address : children_of(device, "address")) {
-            std::uint32_t bus = 0, slot = 0;
-            const std::string bus_text = attribute_of(address, "bus");
-            const std::string slot_text = attribute_of(address, "slot");
-            const bool is_pci = attribute_of(address, "type") == "pci" &&
-                                parse_hex(bus_text.substr(bus_text.find('x') + 1), bus) &&
-                                parse_hex(slot_text.substr(slot_text.find('x') + 1), slot);
-            if (is_pci && bus == 0) slots.insert(slot);
+            const auto number = [address](const char* name) {
+                const std::string typed = attribute_of(address, name);
+                return hex_in(std::string_view(typed).substr(typed.find('x') + 1));
+            };
+            const auto bus = number("bus"), slot = number("slot");
+            if (attribute_of(address, "type") == "pci" && bus == 0u && slot) slots.insert(*slot);
         }
     return slots;
 }
@@ -263,19 +261,18 @@ void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
 }  // namespace
 
 std::optional<PciAddress> parse_pci_address(const std::string& text) {
-    PciAddress at;
     const std::size_t first = text.find(':'), second = text.find(':', first + 1),
                       dot = text.find('.');
     const bool has_parts = first != std::string::npos && second != std::string::npos &&
                            dot != std::string::npos && dot > second;
     if (!has_parts) return {};
     const std::string_view all = text;
-    if (!parse_hex(all.substr(0, first), at.domain) ||
-        !parse_hex(all.substr(first + 1, second - first - 1), at.bus) ||
-        !parse_hex(all.substr(second + 1, dot - second - 1), at.slot) ||
-        !parse_hex(all.substr(dot + 1), at.function))
-        return {};
-    return at;
+    const auto domain = hex_in(all.substr(0, first));
+    const auto bus = hex_in(all.substr(first + 1, second - first - 1));
+    const auto slot = hex_in(all.substr(second + 1, dot - second - 1));
+    const auto function = hex_in(all.substr(dot + 1));
+    if (!domain || !bus || !slot || !function) return {};
+    return PciAddress{.domain = *domain, .bus = *bus, .slot = *slot, .function = *function};
 }
 
 std::string vm_path(const std::string& run_dir, const std::string& uuid, std::size_t n,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/domain_xml.h"
 
+#include "text/number.h"
 #include "text/uuid.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
 namespace vgpu::cli {
 
@@ -89,10 +89,7 @@ std::string dac_label_of(const xmlNode* domain) {
 /// '+' marks an id, unlike a user called "1000".
 std::optional<std::uint32_t> parse_id(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
-    std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size()) return {};
-    return number;
+    return text::number_in<std::uint32_t>(text);
 }
 
 }  // namespace

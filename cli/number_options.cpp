@@ -2,40 +2,29 @@
 #include "cli/number_options.h"
 
 #include "cli/format.h"
+#include "text/number.h"
 
 #include <fmt/format.h>
-#include <charconv>
 #include <cmath>
-#include <system_error>
 
 namespace vgpu::cli {
 
 namespace {
 
-/// All of `text`, or none; `base`: for whole numbers.
-template <typename Number, typename... Base>
-std::optional<Number> number_in(std::string_view text, Base... base) {
-    Number number{};
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, number, base...);
-    if (error != std::errc{} || end != last) return {};
-    return number;
-}
-
 std::optional<Value> whole_in(std::string_view text) {
-    constexpr int kDecimal = 10, kHexadecimal = 16;
+    constexpr int kHexadecimal = 16;
     if (text.starts_with("0x")) {
-        const auto bits = number_in<std::uint64_t>(text.substr(2), kHexadecimal);
+        const auto bits = text::number_in<std::uint64_t>(text.substr(2), kHexadecimal);
         return bits ? std::optional<Value>(*bits) : std::nullopt;
     }
-    if (const auto number = number_in<std::uint64_t>(text, kDecimal)) return Value{*number};
-    if (const auto number = number_in<std::int64_t>(text, kDecimal)) return Value{*number};
+    if (const auto number = text::number_in<std::uint64_t>(text)) return Value{*number};
+    if (const auto number = text::number_in<std::int64_t>(text)) return Value{*number};
     return {};
 }
 
 std::optional<Value> real_in(std::string_view text) {
     if (auto whole = whole_in(text)) return whole;
-    const auto number = number_in<double>(text);
+    const auto number = text::number_in<double>(text);
     return number && std::isfinite(*number) ? std::optional<Value>(*number) : std::nullopt;
 }
 
@@ -75,9 +64,8 @@ CLI::Option* add_size(CLI::App& command, const std::string& name, std::optional<
 }
 
 CLI::Validator whole_within(std::uint64_t least, std::uint64_t most) {
-    constexpr int kDecimal = 10;
     return {[least, most](std::string& text) {
-                const auto number = number_in<std::uint64_t>(text, kDecimal);
+                const auto number = text::number_in<std::uint64_t>(text);
                 if (!number || *number < least || *number > most)
                     return fmt::format("must be a whole number from {} to {}, not '{}'", least,
                                        most, printable(text));

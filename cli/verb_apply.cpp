@@ -4,9 +4,9 @@
 // that empty VRAM require --yes.
 #include "cli/progress.h"
 #include "cli/wanted_document.h"
+#include "text/number.h"
 
 #include <fmt/format.h>
-#include <charconv>
 
 namespace vgpu::cli {
 
@@ -57,7 +57,7 @@ private:
         if (invocation.is_terminal && !invocation.is_json)
             invocation.out << fmt::format(
                 "job {}: continues if this is interrupted; 'vgpuctl jobs --cancel {}' cancels it\n",
-                number_in(job), number_in(job));
+                job_of(job), job_of(job));
         ProgressLine line{Canvas(invocation)};
         return invocation.service.await_job(job, [&line](const Properties& now) {
             line.draw(
@@ -66,11 +66,8 @@ private:
     }
 
     /// N of ".../job/N"; 0 of "".
-    static std::uint64_t number_in(const std::string& path) {
-        std::uint64_t number = 0;
-        const std::size_t begin = path.rfind('/') + 1;
-        std::from_chars(path.data() + begin, path.data() + path.size(), number);
-        return number;
+    static std::uint64_t job_of(std::string_view path) {
+        return text::number_in<std::uint64_t>(path.substr(path.rfind('/') + 1)).value_or(0);
     }
 
     /// Empty if there was nothing to do.
@@ -83,7 +80,7 @@ private:
         invocation.out << document_text("vgpuctl-apply-1",
                                         {{"result", text_of(job, "State")},
                                          {"job", path_of(job)},
-                                         {"job_id", number_in(path_of(job))},
+                                         {"job_id", job_of(path_of(job))},
                                          {"error", has_error ? text_of(job, "Error") : ""},
                                          {"plan", plan_members(plan)}});
     }
@@ -97,7 +94,7 @@ private:
         else if (state == "running")
             invocation.out << fmt::format(
                 "job {}: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel {}' cancels it\n{}\n",
-                number_in(path_of(job)), number_in(path_of(job)), path_of(job));
+                job_of(path_of(job)), job_of(path_of(job)), path_of(job));
         else if (is_well && !is_empty_plan(plan))
             invocation.out << fmt::format("configuration '{}' is applied\n",
                                           plan.at("label").get<std::string>());

@@ -7,13 +7,12 @@
 #include "cli/number_options.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "text/number.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <array>
-#include <charconv>
 #include <chrono>
-#include <system_error>
 
 namespace vgpu::cli {
 
@@ -131,13 +130,12 @@ private:
         constexpr std::string_view kVf = "/vf";
         const std::size_t at = target_.find(kVf);
         if (at == std::string::npos) return false;
-        std::uint64_t index = 0;
-        const char* const end = target_.data() + target_.size();
-        const auto read = std::from_chars(target_.data() + at + kVf.size(), end, index);
-        if (read.ec != std::errc{} || read.ptr != end || index == 0) return false;
+        const auto index =
+            text::number_in<std::uint64_t>(std::string_view(target_).substr(at + kVf.size()));
+        if (index.value_or(0) == 0) return false;
         const Properties gpu = service.object(service.resolve(target_.substr(0, at)));
         // 0: the GPU was never reached
-        return number_of(gpu, "TotalVfs") == 0 || index <= number_of(gpu, "TotalVfs");
+        return number_of(gpu, "TotalVfs") == 0 || *index <= number_of(gpu, "TotalVfs");
     }
 
     [[nodiscard]] bool is_wanted(const Properties& event) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "vf-agent/facts.h"
 
+#include "text/number.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -119,9 +121,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
 }
 
 int pid_of(const std::string& text) {
-    int pid = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-    return error == std::errc{} && end == text.data() + text.size() ? pid : -1;
+    return text::number_in<int>(text).value_or(-1);
 }
 
 Facts::Facts(fs::path root, std::string pci_address)

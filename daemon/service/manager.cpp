@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/manager.h"
 
+#include "text/number.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 namespace vgpu::daemon {
@@ -14,13 +15,6 @@ namespace {
 constexpr Range kWeights{scheduler::kMinWeight, scheduler::kMaxWeight};
 constexpr Range kQuanta{scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs};
 constexpr Range kGaps{kMinGapMs, kMaxGapMs};
-
-std::optional<std::uint32_t> number_of(std::string_view text) {
-    std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size()) return {};
-    return number;
-}
 
 /// Options have 64 bits; larger values are out of range, never cut.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
@@ -161,7 +155,7 @@ Result<Target> Manager::resolve(const std::string& text) const {
     const std::size_t slash = text.find("/vf");
     if (slash != std::string::npos) {
         const GpuHost* gpu = find_gpu(text.substr(0, slash));
-        const auto vf = number_of(std::string_view(text).substr(slash + 3));
+        const auto vf = text::number_in<std::uint32_t>(std::string_view(text).substr(slash + 3));
         if (gpu != nullptr && vf && gpu->look()->has_vf(*vf))
             return Target{.gpu = gpu->id(), .vf = *vf};
     }

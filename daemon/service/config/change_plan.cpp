@@ -7,11 +7,11 @@
 
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/words.h"
+#include "text/number.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
@@ -169,12 +169,10 @@ Result<std::uint32_t> Planner::kept_number(const std::string& name, const GpuInv
     for (const std::string& id : around_.gpus) {
         const std::string prefix = id + "-vf";
         if (!name.starts_with(prefix)) continue;
-        std::uint32_t number = 0;
-        const char* const end = name.data() + name.size();
-        const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, number);
-        const bool is_number = error == std::errc{} && stop == end && number > 0;
-        if (id == gpu.id && is_number && number <= gpu.total_vfs &&
-            name == fmt::format("{}{}", prefix, number))
+        const std::string_view digits = std::string_view(name).substr(prefix.size());
+        const std::uint32_t number = text::number_in<std::uint32_t>(digits).value_or(0);
+        if (id == gpu.id && number > 0 && number <= gpu.total_vfs &&
+            digits == std::to_string(number))
             return number;
         return fail(ErrorId::NameTaken,
                     fmt::format("'{}' is reserved for VFs without a name", name));

@@ -5,12 +5,12 @@
 #include "daemon/service/input/json_section.h"
 #include "daemon/service/words.h"
 #include "text/json_document.h"
+#include "text/number.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -26,13 +26,6 @@ constexpr std::uint32_t kMaxCus = 64;
 /// Beyond any device: finds typing errors by path. The GPU's limits are checked later.
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
-
-std::optional<std::uint64_t> whole_number(std::string_view text, int base) {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-    if (error != std::errc{} || end != text.data() + text.size()) return {};
-    return number;
-}
 
 /// A plain number is bytes: JSON has no units.
 void read_vram(JsonSection& section, std::uint64_t& to) {
@@ -54,7 +47,7 @@ void read_compute_units(JsonSection& section, std::uint64_t& mask) {
     if (value->is_string()) {
         const std::string text = value->get<std::string>();
         const auto bits = text.starts_with("0x")
-                              ? whole_number(std::string_view(text).substr(2), 16)
+                              ? text::number_in<std::uint64_t>(std::string_view(text).substr(2), 16)
                               : std::nullopt;
         if (bits && *bits != 0) mask = *bits;
         if (mask == 0) section.complain("compute_units", "must be a mask such as \"0x0f\"");

@@ -2,22 +2,17 @@
 #include "daemon/service/vf/ownership.h"
 
 #include "daemon/service/words.h"
+#include "text/number.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace vgpu::daemon {
 
 namespace {
 
 constexpr std::size_t kMaxOwner = 128;
-
-template <typename Number> bool parse_whole(std::string_view text, Number& number) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc{} && end == text.data() + text.size();
-}
 
 bool is_owner_letter(char letter) {
     constexpr std::string_view kRefused = "'\"\\";
@@ -26,12 +21,13 @@ bool is_owner_letter(char letter) {
 
 /// "N" or "N:START"
 std::optional<ProcessId> parse_process(std::string_view text) {
-    ProcessId id;
     const std::size_t colon = text.find(':');
-    if (!parse_whole(text.substr(0, colon), id.pid) || id.pid <= 0) return {};
-    if (colon == std::string_view::npos) return id;
-    if (!parse_whole(text.substr(colon + 1), id.start_time)) return {};
-    return id;
+    const auto pid = text::number_in<int>(text.substr(0, colon));
+    if (pid.value_or(0) <= 0) return {};
+    if (colon == std::string_view::npos) return ProcessId{.pid = *pid};
+    const auto start_time = text::number_in<std::uint64_t>(text.substr(colon + 1));
+    if (!start_time) return {};
+    return ProcessId{.pid = *pid, .start_time = *start_time};
 }
 
 OwnerRecord renewed(OwnerRecord owner, const ClaimRequest& request, UnixTime now) {

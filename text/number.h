@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// number_in(): a text that is a number and nothing else.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace vgpu::text {
+
+/// All of `text`, or none; `base`: for whole numbers, 10 if it is missing.
+template <typename Number, typename... Base>
+std::optional<Number> number_in(std::string_view text, Base... base) {
+    Number number{};
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, number, base...);
+    if (error != std::errc{} || end != last) return {};
+    return number;
+}
+
+}  // namespace vgpu::text
