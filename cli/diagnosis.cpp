@@ -437,20 +437,6 @@ void check_files(const HostFacts& facts, Findings& found) {
 
 // --- text
 
-/// Breaks at spaces; all lines but the first are indented by `indent`. Long words stand alone.
-std::string wrapped(const std::string& text, std::size_t width, std::size_t indent) {
-    std::istringstream words(text);
-    std::string all, line;
-    for (std::string word; words >> word;) {
-        if (!line.empty() && line.size() + 1 + word.size() > width) {
-            all += line + "\n" + std::string(indent, ' ');
-            line.clear();
-        }
-        line += (line.empty() ? "" : " ") + word;
-    }
-    return all + line;
-}
-
 Colour colour_of(Level level) {
     constexpr std::array kColours{Colour::Green, Colour::Blue, Colour::Yellow, Colour::Red};
     return kColours.at(static_cast<std::size_t>(level));
@@ -486,18 +472,17 @@ Level worst_of(const std::vector<Finding>& findings) {
 }
 
 std::string findings_text(const std::vector<Finding>& findings, bool uses_colour) {
-    constexpr std::size_t kIndent = 9, kLabel = 5;
-    constexpr std::size_t kWidth = kColumns - kIndent;
+    constexpr std::size_t kIndent = 9, kAfterLabel = 14;
     std::string text;
     for (const Finding& finding : findings) {
         const std::string level = fmt::format("{:<{}}", name_of(finding.level), kIndent - 1);
         text += painted(level, colour_of(finding.level), uses_colour) + " " +
-                wrapped(finding.id + ": " + finding.what, kWidth, kIndent) + "\n";
+                wrapped_text(finding.id + ": " + finding.what, kIndent, kIndent);
         for (const auto& [label, words] :
              {std::pair("why: ", &finding.why), std::pair("fix: ", &finding.fix)})
             if (!words->empty())
                 text += std::string(kIndent, ' ') + label +
-                        wrapped(*words, kWidth - kLabel, kIndent + kLabel) + "\n";
+                        wrapped_text(*words, kAfterLabel, kAfterLabel);
     }
     return text + fmt::format("\n{}, {}, {}.\n",
                               counted(findings, Level::Problem, "problem", "problems"),
