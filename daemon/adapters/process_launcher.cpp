@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/process_launcher.h"
 
+#include "daemon/adapters/owner_watch.h"
 #include "daemon/adapters/unique_fd.h"
 
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string_view>
 
 namespace vgpu::daemon::adapters {
@@ -30,28 +30,6 @@ constexpr std::array<std::string_view, 3> kNotForChildren{
 
 std::string note_of(const ProcessSpec& spec) {
     return fmt::format("{}/{}.pid", spec.directory, spec.label);
-}
-
-/// State letter and start time of a process, fields 3 and 22 of /proc/PID/stat.
-struct ProcessFacts {
-    char state = 'X';
-    std::uint64_t start_time = 0;
-};
-
-std::optional<ProcessFacts> facts_of(int pid) {
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string line;
-    if (!std::getline(file, line)) return {};
-    const std::size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos) return {};
-    std::istringstream fields(line.substr(name_end + 1));
-    constexpr int kFieldsToStartTime = 18;
-    ProcessFacts facts;
-    std::string skipped;
-    fields >> facts.state;
-    for (int i = 0; i < kFieldsToStartTime; ++i) fields >> skipped;
-    fields >> facts.start_time;
-    return fields ? std::optional(facts) : std::nullopt;
 }
 
 bool is_for_children(std::string_view variable) {
@@ -173,8 +151,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
                 .failure = failure.writer.get()},
                gate.reader.get());
     }
-    const auto facts = facts_of(pid);
-    const ProcessId id{.pid = pid, .start_time = facts ? facts->start_time : 0};
+    const ProcessId id{.pid = pid, .start_time = OwnerWatch().start_time_of(pid).value_or(0)};
     TRY_VOID(write_note(spec, id));
     const char go = 1;
     if (::write(gate.writer.get(), &go, 1) != 1)
@@ -212,8 +189,7 @@ std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
     // A child stays a zombie, with its pid in use, until waitpid().
     if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return words_for(status);
-    const auto facts = facts_of(id.pid);
-    const bool runs = facts && facts->state != 'Z' && facts->start_time == id.start_time;
+    const bool runs = OwnerWatch().start_time_of(id.pid) == id.start_time;
     return runs ? std::nullopt : std::optional(std::string());
 }
 
