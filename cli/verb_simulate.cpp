@@ -17,18 +17,12 @@ namespace {
 
 using simulator::Figures;
 using simulator::ms_of;
+using simulator::part_of;
 using simulator::ProductOutcome;
 using simulator::Scenario;
 using simulator::VfFigures;
 
 constexpr const char* kBadScenario = "org.vgpu1.Error.BadConfiguration";
-
-/// Σ VFs + switching + idling = 1.
-double part_of(std::int64_t ns, const Figures& figures) {
-    return figures.elapsed_ns == 0
-               ? 0
-               : static_cast<double>(ns) / static_cast<double>(figures.elapsed_ns);
-}
 
 std::string ms_text(std::int64_t ns) {
     return fmt::format("{:.2f}", ms_of(ns));

@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
+#include "daemon/simulator/milliseconds.h"
 #include "daemon/simulator/recording_export.h"
 
 #include <fmt/chrono.h>
@@ -58,10 +59,6 @@ private:
     std::ofstream file_;
 };
 
-double recorded_ms(std::int64_t ns) {
-    return static_cast<double>(ns) / 1e6;
-}
-
 /// Of all service, so that an idle GPU does not distort shares.
 double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
     return figures.service_ns == 0
@@ -76,9 +73,10 @@ std::string recording_text(const Recording& recording, const RecordedFigures& fi
     for (const auto& [number, vf] : figures.vfs)
         rows.push_back(
             {name_in(recording, number), std::to_string(vf.weight),
-             percent_text(share_in(figures, vf)), fmt::format("{:.1f}", recorded_ms(vf.service_ns)),
-             std::to_string(vf.runs), fmt::format("{:.2f}", recorded_ms(vf.longest_run_ns)),
-             std::to_string(vf.wakes), fmt::format("{:.2f}", recorded_ms(vf.worst_lag_ns))});
+             percent_text(share_in(figures, vf)),
+             fmt::format("{:.1f}", simulator::ms_of(vf.service_ns)), std::to_string(vf.runs),
+             fmt::format("{:.2f}", simulator::ms_of(vf.longest_run_ns)), std::to_string(vf.wakes),
+             fmt::format("{:.2f}", simulator::ms_of(vf.worst_lag_ns))});
     const std::vector<Column> columns{{"VF", Align::Left, true}, {"WEIGHT", Align::Right},
                                       {"SHARE", Align::Right},   {"SERVICE ms", Align::Right},
                                       {"RUNS", Align::Right},    {"LONGEST ms", Align::Right},

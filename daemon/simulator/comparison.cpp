@@ -14,12 +14,6 @@ namespace vgpu::simulator {
 
 namespace {
 
-double part_of(std::int64_t ns, const Figures& figures) {
-    return figures.elapsed_ns == 0
-               ? 0
-               : 100.0 * static_cast<double>(ns) / static_cast<double>(figures.elapsed_ns);
-}
-
 /// max |received / due − 1| over VFs that always have work and only compete by weight; due = Σ
 /// received · weight / Σ weight.
 double share_error_of(const Simulation& setup, const Figures& figures) {
@@ -104,13 +98,18 @@ Row row_of(const Scenario& scenario, const std::string& name) {
     row.max_ms = ms_of(quantile(responses, 1));
     row.worst_lag_ms = static_cast<double>(oracle.worst_lag_ns()) / 1e6;
     row.share_error_pct = share_error_of(scenario.setup, figures);
-    row.useful_pct = part_of(figures.service_ns, figures);
-    row.idle_with_work_pct = part_of(figures.idle_with_work_ns, figures);
+    row.useful_pct = part_of(figures.service_ns, figures, 100);
+    row.idle_with_work_pct = part_of(figures.idle_with_work_ns, figures, 100);
     row.switches = figures.switches;
     return row;
 }
 
 }  // namespace
+
+double part_of(std::int64_t ns, const Figures& figures, double whole) {
+    if (figures.elapsed_ns == 0) return 0;
+    return whole * static_cast<double>(ns) / static_cast<double>(figures.elapsed_ns);
+}
 
 double longest_slice_ms(const Scenario& scenario) {
     std::int64_t longest_ns = 1;

@@ -39,6 +39,8 @@ struct ProductOutcome {
 /// The worst lag also in units of the longest slice.
 [[nodiscard]] std::string table_of(const Scenario& scenario, const std::vector<Row>& rows);
 [[nodiscard]] nlohmann::ordered_json json_of(const std::vector<Row>& rows);
+/// Of the simulated time, as a part of `whole`.
+[[nodiscard]] double part_of(std::int64_t ns, const Figures& figures, double whole = 1);
 [[nodiscard]] double longest_slice_ms(const Scenario& scenario);
 
 }  // namespace vgpu::simulator
