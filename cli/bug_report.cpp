@@ -3,8 +3,8 @@
 
 #include "cli/diagnosis.h"
 #include "cli/format.h"
-#include "cli/whole_file.h"
 #include "daemon/simulator/recording.h"
+#include "text/whole_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ Review it before you send it.
 
 /// No configuration is better than one with secrets.
 std::string configuration_of(const std::string& path) {
-    const auto text = whole_file(path);
+    const auto text = text::whole_file(path);
     if (!text) unreadable(path, text.error());
     const auto redacted = redacted_configuration(*text);
     if (!redacted)

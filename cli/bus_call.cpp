@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/bus_call.h"
 
-#include "cli/whole_file.h"
+#include "text/whole_file.h"
 
 #include <fmt/format.h>
 #include <array>
@@ -23,7 +23,7 @@ bool is_timeout(const std::string& name) {
 
 /// The state letter in /proc/PID/stat, after the name in parentheses.
 bool is_frozen(std::uint32_t process) {
-    const auto stat = whole_file(fmt::format("/proc/{}/stat", process));
+    const auto stat = text::whole_file(fmt::format("/proc/{}/stat", process));
     if (!stat) return false;
     const std::size_t name_end = stat->rfind(") ");
     return name_end != std::string::npos && stat->substr(name_end + 2, 1) == "T";

@@ -4,7 +4,7 @@
 #include "cli/archive.h"
 #include "cli/bounded_command.h"
 #include "cli/format.h"
-#include "cli/whole_file.h"
+#include "text/whole_file.h"
 
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::optional<std::string> text_of_file(const std::string& path) {
-    auto text = whole_file(path);
+    auto text = text::whole_file(path);
     if (!text) return {};
     return *std::move(text);
 }

@@ -5,7 +5,7 @@
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"
-#include "cli/whole_file.h"
+#include "text/whole_file.h"
 
 #include <fmt/format.h>
 #include <cstring>
@@ -31,7 +31,7 @@ bool is_file(const std::string& domain) {
 /// Unreadable: 1 here, not 2 as for other verbs.
 std::string content_of_file(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
-    auto content = whole_file(file);
+    auto content = text::whole_file(file);
     if (!content)
         throw XmlError(fmt::format("cannot read {}: {}", file, std::strerror(content.error())));
     return *std::move(content);

@@ -2,8 +2,8 @@
 #include "cli/wanted_document.h"
 
 #include "cli/format.h"
-#include "cli/whole_file.h"
 #include "text/json_document.h"
+#include "text/whole_file.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -129,7 +129,7 @@ std::string without_envelope(const std::string& text) {
 
 std::string content_of(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
-    auto content = whole_file(file);
+    auto content = text::whole_file(file);
     if (!content)
         throw ServiceError(kUsageError,
                            fmt::format("cannot read {}: {}", file, std::strerror(content.error())));

@@ -29,15 +29,14 @@
 #include "daemon/service/owners/domains.h"
 #include "daemon/service/views/event_log.h"
 #include "pf-driver/process/log_limit.h"
+#include "text/whole_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/signalfd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -81,17 +80,9 @@ void describe(CLI::App& app, CommandLine& line) {
 }
 
 Result<std::string> read_file(const std::string& path) {
-    const adapters::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.is_open()) return fail_errno(ErrorId::ConfigInvalid, errno, "cannot read " + path);
-    std::string text;
-    std::array<char, 65536> piece{};
-    for (;;) {
-        const ssize_t got = ::read(file.get(), piece.data(), piece.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_errno(ErrorId::ConfigInvalid, errno, "cannot read " + path);
-        if (got == 0) return text;
-        text.append(piece.data(), static_cast<std::size_t>(got));
-    }
+    auto content = text::whole_file(path);
+    if (!content) return fail_errno(ErrorId::ConfigInvalid, content.error(), "cannot read " + path);
+    return *std::move(content);
 }
 
 Result<> make_directory(const std::string& path) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/owner_watch.h"
 
+#include "text/whole_file.h"
+
 #include <fmt/format.h>
 #include <cctype>
 #include <filesystem>
@@ -15,9 +17,7 @@ namespace fs = std::filesystem;
 
 /// Empty if unreadable, also if the process ends after the file was opened. Does not throw.
 std::string text_of(const fs::path& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
+    return text::whole_file(path).value_or("");
 }
 
 /// State letter and start time, fields 3 and 22 of /proc/PID/stat; 'X' if the process is gone.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cli/whole_file.h"
+#include "text/whole_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
 
-namespace vgpu::cli {
+namespace vgpu::text {
 
 namespace {
 
@@ -33,4 +33,4 @@ tl::expected<std::string, int> whole_file(const std::string& path) {
     return text;
 }
 
-}  // namespace vgpu::cli
+}  // namespace vgpu::text

@@ -6,9 +6,9 @@
 #include <string>
 #include <tl/expected.hpp>
 
-namespace vgpu::cli {
+namespace vgpu::text {
 
 /// The bytes, or a positive errno. Reads a pipe to its end.
 [[nodiscard]] tl::expected<std::string, int> whole_file(const std::string& path);
 
-}  // namespace vgpu::cli
+}  // namespace vgpu::text
