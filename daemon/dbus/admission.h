@@ -29,7 +29,6 @@ public:
 
     /// `sender`: unique bus name; `user`: of that connection, from the bus.
     Result<Ticket> admit(const std::string& sender, uid_t user);
-    [[nodiscard]] std::size_t under_way() const { return counts_->total; }
 
 private:
     struct Counts {

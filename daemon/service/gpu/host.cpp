@@ -60,10 +60,6 @@ void GpuHost::finish() {
     for (const Answer& answer : answers) answer();
 }
 
-void GpuHost::freshen(Freshness wanted, Nanoseconds limit) {
-    if (ask_fresh(wanted)) await_fresh(limit);
-}
-
 /// Does not wait again for a GPU that is late: one stopped PF core must not delay every list.
 bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     std::unique_lock lock(mutex_);

@@ -85,11 +85,9 @@ public:
     }
     /// Gives the answers, in the order of the work. Answers may ask again.
     void finish();
-    /// Asks for a snapshot as fresh as `wanted`; waits up to `limit`, but not for a late GPU.
-    void freshen(Freshness wanted, Nanoseconds limit);
-    /// The halves of freshen(), so that many GPUs refresh at once. False: nothing to wait for,
-    /// because the GPU is late, was read as fully at most `max_age` ago, or has no unread event and
-    /// only events are wanted.
+    /// Asks for a snapshot as fresh as `wanted`; await_fresh() comes later, so that many GPUs
+    /// refresh at once. False: nothing to wait for, because the GPU is late, was read as fully at
+    /// most `max_age` ago, or has no unread event and only events are wanted.
     [[nodiscard]] bool ask_fresh(Freshness wanted, Nanoseconds max_age = Nanoseconds::zero());
     void await_fresh(Nanoseconds limit);
     /// Waits for the first turn.

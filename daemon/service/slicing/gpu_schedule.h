@@ -72,10 +72,10 @@ public:
         Nanoseconds installed_at{0};
         Nanoseconds interval = kMinInterval;  ///< until the next table; grows with refusals
         double lag_bound_quanta = kLagSlack;
-        Nanoseconds turn = kFirstTurn;
-        Nanoseconds planned_turn{0};  ///< turn that the table in force was made for
-        Nanoseconds last_end{0};      ///< of the last reported run
-        bool is_stale = true;         ///< members changed since the table in force
+        Nanoseconds turn = kFirstTurn;  ///< mean of a turn's switch and overrun
+        Nanoseconds planned_turn{0};    ///< turn that the table in force was made for
+        Nanoseconds last_end{0};        ///< of the last reported run
+        bool is_stale = true;           ///< members changed since the table in force
 
         bool operator==(const Image&) const = default;
     };
@@ -139,8 +139,6 @@ public:
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
     /// lag / largest slice of the table in force, the unit of the fairness bound.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
-    /// Moving average of world switch and overrun of a turn.
-    [[nodiscard]] Nanoseconds turn() const { return state_.turn; }
 
 private:
     void fit_members();

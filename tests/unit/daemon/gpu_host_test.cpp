@@ -175,8 +175,9 @@ TEST_F(Hosts, ANameAskedForIsTakenUntilTheAnswer) {
 }
 
 TEST_F(Hosts, AListWaitsOnceForALateGpuAndThenNoMore) {
-    slow().freshen(Freshness::Gpu, 1ms);  // the turn does not come
-    slow().freshen(Freshness::Gpu, 1h);   // would not end if it were waited for
+    ASSERT_TRUE(slow().ask_fresh(Freshness::Gpu));
+    slow().await_fresh(1ms);  // the turn does not come
+    EXPECT_FALSE(slow().ask_fresh(Freshness::Gpu));
     slow().turn();
     EXPECT_EQ(slow().look()->gpu.state, GpuState::Ok);
 }
