@@ -45,8 +45,7 @@ Result<Listing> vfs_to_list(const Manager& manager, const Options& options) {
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const auto gpu, reader.text("gpu"));
-    if (gpu && manager.find_gpu(*gpu) == nullptr)
-        return fail(ErrorId::NoSuchGpu, "there is no GPU '" + gpu->substr(0, 64) + "'");
+    if (gpu) TRY_VOID(manager.gpu_of(*gpu));
     TRY(const auto names, reader.text("properties"));
     Listing listing;
     TRY(listing.filter, PropertyFilter::of_vf(names.value_or("")));
@@ -386,7 +385,7 @@ std::set<std::string> Objects::changed_gpus(const std::vector<Notice>& notices) 
 
 std::set<std::string> Objects::all_gpus() const {
     std::set<std::string> all;
-    for (const auto& gpu : context_.manager.gpus()) all.insert(gpu->id());
+    for (const std::string& id : context_.manager.gpu_ids()) all.insert(id);
     return all;
 }
 

@@ -188,12 +188,19 @@ std::set<std::string> Manager::known_gpus() const {
     return ids;
 }
 
-Result<GpuHost*> Manager::gpu_of(const Target& target) const {
-    GpuHost* gpu = find_gpu(target.gpu);
-    if (gpu == nullptr)
-        return fail(ErrorId::NoSuchGpu,
-                    fmt::format("there is no GPU '{}'", target.gpu.substr(0, 64)));
-    return gpu;
+std::vector<std::string> Manager::gpu_ids() const {
+    std::vector<std::string> ids;
+    for (const auto& gpu : gpus_) ids.push_back(gpu->id());
+    return ids;
+}
+
+Result<GpuHost*> Manager::gpu_of(const std::string& id) const {
+    if (GpuHost* gpu = find_gpu(id)) return gpu;
+    const std::vector<std::string> ids = gpu_ids();
+    const std::vector<std::string_view> known(ids.begin(), ids.end());
+    const std::string shown = id.substr(0, 64);
+    return fail(ErrorId::NoSuchGpu,
+                fmt::format("there is no GPU '{}'{}", shown, did_you_mean(shown, known)));
 }
 
 Result<> Manager::name_is_free(const std::string& name, const Target& but) const {
@@ -301,7 +308,7 @@ template <typename T> Done<T> Manager::while_reserved(const std::string& name, D
 
 /// `gpu`, or the GPU with the most VRAM for a VF.
 Result<GpuHost*> Manager::gpu_for(const std::string& gpu) const {
-    if (!gpu.empty()) return gpu_of({.gpu = gpu});
+    if (!gpu.empty()) return gpu_of(gpu);
     GpuHost* best = nullptr;
     std::uint64_t most = 0;
     for (const auto& one : gpus_) {
@@ -343,7 +350,7 @@ Result<> Manager::start_set_vf(const Target& target, const Options& options, con
     TRY(const QosChange qos, read_qos(reader));
     TRY(const CustodyChange custody, read_custody(reader));
     TRY(const Asker asker, read_asker(reader));
-    TRY(GpuHost * gpu, gpu_of(target));
+    TRY(GpuHost * gpu, gpu_of(target.gpu));
     TRY_VOID(not_held(target.gpu));
     if (name) TRY_VOID(name_is_free(*name, target));
     const VfChange change{
@@ -360,7 +367,7 @@ Result<> Manager::start_set_gpu(const Target& target, const Options& options, co
     TRY_VOID(reader.only(kKnown));
     TRY(const auto quantum_us, number32(reader, "quantum_us", kQuanta));
     TRY(const auto max_gap_ms, number32(reader, "max_gap_ms", kGaps));
-    TRY(GpuHost * gpu, gpu_of(target));
+    TRY(GpuHost * gpu, gpu_of(target.gpu));
     TRY_VOID(not_held(target.gpu));
     const GpuChange change{.quantum_us = quantum_us, .max_gap_ms = max_gap_ms};
     gpu->ask<void>([change](GpuModel& model) { return model.change_gpu(change); }, done);
@@ -370,7 +377,7 @@ Result<> Manager::start_set_gpu(const Target& target, const Options& options, co
 Result<> Manager::start_destroy(const Target& target, const Options& options,
                                 const Done<std::uint32_t>& done) {
     TRY(const Asker asker, read_asker(OptionReader(options)));
-    TRY(GpuHost * gpu, gpu_of(target));
+    TRY(GpuHost * gpu, gpu_of(target.gpu));
     TRY_VOID(not_held(target.gpu));
     gpu->ask<std::uint32_t>(
         [vf = target.vf, asker](GpuModel& model) -> Result<std::uint32_t> {
@@ -388,7 +395,7 @@ Result<> Manager::start_control(const Target& target, vgpu_pf_control_action act
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const Asker asker, read_asker(reader));
-    TRY(GpuHost * gpu, gpu_of(target));
+    TRY(GpuHost * gpu, gpu_of(target.gpu));
     gpu->ask<void>(
         [vf = target.vf, action, asker](GpuModel& model) {
             return model.control(vf, action, asker.force, asker.owner);
@@ -405,7 +412,7 @@ Result<> Manager::start_claim(const Target& target, const std::string& owner,
     TRY_VOID(check_owner_name(owner));
     TRY(const auto generation, reader.number("generation", {}));
     TRY(const auto lease_s, number32(reader, "lease_s", {0, kMaxLeaseS}));
-    TRY(GpuHost * gpu, gpu_of(target));
+    TRY(GpuHost * gpu, gpu_of(target.gpu));
     ClaimRequest request{.owner = owner, .generation = generation, .lease_s = lease_s.value_or(0)};
     if (options.contains("keep")) {
         TRY(request.is_kept, reader.flag("keep"));
@@ -418,7 +425,7 @@ Result<> Manager::start_claim(const Target& target, const std::string& owner,
 Result<> Manager::start_release(const Target& target, const std::string& owner,
                                 std::uint64_t generation, AfterRelease after, const Done<>& done) {
     TRY_VOID(check_owner_name(owner));
-    TRY(GpuHost * gpu, gpu_of(target));
+    TRY(GpuHost * gpu, gpu_of(target.gpu));
     gpu->ask<void>([vf = target.vf, owner, generation,
                     after](GpuModel& model) { return model.release(vf, owner, generation, after); },
                    [this, gpu = target.gpu, owner, generation, done](const Result<>& released) {

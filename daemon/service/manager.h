@@ -48,10 +48,13 @@ public:
         gpus_.push_back(std::make_unique<GpuHost>(std::move(gpu), clock_));
     }
     [[nodiscard]] const std::vector<std::unique_ptr<GpuHost>>& gpus() const { return gpus_; }
+    [[nodiscard]] std::vector<std::string> gpu_ids() const;
     /// Ids of gpus() and of GPUs that are only on record.
     [[nodiscard]] std::set<std::string> known_gpus() const;
     /// Null if there is none.
     [[nodiscard]] GpuHost* find_gpu(const std::string& id) const;
+    /// NoSuchGpu, with the nearest id.
+    [[nodiscard]] Result<GpuHost*> gpu_of(const std::string& id) const;
 
     void finish();
     /// Ends the GPUs' threads; open requests get no answer.
@@ -109,7 +112,6 @@ private:
 
     [[nodiscard]] Result<> not_held(const std::string& gpu) const;
     void note_end(const EndedClaim& claim);
-    [[nodiscard]] Result<GpuHost*> gpu_of(const Target& target) const;
     Result<> start_create(const std::string& gpu, const Options& options, const Done<Target>& done);
     Result<> start_set_vf(const Target& target, const Options& options, const Done<>& done);
     Result<> start_set_gpu(const Target& target, const Options& options, const Done<>& done);

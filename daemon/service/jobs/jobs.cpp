@@ -74,21 +74,11 @@ void Jobs::recover(const ApplyIntent& intent) {
     add(std::move(job));
 }
 
-std::vector<std::string> Jobs::gpu_ids() const {
-    std::vector<std::string> ids;
-    for (const auto& gpu : manager_.gpus()) ids.push_back(gpu->id());
-    return ids;
-}
-
 Result<std::vector<std::string>> Jobs::gpus_of(const Options& options) const {
     TRY(const auto gpu, OptionReader(options).text("gpu"));
-    if (!gpu) return gpu_ids();
-    if (manager_.find_gpu(*gpu) != nullptr) return std::vector<std::string>{*gpu};
-    const std::vector<std::string> ids = gpu_ids();
-    const std::vector<std::string_view> known(ids.begin(), ids.end());
-    const std::string shown = gpu->substr(0, 64);
-    return fail(ErrorId::NoSuchGpu,
-                fmt::format("there is no GPU '{}'{}", shown, did_you_mean(shown, known)));
+    if (!gpu) return manager_.gpu_ids();
+    TRY(const GpuHost* known, manager_.gpu_of(*gpu));
+    return std::vector<std::string>{known->id()};
 }
 
 Result<> Jobs::start_plan(const std::string& document, const Options& options,
@@ -96,7 +86,7 @@ Result<> Jobs::start_plan(const std::string& document, const Options& options,
     constexpr std::array<std::string_view, 1> kKnown{"label"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
-    TRY(const Wish wish, wish_of(document, reader, gpu_ids()));
+    TRY(const Wish wish, wish_of(document, reader, manager_.gpu_ids()));
     survey(manager_, ids_of(wish.wanted),
            [this, wish, done](const Result<std::vector<GpuInventory>>& found) {
                if (!found) return done(tl::make_unexpected(found.error()));
@@ -159,7 +149,7 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
     TRY(const Disruption most, most_disruption(reader));
     TRY(const bool is_forced, reader.flag("force"));
     TRY(const bool is_dry_run, reader.flag("dry_run"));
-    TRY(const Wish wish, wish_of(document, reader, gpu_ids()));
+    TRY(const Wish wish, wish_of(document, reader, manager_.gpu_ids()));
     const auto waiting =
         std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->is_begun; });
     if (static_cast<std::size_t>(waiting) >= kMostWaiting)

@@ -84,7 +84,6 @@ private:
         bool is_told = false;  ///< its end is in news_
     };
 
-    [[nodiscard]] std::vector<std::string> gpu_ids() const;
     [[nodiscard]] Result<std::vector<std::string>> gpus_of(const Options& options) const;
     Result<> start_plan(const std::string& document, const Options& options,
                         const Done<std::string>& done);
