@@ -15,17 +15,13 @@ constexpr long double kPaidNs = 1e-6L;
 
 void GpsFluid::joined(std::uint32_t vf, std::uint32_t weight) {
     if (vf >= accounts_.size()) accounts_.resize(vf + 1);
-    accounts_[vf].weight = accounts_[vf].wanted = static_cast<long double>(weight);
+    accounts_[vf].weight = static_cast<long double>(weight);
 }
 
 void GpsFluid::traded(std::uint32_t vf, std::uint32_t other) {
     const std::size_t least = std::max(vf, other) + std::size_t{1};
     if (least > accounts_.size()) accounts_.resize(least);
     std::swap(accounts_[vf], accounts_[other]);
-}
-
-void GpsFluid::wants_weight(std::uint32_t vf, std::uint32_t weight) {
-    accounts_[vf].wanted = static_cast<long double>(weight);
 }
 
 /// Its lag > 0 is shared once no VF has lag > 0.
@@ -70,21 +66,15 @@ void GpsFluid::share_estate() {
             estate_ = 0;
             return;
         }
-        distribute(step, 0);
+        distribute(step);
         estate_ -= step;
         if (!is_anybody_in) continue;
         note_all();
     }
 }
 
-void GpsFluid::reweighted(std::uint32_t vf, std::uint32_t weight, std::int64_t /*at_ns*/) {
-    Account& account = accounts_[vf];
-    const auto wanted = static_cast<long double>(weight);
-    if (account.weight == wanted) return;
-    const long double owed = account.ideal - account.received;
-    const bool is_early = owed > kEvenNs || (wanted < account.weight && owed < -kEvenNs);
-    if ((account.is_competing || account.is_paying) && is_early) ++early_weights_;
-    account.weight = wanted;
+void GpsFluid::reweighted(std::uint32_t vf, std::uint32_t weight) {
+    accounts_[vf].weight = static_cast<long double>(weight);
 }
 
 void GpsFluid::competes(std::uint32_t vf) {
@@ -102,7 +92,7 @@ void GpsFluid::rests(std::uint32_t vf, bool is_mid_slice) {
     } else {
         account.ideal = account.received;
         if (is_mid_slice)
-            distribute(owed, vf);
+            distribute(owed);
         else
             estate_ += owed;
         note_all();
@@ -113,40 +103,29 @@ void GpsFluid::rests(std::uint32_t vf, bool is_mid_slice) {
 void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t /*at_ns*/) {
     if (is_reserved) return;
     accounts_[vf].received += static_cast<long double>(ns);
-    distribute(static_cast<long double>(ns), vf);
+    distribute(static_cast<long double>(ns));
     // in between every lag is a straight line
     note_all();
 }
 
-/// Whether the VF has lag < 0 and waits for its smaller weight; its own service does not pay.
-bool GpsFluid::pays_for_weight(std::uint32_t vf, std::uint32_t served) const {
-    const Account& account = accounts_[vf];
-    return vf != served && account.is_competing && account.wanted < account.weight &&
-           account.received > account.ideal;
-}
-
-/// By weight; a VF that has paid drops out or takes its smaller weight.
-void GpsFluid::distribute(long double ns, std::uint32_t served) {
+/// By weight; a VF that has paid drops out.
+void GpsFluid::distribute(long double ns) {
     while (ns > 0) {
         long double weights = 0, step = ns;
         for (const Account& account : accounts_)
             if (account.is_competing || account.is_paying) weights += account.weight;
         if (weights == 0) return;
-        for (std::uint32_t vf = 0; vf < accounts_.size(); ++vf) {
-            const Account& account = accounts_[vf];
-            if (!account.is_paying && !pays_for_weight(vf, served)) continue;
+        for (const Account& account : accounts_) {
+            if (!account.is_paying) continue;
             const long double debt = account.received - account.ideal;
             step = std::min(step, std::max(debt, 0.0L) / account.weight * weights);
         }
-        for (std::uint32_t vf = 0; vf < accounts_.size(); ++vf) {
-            Account& account = accounts_[vf];
+        for (Account& account : accounts_) {
             if (!account.is_competing && !account.is_paying) continue;
-            const bool pays = account.is_paying || pays_for_weight(vf, served);
             account.ideal += step * account.weight / weights;
-            if (!pays || account.received - account.ideal > kPaidNs) continue;
+            if (!account.is_paying || account.received - account.ideal > kPaidNs) continue;
             account.ideal = account.received;
             account.is_paying = false;
-            account.weight = std::min(account.weight, account.wanted);
         }
         ns -= step;
     }

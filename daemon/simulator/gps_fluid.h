@@ -7,8 +7,7 @@
 // It follows the run, without knowing the length of work in advance. It splits service by
 // weight among competing VFs. A VF that stops competing within its slice forfeits its lag > 0 to
 // the others; if another VF stops or leaves, its lag is shared once no VF has lag > 0. A VF with
-// lag < 0 stays until its share has paid. A smaller weight takes effect at lag 0, a larger one when
-// the scheduler reports it, if lag ≤ 0: early_weights() counts breaches.
+// lag < 0 stays until its share has paid.
 #pragma once
 
 #include "daemon/simulator/simulator.h"
@@ -20,14 +19,10 @@ namespace vgpu::simulator {
 
 class GpsFluid : public Witness {
 public:
-    /// Allowed lag when a new weight takes effect (rounding).
-    static constexpr long double kEvenNs = 1.0L;
-
     void joined(std::uint32_t vf, std::uint32_t weight) override;
     void left(std::uint32_t vf) override;
     void traded(std::uint32_t vf, std::uint32_t other) override;
-    void wants_weight(std::uint32_t vf, std::uint32_t weight) override;
-    void reweighted(std::uint32_t vf, std::uint32_t weight, std::int64_t at_ns) override;
+    void reweighted(std::uint32_t vf, std::uint32_t weight) override;
     void decided(std::uint32_t vf) override;
     void competes(std::uint32_t vf) override;
     void rests(std::uint32_t vf, bool is_mid_slice) override;
@@ -37,20 +32,16 @@ public:
     [[nodiscard]] long double lag_ns(std::uint32_t vf) const;
     /// Largest |lag| of any VF at any time.
     [[nodiscard]] long double worst_lag_ns() const { return worst_lag_; }
-    /// Must be 0.
-    [[nodiscard]] std::uint64_t early_weights() const { return early_weights_; }
 
 private:
     struct Account {
         long double ideal = 0, received = 0;
         long double weight = 0;
-        long double wanted = 0;  ///< weight that will take effect
         bool is_competing = false;
         bool is_paying = false;  ///< does not compete, lag < 0
     };
 
-    [[nodiscard]] bool pays_for_weight(std::uint32_t vf, std::uint32_t served) const;
-    void distribute(long double ns, std::uint32_t served);
+    void distribute(long double ns);
     void note_all();
     void share_estate();
     void share_if_alone();
@@ -58,7 +49,6 @@ private:
     std::vector<Account> accounts_;
     long double estate_ = 0;  ///< shared once no VF has lag > 0
     long double worst_lag_ = 0;
-    std::uint64_t early_weights_ = 0;
 };
 
 }  // namespace vgpu::simulator

@@ -25,7 +25,6 @@ public:
     void wake(std::uint32_t vf, std::int64_t at_ns) override;
     void sleep(std::uint32_t vf, std::int64_t at_ns) override;
     void started(std::int64_t at_ns) override { started_ns_ = at_ns; }
-    [[nodiscard]] std::uint32_t weight(std::uint32_t vf) const override { return vfs_[vf].weight; }
 
 protected:
     struct Vf {

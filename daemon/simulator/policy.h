@@ -41,9 +41,6 @@ public:
     [[nodiscard]] virtual std::optional<std::int64_t> next_event() const { return {}; }
     virtual void advance(std::int64_t) {}
 
-    /// The weight in force, for the ideal engine.
-    [[nodiscard]] virtual std::uint32_t weight(std::uint32_t vf) const = 0;
-
     /// Why it cannot simulate a scenario with hangs.
     [[nodiscard]] virtual std::string_view refuses_hangs() const = 0;
 };

@@ -528,8 +528,7 @@ void ProductRun::note_weights() {
         if (!vf.is_listed) {
             begin_share(i, weight);
         } else if (vf.weight != weight && witness_) {
-            witness_->wants_weight(i, weight);
-            witness_->reweighted(i, weight, now());
+            witness_->reweighted(i, weight);
         }
         vf.weight = weight;
     }

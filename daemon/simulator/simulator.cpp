@@ -17,7 +17,6 @@ Simulator::Simulator(const Simulation& setup, Policy& policy, Witness* witness)
     : setup_(setup), policy_(policy), witness_(witness), dice_(setup.seed) {
     vfs_.resize(setup.vfs.size() + 1);
     figures_.vfs.resize(vfs_.size());
-    has_changes_ = !setup.changes.empty();
     assert(std::is_sorted(setup.changes.begin(), setup.changes.end(),
                           [](const Change& a, const Change& b) { return a.at_ns < b.at_ns; }));
 }
@@ -87,9 +86,8 @@ void Simulator::deliver_change(const Change& change) {
     if (change.kind != ChangeKind::Weight || !vf.is_in) return;
     VfPolicy policy = setup_.vfs[change.vf - 1].policy;
     policy.weight = change.weight;
-    if (witness_) witness_->wants_weight(change.vf, change.weight);
     policy_.set(change.vf, policy, now_ns_);
-    note_weights();
+    if (witness_) witness_->reweighted(change.vf, change.weight);
 }
 
 void Simulator::arrive(const Arrival& arrival) {
@@ -114,7 +112,6 @@ void Simulator::submit(const Arrival& arrival, std::int64_t work_ns) {
     vf.waits_since_ns = now_ns_;
     ++with_work_;
     policy_.wake(arrival.vf, now_ns_);
-    note_weights();
     if (witness_) witness_->competes(arrival.vf);
 }
 
@@ -123,13 +120,9 @@ void Simulator::join(std::uint32_t number, std::uint32_t weight) {
     VfPolicy policy = setup_.vfs[number - 1].policy;
     policy.weight = weight;
     vf.is_in = true;
-    vf.weight = weight;
     ++vf.life;
     policy_.set(number, policy, now_ns_);
-    // a number that left in debt keeps its old weight until the debt is paid
-    vf.weight = policy_.weight(number);
-    if (witness_) witness_->joined(number, vf.weight);
-    if (witness_) witness_->wants_weight(number, weight);
+    if (witness_) witness_->joined(number, weight);
     arrivals_.begin(setup_.vfs[number - 1].work, {now_ns_, number, vf.life}, dice_);
 }
 
@@ -149,7 +142,6 @@ void Simulator::run_out_of_work(std::uint32_t number) {
     --with_work_;
     policy_.sleep(number, now_ns_);
     if (witness_) witness_->rests(number, is_mid_slice(number));
-    note_weights();
 }
 
 void Simulator::idle() {
@@ -244,16 +236,6 @@ void Simulator::complete_job(std::uint32_t number) {
 
 bool Simulator::is_mid_slice(std::uint32_t vf) const {
     return slice_.vf == vf && now_ns_ < slice_.end_ns;
-}
-
-void Simulator::note_weights() {
-    if (!witness_ || !has_changes_) return;
-    for (std::uint32_t number = 1; number < vfs_.size(); ++number) {
-        Vf& vf = vfs_[number];
-        if (!vf.is_in || policy_.weight(number) == vf.weight) continue;
-        vf.weight = policy_.weight(number);
-        witness_->reweighted(number, vf.weight, now_ns_);
-    }
 }
 
 bool Simulator::is_backlogged(std::uint32_t vf) const {

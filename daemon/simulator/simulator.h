@@ -99,8 +99,7 @@ public:
     virtual void traded(std::uint32_t, std::uint32_t /*other*/) {}
     /// At the end, for the product only: vgpud's record (recording.h).
     virtual void recorded(const std::vector<std::uint8_t>&) {}
-    virtual void wants_weight(std::uint32_t, std::uint32_t /*weight*/) {}
-    virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/, std::int64_t /*at_ns*/) {}
+    virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/) {}
     /// Between two runs; `vf` is next by weight; 0: none or unknown.
     virtual void decided(std::uint32_t /*vf*/) {}
     virtual void competes(std::uint32_t) {}
@@ -128,8 +127,7 @@ private:
         std::int64_t waits_since_ns = 0;
         bool is_in = false;
         bool has_work = false;
-        std::uint32_t weight = 0;  ///< as the witness knows it
-        std::uint64_t life = 0;    ///< arrivals of an earlier life are void
+        std::uint64_t life = 0;  ///< arrivals of an earlier life are void
     };
 
     /// By weight; VF 0 between two runs.
@@ -157,7 +155,6 @@ private:
     void serve(const Grant& grant, std::int64_t until_ns);
     void complete_job(std::uint32_t vf);
     [[nodiscard]] std::int64_t end_of_work(std::uint32_t vf) const;
-    void note_weights();
     [[nodiscard]] bool is_mid_slice(std::uint32_t vf) const;
     [[nodiscard]] bool is_backlogged(std::uint32_t vf) const;
 
@@ -172,7 +169,6 @@ private:
     std::uint32_t loaded_ = 0;
     std::uint32_t with_work_ = 0;
     Slice slice_;
-    bool has_changes_ = false;
     Figures figures_;
 };
 
