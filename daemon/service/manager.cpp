@@ -323,105 +323,6 @@ Result<GpuHost*> Manager::gpu_for(const std::string& gpu) const {
     return fail(ErrorId::PfLost, "no GPU is in service now");
 }
 
-Result<> Manager::start_create(const std::string& gpu, const Options& options,
-                               const Done<Target>& done) {
-    TRY(const CreateRequest request, create_request(options));
-    TRY(GpuHost * chosen, gpu_for(gpu));
-    TRY_VOID(not_held(chosen->id()));
-    if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
-    // By value: the caller's options are gone when the GPU's thread runs.
-    chosen->ask<Target>(
-        [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
-            TRY(const std::uint32_t vf, model.create(request));
-            return Target{.gpu = id, .vf = vf};
-        },
-        while_reserved(request.name, done));
-    return {};
-}
-
-Result<> Manager::start_set_vf(const Target& target, const Options& options, const Done<>& done) {
-    constexpr std::array<std::string_view, 5> kKnown{"name", "weight", "quantum_us", "owner",
-                                                     "force"};
-    const OptionReader reader(options);
-    TRY_VOID(reader.only(with_settings(kKnown)));
-    TRY(const auto name, name_option(reader));
-    TRY(const auto weight, number32(reader, "weight", kWeights));
-    TRY(const auto quantum_us, vf_quantum(reader));
-    TRY(const QosChange qos, read_qos(reader));
-    TRY(const CustodyChange custody, read_custody(reader));
-    TRY(const Asker asker, read_asker(reader));
-    TRY(GpuHost * gpu, gpu_of(target.gpu));
-    TRY_VOID(not_held(target.gpu));
-    if (name) TRY_VOID(name_is_free(*name, target));
-    const VfChange change{
-        .name = name, .weight = weight, .quantum_us = quantum_us, .qos = qos, .custody = custody};
-    gpu->ask<void>([change, vf = target.vf,
-                    asker](GpuModel& model) { return model.change(vf, change, asker); },
-                   while_reserved(name.value_or(""), done));
-    return {};
-}
-
-Result<> Manager::start_set_gpu(const Target& target, const Options& options, const Done<>& done) {
-    constexpr std::array<std::string_view, 2> kKnown{"quantum_us", "max_gap_ms"};
-    const OptionReader reader(options);
-    TRY_VOID(reader.only(kKnown));
-    TRY(const auto quantum_us, number32(reader, "quantum_us", kQuanta));
-    TRY(const auto max_gap_ms, number32(reader, "max_gap_ms", kGaps));
-    TRY(GpuHost * gpu, gpu_of(target.gpu));
-    TRY_VOID(not_held(target.gpu));
-    const GpuChange change{.quantum_us = quantum_us, .max_gap_ms = max_gap_ms};
-    gpu->ask<void>([change](GpuModel& model) { return model.change_gpu(change); }, done);
-    return {};
-}
-
-Result<> Manager::start_destroy(const Target& target, const Options& options,
-                                const Done<std::uint32_t>& done) {
-    TRY(const Asker asker, read_asker(OptionReader(options)));
-    TRY(GpuHost * gpu, gpu_of(target.gpu));
-    TRY_VOID(not_held(target.gpu));
-    gpu->ask<std::uint32_t>(
-        [vf = target.vf, asker](GpuModel& model) -> Result<std::uint32_t> {
-            const std::uint32_t generation = model.has_vf(vf) ? model.view(vf).live.generation : 0;
-            TRY_VOID(model.destroy(vf, asker.force, asker.owner));
-            return generation;
-        },
-        done);
-    return {};
-}
-
-Result<> Manager::start_control(const Target& target, vgpu_pf_control_action action,
-                                const Options& options, const Done<>& done) {
-    constexpr std::array<std::string_view, 2> kKnown{"force", "owner"};
-    const OptionReader reader(options);
-    TRY_VOID(reader.only(kKnown));
-    TRY(const Asker asker, read_asker(reader));
-    TRY(GpuHost * gpu, gpu_of(target.gpu));
-    gpu->ask<void>(
-        [vf = target.vf, action, asker](GpuModel& model) {
-            return model.control(vf, action, asker.force, asker.owner);
-        },
-        done);
-    return {};
-}
-
-Result<> Manager::start_claim(const Target& target, const std::string& owner,
-                              const Options& options, const Done<std::uint64_t>& done) {
-    constexpr std::array<std::string_view, 3> kKnown{"generation", "keep", "lease_s"};
-    const OptionReader reader(options);
-    TRY_VOID(reader.only(kKnown));
-    TRY_VOID(check_owner_name(owner));
-    TRY(const auto generation, reader.number("generation", {}));
-    TRY(const auto lease_s, number32(reader, "lease_s", {0, kMaxLeaseS}));
-    TRY(GpuHost * gpu, gpu_of(target.gpu));
-    ClaimRequest request{.owner = owner, .generation = generation, .lease_s = lease_s.value_or(0)};
-    if (options.contains("keep")) {
-        TRY(request.is_kept, reader.flag("keep"));
-    }
-    gpu->ask<std::uint64_t>(
-        [vf = target.vf, request](GpuModel& model) { return model.claim(vf, request); }, done);
-    return {};
-}
-
 Result<> Manager::start_release(const Target& target, const std::string& owner,
                                 std::uint64_t generation, AfterRelease after, const Done<>& done) {
     TRY_VOID(check_owner_name(owner));
@@ -438,51 +339,135 @@ Result<> Manager::start_release(const Target& target, const std::string& owner,
 }
 
 void Manager::create(const std::string& gpu, const Options& options, Done<Target> done) {
-    if (const auto started = start_create(gpu, options, done); !started)
-        done(tl::make_unexpected(started.error()));
+    or_refuse(done, [&]() -> Result<> {
+        TRY(const CreateRequest request, create_request(options));
+        TRY(GpuHost * chosen, gpu_for(gpu));
+        TRY_VOID(not_held(chosen->id()));
+        if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
+        // By value: the caller's options are gone when the GPU's thread runs.
+        chosen->ask<Target>(
+            [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
+                TRY(const std::uint32_t vf, model.create(request));
+                return Target{.gpu = id, .vf = vf};
+            },
+            while_reserved(request.name, done));
+        return {};
+    });
 }
 
 void Manager::set_vf(const Target& target, const Options& options, Done<> done) {
-    if (const auto started = start_set_vf(target, options, done); !started) done(started);
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 5> kKnown{"name", "weight", "quantum_us", "owner",
+                                                         "force"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(with_settings(kKnown)));
+        TRY(const auto name, name_option(reader));
+        TRY(const auto weight, number32(reader, "weight", kWeights));
+        TRY(const auto quantum_us, vf_quantum(reader));
+        TRY(const QosChange qos, read_qos(reader));
+        TRY(const CustodyChange custody, read_custody(reader));
+        TRY(const Asker asker, read_asker(reader));
+        TRY(GpuHost * gpu, gpu_of(target.gpu));
+        TRY_VOID(not_held(target.gpu));
+        if (name) TRY_VOID(name_is_free(*name, target));
+        const VfChange change{.name = name,
+                              .weight = weight,
+                              .quantum_us = quantum_us,
+                              .qos = qos,
+                              .custody = custody};
+        gpu->ask<void>([change, vf = target.vf,
+                        asker](GpuModel& model) { return model.change(vf, change, asker); },
+                       while_reserved(name.value_or(""), done));
+        return {};
+    });
 }
 
 void Manager::set_gpu(const Target& target, const Options& options, Done<> done) {
-    if (const auto started = start_set_gpu(target, options, done); !started) done(started);
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 2> kKnown{"quantum_us", "max_gap_ms"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY(const auto quantum_us, number32(reader, "quantum_us", kQuanta));
+        TRY(const auto max_gap_ms, number32(reader, "max_gap_ms", kGaps));
+        TRY(GpuHost * gpu, gpu_of(target.gpu));
+        TRY_VOID(not_held(target.gpu));
+        const GpuChange change{.quantum_us = quantum_us, .max_gap_ms = max_gap_ms};
+        gpu->ask<void>([change](GpuModel& model) { return model.change_gpu(change); }, done);
+        return {};
+    });
 }
 
 void Manager::destroy(const Target& target, const Options& options, Done<std::uint32_t> done) {
-    if (const auto started = start_destroy(target, options, done); !started)
-        done(tl::make_unexpected(started.error()));
+    or_refuse(done, [&]() -> Result<> {
+        TRY(const Asker asker, read_asker(OptionReader(options)));
+        TRY(GpuHost * gpu, gpu_of(target.gpu));
+        TRY_VOID(not_held(target.gpu));
+        gpu->ask<std::uint32_t>(
+            [vf = target.vf, asker](GpuModel& model) -> Result<std::uint32_t> {
+                const std::uint32_t generation =
+                    model.has_vf(vf) ? model.view(vf).live.generation : 0;
+                TRY_VOID(model.destroy(vf, asker.force, asker.owner));
+                return generation;
+            },
+            done);
+        return {};
+    });
 }
 
 void Manager::control(const Target& target, vgpu_pf_control_action action, const Options& options,
                       Done<> done) {
-    if (const auto started = start_control(target, action, options, done); !started) done(started);
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 2> kKnown{"force", "owner"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY(const Asker asker, read_asker(reader));
+        TRY(GpuHost * gpu, gpu_of(target.gpu));
+        gpu->ask<void>(
+            [vf = target.vf, action, asker](GpuModel& model) {
+                return model.control(vf, action, asker.force, asker.owner);
+            },
+            done);
+        return {};
+    });
 }
 
 void Manager::claim(const Target& target, const std::string& owner, const Options& options,
                     const Done<std::uint64_t>& done) {
-    if (const auto started = start_claim(target, owner, options, done); !started)
-        done(tl::make_unexpected(started.error()));
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 3> kKnown{"generation", "keep", "lease_s"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY_VOID(check_owner_name(owner));
+        TRY(const auto generation, reader.number("generation", {}));
+        TRY(const auto lease_s, number32(reader, "lease_s", {0, kMaxLeaseS}));
+        TRY(GpuHost * gpu, gpu_of(target.gpu));
+        ClaimRequest request{
+            .owner = owner, .generation = generation, .lease_s = lease_s.value_or(0)};
+        if (options.contains("keep")) {
+            TRY(request.is_kept, reader.flag("keep"));
+        }
+        gpu->ask<std::uint64_t>(
+            [vf = target.vf, request](GpuModel& model) { return model.claim(vf, request); }, done);
+        return {};
+    });
 }
 
 void Manager::release(const Target& target, const std::string& owner, std::uint64_t generation,
                       const Options& options, const Done<>& done) {
-    constexpr std::array<std::string_view, 1> kKnown{"scrub"};
-    const OptionReader reader(options);
-    Result<> started = reader.only(kKnown);
-    const auto scrub = reader.flag("scrub");
-    if (started && !scrub) started = tl::make_unexpected(scrub.error());
-    if (started)
-        started = start_release(target, owner, generation,
-                                *scrub ? AfterRelease::Scrub : AfterRelease::Keep, done);
-    if (!started) done(started);
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 1> kKnown{"scrub"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY(const bool scrubs, reader.flag("scrub"));
+        return start_release(target, owner, generation,
+                             scrubs ? AfterRelease::Scrub : AfterRelease::Keep, done);
+    });
 }
 
 void Manager::pause(const Target& target, const std::string& owner, std::uint64_t generation,
                     const Done<>& done) {
-    const auto started = start_release(target, owner, generation, AfterRelease::Pause, done);
-    if (!started) done(started);
+    or_refuse(done,
+              [&] { return start_release(target, owner, generation, AfterRelease::Pause, done); });
 }
 
 void Manager::say(std::string_view kind, std::string text) {

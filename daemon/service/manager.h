@@ -112,15 +112,6 @@ private:
 
     [[nodiscard]] Result<> not_held(const std::string& gpu) const;
     void note_end(const EndedClaim& claim);
-    Result<> start_create(const std::string& gpu, const Options& options, const Done<Target>& done);
-    Result<> start_set_vf(const Target& target, const Options& options, const Done<>& done);
-    Result<> start_set_gpu(const Target& target, const Options& options, const Done<>& done);
-    Result<> start_destroy(const Target& target, const Options& options,
-                           const Done<std::uint32_t>& done);
-    Result<> start_control(const Target& target, vgpu_pf_control_action action,
-                           const Options& options, const Done<>& done);
-    Result<> start_claim(const Target& target, const std::string& owner, const Options& options,
-                         const Done<std::uint64_t>& done);
     Result<> start_release(const Target& target, const std::string& owner, std::uint64_t generation,
                            AfterRelease after, const Done<>& done);
     /// Why the name of the VF `own` is not unique; or empty.

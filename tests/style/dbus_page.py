@@ -25,25 +25,25 @@ OPTION_LISTS = {
     'Manager.ListGpus': ('daemon/dbus/objects.cpp', 'gpus_to_list', ()),
     'Manager.Resolve': ('daemon/dbus/objects.cpp', 'ManagerObject::Resolve', ()),
     'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'wanted_events', ()),
-    'Manager.Plan': ('daemon/service/jobs/jobs.cpp', 'Jobs::start_plan', ()),
+    'Manager.Plan': ('daemon/service/jobs/jobs.cpp', 'Jobs::plan', ()),
     'Manager.Apply': ('daemon/service/jobs/jobs.cpp', 'Jobs::apply', ()),
     'Manager.Export': ('daemon/service/jobs/jobs.cpp', 'Jobs::export_document', ()),
     'Manager.AutoConfig': ('daemon/service/jobs/jobs.cpp', 'Jobs::automatic_document', ()),
-    'Manager.Assign': ('daemon/service/owners/assignments.cpp', 'Assignments::start_assign', ()),
+    'Manager.Assign': ('daemon/service/owners/assignments.cpp', 'Assignments::assign', ()),
     'Manager.Grant': ('daemon/service/owners/assignments.cpp', 'Assignments::grant', ()),
     'Manager.TakeBack': ('daemon/service/owners/assignments.cpp', 'Assignments::take_back', ()),
     'Manager.Adopt': ('daemon/service/owners/assignments.cpp', 'Assignments::adopt', ()),
-    'Gpu.Set': ('daemon/service/manager.cpp', 'Manager::start_set_gpu', ()),
+    'Gpu.Set': ('daemon/service/manager.cpp', 'Manager::set_gpu', ()),
     'Gpu.Dump': ('daemon/dbus/gpu_object.cpp', 'GpuObject::Dump', ()),
     'Gpu.GetRunTable': ('daemon/dbus/gpu_object.cpp', 'GpuObject::GetRunTable', ()),
     'Gpu.ReadTrace': ('daemon/dbus/gpu_object.cpp', 'GpuObject::ReadTrace', ()),
     'Job.Cancel': ('daemon/dbus/job_object.cpp', 'JobObject::Cancel', ()),
-    'Vf.Set': ('daemon/service/manager.cpp', 'Manager::start_set_vf', (CONTRACT, CUSTODY)),
+    'Vf.Set': ('daemon/service/manager.cpp', 'Manager::set_vf', (CONTRACT, CUSTODY)),
     'Vf.Destroy': ('daemon/dbus/vf_object.cpp', 'destroy', ()),
-    'Vf.Claim': ('daemon/service/manager.cpp', 'Manager::start_claim', ()),
+    'Vf.Claim': ('daemon/service/manager.cpp', 'Manager::claim', ()),
     'Vf.Release': ('daemon/service/manager.cpp', 'Manager::release', ()),
 }
-OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', 'Manager::start_control', ())
+OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', 'Manager::control', ())
                      for name in ('Pause', 'Stop', 'Reset', 'Resume', 'ClearQuarantine')})
 OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/agents/agents.cpp', 'Agents::ask', ())
                      for name in ('SelfTest', 'Quiesce', 'Thaw')})

@@ -112,19 +112,20 @@ std::optional<Nanoseconds> Agents::earliest() const {
 
 void Agents::ask(const Target& target, AgentAct act, const Options& options,
                  AgentSession::Done done) {
-    constexpr std::array<std::string_view, 1> kKnown{"timeout_ms"};
-    const OptionReader reader(options);
-    if (const auto known = reader.only(kKnown); !known)
-        return done(tl::make_unexpected(known.error()));
-    const auto limit_ms = reader.number("timeout_ms", kLimits);
-    if (!limit_ms) return done(tl::make_unexpected(limit_ms.error()));
-    const auto at = places_.find(target);
-    if (at == places_.end())
-        return done(fail(ErrorId::NoAgent,
-                         fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf)));
-    is_stirred_ = true;
-    at->second.session->ask(act, std::chrono::milliseconds(limit_ms->value_or(kDefaultLimitMs)),
-                            std::move(done));
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 1> kKnown{"timeout_ms"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY(const auto limit_ms, reader.number("timeout_ms", kLimits));
+        const auto at = places_.find(target);
+        if (at == places_.end())
+            return fail(ErrorId::NoAgent,
+                        fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf));
+        is_stirred_ = true;
+        at->second.session->ask(act, std::chrono::milliseconds(limit_ms.value_or(kDefaultLimitMs)),
+                                done);
+        return {};
+    });
 }
 
 AgentView Agents::view(const Target& target) const {

@@ -50,6 +50,11 @@ struct GpuSnapshot {
 /// Called once, in the main loop, unless the host is destroyed first.
 template <typename T = void> using Done = std::function<void(Result<T>)>;
 
+/// `start` keeps a copy of `done`, or returns why nothing was started: then `done` gets that.
+template <typename T, typename Start> void or_refuse(const Done<T>& done, const Start& start) {
+    if (const Result<> started = start(); !started) done(tl::make_unexpected(started.error()));
+}
+
 /// mutex_ guards what both threads share: queue, answers, notices, the pointer to a snapshot.
 class GpuHost final : public GpuTurns {
 public:

@@ -81,26 +81,22 @@ Result<std::vector<std::string>> Jobs::gpus_of(const Options& options) const {
     return std::vector<std::string>{known->id()};
 }
 
-Result<> Jobs::start_plan(const std::string& document, const Options& options,
-                          const Done<std::string>& done) {
-    constexpr std::array<std::string_view, 1> kKnown{"label"};
-    const OptionReader reader(options);
-    TRY_VOID(reader.only(kKnown));
-    TRY(const Wish wish, wish_of(document, reader, manager_.gpu_ids()));
-    survey(manager_, ids_of(wish.wanted),
-           [this, wish, done](const Result<std::vector<GpuInventory>>& found) {
-               if (!found) return done(tl::make_unexpected(found.error()));
-               const auto plan = plan_for(manager_, wish.label, wish.wanted, *found);
-               if (!plan) return done(tl::make_unexpected(plan.error()));
-               done(encode_change_plan(*plan));
-           });
-    return {};
-}
-
 void Jobs::plan(const std::string& document, const Options& options,
                 const Done<std::string>& done) {
-    if (const auto started = start_plan(document, options, done); !started)
-        done(tl::make_unexpected(started.error()));
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 1> kKnown{"label"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY(const Wish wish, wish_of(document, reader, manager_.gpu_ids()));
+        survey(manager_, ids_of(wish.wanted),
+               [this, wish, done](const Result<std::vector<GpuInventory>>& found) {
+                   if (!found) return done(tl::make_unexpected(found.error()));
+                   const auto plan = plan_for(manager_, wish.label, wish.wanted, *found);
+                   if (!plan) return done(tl::make_unexpected(plan.error()));
+                   done(encode_change_plan(*plan));
+               });
+        return {};
+    });
 }
 
 void Jobs::write_document(const std::vector<std::string>& gpus, const Done<std::string>& done,
@@ -113,31 +109,32 @@ void Jobs::write_document(const std::vector<std::string>& gpus, const Done<std::
 }
 
 void Jobs::export_document(const Options& options, const Done<std::string>& done) {
-    constexpr std::array<std::string_view, 2> kKnown{"gpu", "label"};
-    const OptionReader reader(options);
-    if (const auto known = reader.only(kKnown); !known)
-        return done(tl::make_unexpected(known.error()));
-    const auto label = reader.text("label");
-    if (!label) return done(tl::make_unexpected(label.error()));
-    const std::string name = label->value_or(kDefaultLabel);
-    if (!is_valid_label(name))
-        return done(fail(ErrorId::InvalidName, fmt::format("'{}' is not a valid label for a config",
-                                                           name.substr(0, 64))));
-    const auto gpus = gpus_of(options);
-    if (!gpus) return done(tl::make_unexpected(gpus.error()));
-    write_document(*gpus, done, [name](const std::vector<GpuInventory>& found) {
-        return current_configuration(found, name);
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 2> kKnown{"gpu", "label"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY(const auto label, reader.text("label"));
+        const std::string name = label.value_or(kDefaultLabel);
+        if (!is_valid_label(name))
+            return fail(ErrorId::InvalidName,
+                        fmt::format("'{}' is not a valid label for a config", name.substr(0, 64)));
+        TRY(const auto gpus, gpus_of(options));
+        write_document(gpus, done, [name](const std::vector<GpuInventory>& found) {
+            return current_configuration(found, name);
+        });
+        return {};
     });
 }
 
 void Jobs::automatic_document(const Options& options, const Done<std::string>& done) {
-    constexpr std::array<std::string_view, 1> kKnown{"gpu"};
-    if (const auto known = OptionReader(options).only(kKnown); !known)
-        return done(tl::make_unexpected(known.error()));
-    const auto gpus = gpus_of(options);
-    if (!gpus) return done(tl::make_unexpected(gpus.error()));
-    write_document(*gpus, done, [](const std::vector<GpuInventory>& found) {
-        return automatic_configuration(found);
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 1> kKnown{"gpu"};
+        TRY_VOID(OptionReader(options).only(kKnown));
+        TRY(const auto gpus, gpus_of(options));
+        write_document(gpus, done, [](const std::vector<GpuInventory>& found) {
+            return automatic_configuration(found);
+        });
+        return {};
     });
 }
 

@@ -85,8 +85,6 @@ private:
     };
 
     [[nodiscard]] Result<std::vector<std::string>> gpus_of(const Options& options) const;
-    Result<> start_plan(const std::string& document, const Options& options,
-                        const Done<std::string>& done);
     void write_document(const std::vector<std::string>& gpus, const Done<std::string>& done,
                         std::function<Configuration(const std::vector<GpuInventory>&)> write);
     [[nodiscard]] Job* active() const;

@@ -69,29 +69,26 @@ Result<> Assignments::check_all_seen(const std::string& owner) const {
 
 // --- assign
 
-Result<> Assignments::start_assign(const std::string& owner, const std::vector<Want>& wants,
-                                   const Options& options, const Done<std::vector<GivenVf>>& done) {
-    constexpr std::array<std::string_view, 2> kKnown{"wait_ms", "title"};
-    const OptionReader reader(options);
-    TRY_VOID(reader.only(kKnown));
-    TRY_VOID(check_owner_name(owner));
-    TRY(const auto wait_ms, reader.number("wait_ms", {0, kMostWaitMs}));
-    TRY_VOID(check_wants(wants.size()));
-    TRY_VOID(take_title(owner, reader));
-    auto request = std::make_shared<Request>();
-    request->owner = owner;
-    request->wants = wants;
-    request->deadline = clock_.now() + std::chrono::milliseconds(wait_ms.value_or(kDefaultWaitMs));
-    request->done = done;
-    requests_.push_back(request);
-    try_choose(request);
-    return {};
-}
-
 void Assignments::assign(const std::string& owner, const std::vector<Want>& wants,
                          const Options& options, Done<std::vector<GivenVf>> done) {
-    if (const auto started = start_assign(owner, wants, options, done); !started)
-        done(tl::make_unexpected(started.error()));
+    or_refuse(done, [&]() -> Result<> {
+        constexpr std::array<std::string_view, 2> kKnown{"wait_ms", "title"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY_VOID(check_owner_name(owner));
+        TRY(const auto wait_ms, reader.number("wait_ms", {0, kMostWaitMs}));
+        TRY_VOID(check_wants(wants.size()));
+        TRY_VOID(take_title(owner, reader));
+        auto request = std::make_shared<Request>();
+        request->owner = owner;
+        request->wants = wants;
+        request->deadline =
+            clock_.now() + std::chrono::milliseconds(wait_ms.value_or(kDefaultWaitMs));
+        request->done = done;
+        requests_.push_back(request);
+        try_choose(request);
+        return {};
+    });
 }
 
 /// Reserved until its claims are answered, so that no other request chooses the same VFs.

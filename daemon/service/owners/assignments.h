@@ -101,8 +101,6 @@ private:
     };
     using HeldVfs = std::map<Target, Held>;
 
-    Result<> start_assign(const std::string& owner, const std::vector<Want>& wants,
-                          const Options& options, const Done<std::vector<GivenVf>>& done);
     void try_choose(const std::shared_ptr<Request>& request);
     void claim_next(const std::shared_ptr<Request>& request);
     void on_claimed(const std::shared_ptr<Request>& request, const Target& target,
