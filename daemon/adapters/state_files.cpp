@@ -66,7 +66,7 @@ Result<> link_as(const std::string& path, const std::string& kept) {
 /// Only root and the user of vgpud may have written the state.
 Result<> check_origin(const struct stat& facts, const std::string& path) {
     if (!S_ISREG(facts.st_mode))
-        return fail(ErrorId::StateCorrupt, fmt::format("{} is no regular file", path));
+        return fail(ErrorId::StateCorrupt, fmt::format("{} is not a regular file", path));
     if (facts.st_uid != 0 && facts.st_uid != ::geteuid())
         return fail(ErrorId::StateCorrupt,
                     fmt::format("{} belongs to the user with the id {}", path, facts.st_uid));

@@ -230,7 +230,7 @@ Result<Json> unsealed(std::string_view text, std::string_view schema) {
     if (checksum != checksum_of(json))
         return fail(ErrorId::StateCorrupt, "its checksum does not match its content");
     if (json.at("schema").get<std::string>() != schema)
-        return fail(ErrorId::StateCorrupt, fmt::format("it is no file of schema '{}'", schema));
+        return fail(ErrorId::StateCorrupt, fmt::format("its schema is not '{}'", schema));
     if (const auto version = json.at("version").get<std::uint64_t>(); version != kStateVersion)
         return fail(
             ErrorId::StateNewer,

@@ -188,8 +188,8 @@ TEST(StateFiles, WhatVgpudCannotHaveWrittenIsRefused) {
     fs::create_symlink(directory.file("long"), directory.file("link"));
     EXPECT_THAT(refusal("link"), HasSubstr("cannot open"));
     ASSERT_EQ(::mkfifo(directory.file("pipe").c_str(), 0600), 0);
-    EXPECT_THAT(refusal("pipe"), HasSubstr("is no regular file"));
-    EXPECT_THAT(refusal("gpus"), HasSubstr("is no regular file"));
+    EXPECT_THAT(refusal("pipe"), HasSubstr("is not a regular file"));
+    EXPECT_THAT(refusal("gpus"), HasSubstr("is not a regular file"));
     std::ofstream(directory.file("theirs")) << "x";
     if (::chown(directory.file("theirs").c_str(), 12345, 0) == 0) {
         EXPECT_THAT(refusal("theirs"), HasSubstr("belongs to the user with the id 12345"));
