@@ -33,6 +33,12 @@ def listing(package):
     return lines
 
 
+def files_below(directory):
+    """Paths of all files below a directory, relative to it."""
+    return {os.path.relpath(os.path.join(place, name), directory)
+            for place, _, names in os.walk(directory) for name in names}
+
+
 class Contents(unittest.TestCase):
     maxDiff = None
 
@@ -72,10 +78,10 @@ class Contents(unittest.TestCase):
         version = field('vgpu-pf-dkms', 'Version')
         base = self.path('vgpu-pf-dkms', f'usr/src/vgpu-pf-{version}')
         for area in ('hw', 'uapi', 'core', 'linux'):
-            wanted = {name for name in os.listdir(os.path.join(ROOT, 'pf-driver', area))
+            wanted = {name for name in files_below(os.path.join(ROOT, 'pf-driver', area))
                       if name.endswith(('.c', '.h', '.def'))}
             self.assertTrue(wanted)
-            self.assertEqual(set(os.listdir(os.path.join(base, 'pf-driver', area))), wanted)
+            self.assertEqual(files_below(os.path.join(base, 'pf-driver', area)), wanted)
         for name in ('dkms.conf', 'pf-driver/Kbuild'):
             self.assertTrue(os.path.isfile(os.path.join(base, name)), name)
 
