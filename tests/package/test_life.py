@@ -14,7 +14,7 @@ APPARMOR_RULES = '/etc/apparmor.d/local/abstractions/libvirt-qemu'
 PACKAGED = ('/etc/', '/usr/', '/var/lib/')
 KEPT_BY_OTHERS = ('/var/lib/dpkg', '/var/lib/apt', '/var/lib/systemd')
 # the group stays (docs/install.md)
-GROUPS = ('/etc/group', '/etc/group-', '/etc/gshadow', '/etc/gshadow-')
+ACCOUNTS = tuple('/etc/' + name + old for name in ('group', 'gshadow', 'passwd', 'shadow') for old in ('', '-'))
 
 
 def is_packaged(name):
@@ -128,7 +128,7 @@ class Life(unittest.TestCase):
         # a file may go meanwhile, and there may be none
         mentions = system.check('grep -rlsF vgpu /etc /usr /var/lib || true').splitlines()
         return ({name for name in names if 'vgpu' in name or is_packaged(name)} |
-                {'words in ' + name for name in mentions if is_packaged(name) and name not in GROUPS})
+                {'words in ' + name for name in mentions if is_packaged(name) and name not in ACCOUNTS})
 
 
 if __name__ == '__main__':
