@@ -214,8 +214,8 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
     return {};
 }
 
-/// What the time off the engine depends on. Only the first band that has VFs has a bound by weight:
-/// the others wait while it has work.
+/// The reservations of all VFs, which take time from the run table, and the first band with VFs.
+/// The run table bounds the gaps of that band only: the others wait while it has work.
 class Gaps {
 public:
     Gaps(std::span<const VfPolicy> policies, const Engine& engine) {
