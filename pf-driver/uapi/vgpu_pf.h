@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * uapi of the PF core: the interface of a GPU's PF driver for vgpud, tests and tools.
+/**
+ * DOC: uapi of the PF core
  *
- * Two homes offer it: /dev/vgpu-pfN (ioctl, mmap, poll) and the process vgpu-pf (a SOCK_SEQPACKET
- * unix socket; one request per message: struct vgpu_pf_request and the operation's struct; the
- * reply is struct vgpu_pf_reply and the same struct filled in; fds travel by SCM_RIGHTS). Both use
- * the same structs: padded, little endian, and versioned by their length, which is in the ioctl's
- * number or the message's head. A shorter struct of an older client is extended with zeroes; a
- * longer one is accepted only if the excess is 0 (else -E2BIG). In answers of GET operations `size`
- * is the number of bytes that the home knows; in requests it is ignored. Fields named reserved must
- * be 0 (else -EINVAL).
+ * This header is the interface of a GPU's PF driver for vgpud, tests and tools. Two platforms (the
+ * code calls them homes) offer it, so that clients need not know which one runs:
  *
- * VF numbers are 1..total_vfs. Sizes are bytes, times are ns of CLOCK_MONOTONIC unless named
- * otherwise. Errors are negative errno values in the reply.
+ *   kernel    /dev/vgpu-pfN: one ioctl for each operation, mmap(), poll() and read()
+ *   process   vgpu-pf: a SOCK_SEQPACKET unix socket with one request per message. A request is
+ *             struct vgpu_pf_request and the operation's struct. The reply is struct vgpu_pf_reply
+ *             and the same struct, filled in. File descriptors travel by SCM_RIGHTS.
+ *
+ * Structs are padded, little endian, and versioned by their length, which is in the ioctl's number
+ * or in the head of the message. The driver extends a shorter struct of an older client with
+ * zeroes. It accepts a longer struct only if the excess is zero (else -E2BIG). In replies to GET
+ * operations, size is the number of bytes that the driver knows; in requests, size is ignored.
+ * Members named reserved must be 0 (else -EINVAL).
+ *
+ * VF numbers are 1..total_vfs. Sizes are in bytes. Times are in ns of CLOCK_MONOTONIC unless the
+ * name says otherwise. Errors are negative errno values.
  */
 #ifndef VGPU_UAPI_PF_H
 #define VGPU_UAPI_PF_H
@@ -31,65 +36,133 @@
 #define VGPU_PF_NAME_BYTES    64u
 #define VGPU_PF_MESSAGE_BYTES 160u
 
+/**
+ * enum vgpu_pf_op - operations
+ * @VGPU_PF_OP_GET_INFO: struct vgpu_pf_info: get properties and counters of the GPU.
+ * @VGPU_PF_OP_GET_VF: struct vgpu_pf_vf: get properties and counters of a VF.
+ * @VGPU_PF_OP_PROVISION: struct vgpu_pf_provision: give resources to an ABSENT VF.
+ * @VGPU_PF_OP_RELEASE: struct vgpu_pf_vf_ref: take the resources away and start the scrub.
+ * @VGPU_PF_OP_SCRUB_DURABLE: struct vgpu_pf_vf_ref: the client has recorded the scrub on disk; the
+ *	VF becomes ABSENT and its resources become free.
+ * @VGPU_PF_OP_CONTROL: struct vgpu_pf_control: pause, resume, stop or reset a VF.
+ * @VGPU_PF_OP_SET_RUN_TABLE: struct vgpu_pf_run_table: set the run table. Refused with -EBUSY while
+ *	another client holds the policy lease.
+ * @VGPU_PF_OP_GET_RUN_TABLE: struct vgpu_pf_run_table: get the newest run table.
+ * @VGPU_PF_OP_GET_EVENT_RING: struct vgpu_pf_event_ring_info: get the layout of the event ring. The
+ *	process also returns two fds: the memory of the ring and an eventfd.
+ * @VGPU_PF_OP_SAVE: struct vgpu_pf_stream: write the state of a PAUSED VF to a file descriptor.
+ * @VGPU_PF_OP_RESTORE: struct vgpu_pf_stream: fill a PAUSED VF from a file descriptor.
+ * @VGPU_PF_OP_LEASE: struct vgpu_pf_lease: acquire or give up the policy lease.
+ * @VGPU_PF_OP_VERIFY_ZERO: struct vgpu_pf_vf_ref: check that the VRAM of a SCRUBBING VF is zero.
+ *	Fails with -EUCLEAN if it is not, and with -ECANCELED if SCRUB_DURABLE frees the VRAM
+ *	during the check.
+ * @VGPU_PF_OP_DUMP: struct vgpu_pf_stream, vf and generation 0: write a text for a bug report.
+ * @VGPU_PF_OP_GET_ERROR: struct vgpu_pf_error: get the text of this file's last failed request.
+ *	Kernel only.
+ * @VGPU_PF_OP_CANCEL: struct vgpu_pf_cancel: end the use of this file. Any thread may call it.
+ *	Kernel only.
+ *
+ * GET_INFO, GET_VF, GET_RUN_TABLE, GET_EVENT_RING, GET_ERROR and CANCEL are open to clients that
+ *may only read; all others require write access (else -EPERM). Operations that use the device fail
+ * with -ENODEV while the device is lost. Only one stream (SAVE, RESTORE, DUMP) is in progress at a
+ * time; another one fails with -EBUSY.
+ */
 enum vgpu_pf_op {
-	VGPU_PF_OP_GET_INFO = 1,      /* struct vgpu_pf_info */
-	VGPU_PF_OP_GET_VF = 2,	      /* struct vgpu_pf_vf */
-	VGPU_PF_OP_PROVISION = 3,     /* struct vgpu_pf_provision */
-	VGPU_PF_OP_RELEASE = 4,	      /* struct vgpu_pf_vf_ref: starts the scrub */
-	VGPU_PF_OP_SCRUB_DURABLE = 5, /* struct vgpu_pf_vf_ref: the scrub record is on disk */
-	VGPU_PF_OP_CONTROL = 6,	      /* struct vgpu_pf_control */
-	VGPU_PF_OP_SET_RUN_TABLE = 7, /* struct vgpu_pf_run_table */
-	VGPU_PF_OP_GET_RUN_TABLE = 8, /* struct vgpu_pf_run_table */
-	VGPU_PF_OP_GET_EVENT_RING =
-		9,		 /* struct vgpu_pf_event_ring_info; fds: ring memory, eventfd */
-	VGPU_PF_OP_SAVE = 10,	 /* struct vgpu_pf_stream; fd: written until its end */
-	VGPU_PF_OP_RESTORE = 11, /* struct vgpu_pf_stream; fd: read until its end */
-	VGPU_PF_OP_LEASE = 12,	 /* struct vgpu_pf_lease: only this client sets policy */
-	/* struct vgpu_pf_vf_ref: -EUCLEAN: released VRAM is not 0; -ECANCELED: by SCRUB_DURABLE */
+	VGPU_PF_OP_GET_INFO = 1,
+	VGPU_PF_OP_GET_VF = 2,
+	VGPU_PF_OP_PROVISION = 3,
+	VGPU_PF_OP_RELEASE = 4,
+	VGPU_PF_OP_SCRUB_DURABLE = 5,
+	VGPU_PF_OP_CONTROL = 6,
+	VGPU_PF_OP_SET_RUN_TABLE = 7,
+	VGPU_PF_OP_GET_RUN_TABLE = 8,
+	VGPU_PF_OP_GET_EVENT_RING = 9,
+	VGPU_PF_OP_SAVE = 10,
+	VGPU_PF_OP_RESTORE = 11,
+	VGPU_PF_OP_LEASE = 12,
 	VGPU_PF_OP_VERIFY_ZERO = 13,
-	/* struct vgpu_pf_stream, vf and generation 0; fd: text for a bug report */
 	VGPU_PF_OP_DUMP = 14,
-	/* only in the kernel home */
-	VGPU_PF_OP_GET_ERROR = 15, /* struct vgpu_pf_error: of this file's last failed request */
-	VGPU_PF_OP_CANCEL = 16,	   /* struct vgpu_pf_cancel: ends use of this file; any thread */
+	VGPU_PF_OP_GET_ERROR = 15,
+	VGPU_PF_OP_CANCEL = 16,
 };
 
-/*
- * Kernel home: one ioctl for each operation. It returns when the request is finished, on failure -1
- * and errno; GET_ERROR returns the text. A signal ends the wait (EINTR) and withdraws the request.
- * After CANCEL the request in progress on that file, and all later ones, fail with ECANCELED.
+/**
+ * DOC: The file /dev/vgpu-pfN
  *
- * mmap() at offset 0, read-only, maps the event ring. poll() reports POLLIN when there are events
- * that this file has not read, and POLLHUP when the driver was unbound. A lost device, which may
- * come back, is reported by the event DEVICE_LOST and by device_lost. read() of 8 bytes returns the
- * number of events as a u64, as an eventfd does.
+ * ioctl() returns when the request is finished: 0, or -1 and errno. GET_ERROR then returns the text
+ * of the error. The struct is copied back after an error, too. A signal ends the wait (EINTR) and
+ * withdraws the request. After CANCEL, the request in progress on that file and all later ones fail
+ * with ECANCELED.
+ *
+ * mmap() at offset 0, read-only, maps the event ring.
+ *
+ * poll() reports POLLIN if the file has not read the latest events, and POLLHUP if the driver was
+ * unbound from the device. A lost device, which may come back, is reported by the event DEVICE_LOST
+ * and by vgpu_pf_info.device_lost.
+ *
+ * read() of 8 bytes returns the number of new events as a u64, as an eventfd does.
  */
-#define VGPU_PF_IOC_TYPE      0xB7
+#define VGPU_PF_IOC_TYPE 0xB7
+/**
+ * VGPU_PF_IOC() - number of an operation's ioctl
+ * @op: enum vgpu_pf_op
+ * @type: the operation's struct; its length is part of the number
+ */
 #define VGPU_PF_IOC(op, type) _IOWR(VGPU_PF_IOC_TYPE, op, type)
 
+/**
+ * struct vgpu_pf_request - head of a request message
+ * @magic: VGPU_PF_UAPI_MAGIC
+ * @version: VGPU_PF_UAPI_VERSION
+ * @op: enum vgpu_pf_op
+ * @size: bytes of the struct that follows
+ * @cookie: any number; the reply returns it
+ */
 struct vgpu_pf_request {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t op;	 /* enum vgpu_pf_op */
-	uint32_t size;	 /* of the struct that follows */
-	uint64_t cookie; /* returned in the reply */
+	uint32_t op;
+	uint32_t size;
+	uint64_t cookie;
 };
 
+/**
+ * struct vgpu_pf_reply - head of a reply message
+ * @magic: VGPU_PF_UAPI_MAGIC
+ * @error: 0 or negative errno
+ * @op: of the request
+ * @size: bytes of the struct that follows
+ * @cookie: of the request
+ * @message: text of the error, NUL-terminated; empty if there is none
+ */
 struct vgpu_pf_reply {
 	uint32_t magic;
-	int32_t error; /* 0 or negative errno */
+	int32_t error;
 	uint32_t op;
-	uint32_t size; /* of the struct that follows */
+	uint32_t size;
 	uint64_t cookie;
-	char message[VGPU_PF_MESSAGE_BYTES]; /* error text; empty if none */
+	char message[VGPU_PF_MESSAGE_BYTES];
 };
 
-/* life cycle of a VF, docs/vf-lifecycle.md */
+/**
+ * enum vgpu_pf_vf_state - states of a VF's life cycle (docs/vf-lifecycle.md)
+ * @VGPU_PF_VF_ABSENT: has no resources
+ * @VGPU_PF_VF_PROVISIONED: has resources; no driver of the guest is loaded
+ * @VGPU_PF_VF_READY: may run, and is not in the engine now
+ * @VGPU_PF_VF_RUNNING: is in the engine
+ * @VGPU_PF_VF_PAUSED: kept off the engine until RESUME
+ * @VGPU_PF_VF_STOPPED: kept off the engine until a reset; the gates are shut
+ * @VGPU_PF_VF_RESETTING: a function level reset is in progress
+ * @VGPU_PF_VF_QUARANTINED: cut off, because its guest exceeded a limit of the guard
+ * @VGPU_PF_VF_SCRUBBING: released; waits for the scrub or for SCRUB_DURABLE
+ * @VGPU_PF_VF_MISMATCH: a bug of the PF core: an event was impossible in the VF's state
+ * @VGPU_PF_VF_STATES: number of states
+ */
 enum vgpu_pf_vf_state {
-	VGPU_PF_VF_ABSENT = 0,	    /* no resources */
-	VGPU_PF_VF_PROVISIONED = 1, /* has resources, guest not initialised */
-	VGPU_PF_VF_READY = 2,	    /* may run, not in the engine now */
-	VGPU_PF_VF_RUNNING = 3,	    /* in the engine */
+	VGPU_PF_VF_ABSENT = 0,
+	VGPU_PF_VF_PROVISIONED = 1,
+	VGPU_PF_VF_READY = 2,
+	VGPU_PF_VF_RUNNING = 3,
 	VGPU_PF_VF_PAUSED = 4,
 	VGPU_PF_VF_STOPPED = 5,
 	VGPU_PF_VF_RESETTING = 6,
@@ -99,295 +172,560 @@ enum vgpu_pf_vf_state {
 	VGPU_PF_VF_STATES = 10,
 };
 
+/**
+ * struct vgpu_pf_info - properties and counters of the GPU
+ * @size: bytes of the struct
+ * @uapi_version: VGPU_PF_UAPI_VERSION of the driver
+ * @total_vfs: number of VFs
+ * @home: 0 process, 1 kernel
+ * @vram_bytes: VRAM of the device
+ * @vram_free_bytes: VRAM that can be provisioned now
+ * @vram_largest_free_bytes: the same for one VF: at most vram_aperture_bytes. Page tables map
+ *	scattered VRAM, so fragmentation does not lower it.
+ * @vram_pf_bytes: VRAM that is reserved for the PF
+ * @vram_unit_bytes: granularity of a VF's VRAM
+ * @vram_aperture_bytes: size of a VF's BAR0, the upper limit of its VRAM
+ * @doorbell_pages: upper limit for one VF
+ * @cu_count: compute units of the device
+ * @device_time_ns: clock of the device, which stamps RUN events; 0 if the device is lost
+ * @table_generation: of the run table in force
+ * @boot_id: differs after each start of the PF core
+ * @lease_held: 1 if a client holds the policy lease
+ * @device_lost: 1 if no device is attached: it was lost, or suspended for a reset
+ * @switches: world switches since the core started
+ * @switch_p50_ns: median duration of a world switch, from the decision until the core has seen its
+ *	end; rounded up to a quarter of an octave
+ * @switch_p99_ns: 99th percentile of the same
+ * @switch_max_ns: longest world switch
+ * @whole_resets: resets of the whole device since the core started
+ * @name: of the GPU, NUL-terminated
+ */
 struct vgpu_pf_info {
 	uint32_t size;
 	uint32_t uapi_version;
 	uint32_t total_vfs;
-	uint32_t home;			  /* 0 process, 1 kernel */
-	uint64_t vram_bytes;		  /* of the device */
-	uint64_t vram_free_bytes;	  /* provisionable now */
-	uint64_t vram_largest_free_bytes; /* for one VF (page tables scatter: equals free) */
-	uint64_t vram_pf_bytes;		  /* reserved for the PF */
-	uint64_t vram_unit_bytes;	  /* granularity of a VF's VRAM */
-	uint64_t vram_aperture_bytes;	  /* BAR0 of a VF: upper limit of its VRAM */
-	uint32_t doorbell_pages;	  /* per VF, upper limit */
+	uint32_t home;
+	uint64_t vram_bytes;
+	uint64_t vram_free_bytes;
+	uint64_t vram_largest_free_bytes;
+	uint64_t vram_pf_bytes;
+	uint64_t vram_unit_bytes;
+	uint64_t vram_aperture_bytes;
+	uint32_t doorbell_pages;
 	uint32_t cu_count;
-	uint64_t device_time_ns;   /* clock of run log and events */
-	uint64_t table_generation; /* of the run table in force */
-	uint64_t boot_id;	   /* differs after each start of the PF core */
-	uint32_t lease_held;	   /* 1: a client holds the policy lease */
-	uint32_t device_lost;	   /* 1: the device does not answer */
-	uint64_t switches;	   /* world switches since start */
-	uint64_t switch_p50_ns, switch_p99_ns, switch_max_ns; /* end to end, park included */
+	uint64_t device_time_ns;
+	uint64_t table_generation;
+	uint64_t boot_id;
+	uint32_t lease_held;
+	uint32_t device_lost;
+	uint64_t switches;
+	uint64_t switch_p50_ns, switch_p99_ns, switch_max_ns;
 	uint64_t whole_resets;
 	char name[VGPU_PF_NAME_BYTES];
 };
 
-/* everything about one VF: the facts that adoption needs, and its counters */
+/**
+ * struct vgpu_pf_vf - properties and counters of one VF
+ * @size: bytes of the struct
+ * @vf: in: VF number
+ * @state: enum vgpu_pf_vf_state
+ * @generation: counts the provisionings of the VF
+ * @vram_bytes: provisioned VRAM
+ * @vram_first_offset: offset of the VF's first byte in the VRAM of the device
+ * @cu_mask: compute units that the VF may use, bit n for CU n
+ * @doorbell_pages: provisioned doorbell pages
+ * @attached: 1 if a client has the function open
+ * @in_full_access: 1 if the guest's driver has full access
+ * @has_work: 1 if the VF has work now
+ * @service_ns: time in the engine by the device's clock; time as idle-resident VF does not count
+ * @wave_instructions: instructions that the VF's waves have executed
+ * @switches: times the VF was put into the engine
+ * @overruns: runs that exceeded their grant by more than 200 us
+ * @overrun_max_ns: longest overrun
+ * @flrs: function level resets from all causes
+ * @guest_flrs: resets that the guest or its VMM caused
+ * @hangs: resets because the VF did not leave or enter the engine in time
+ * @full_access_count: times full access was granted
+ * @full_access_timeouts: times full access was not released in time
+ * @mailbox_messages: messages received
+ * @mailbox_unknown: messages received with an unknown number
+ * @doorbells_latched: doorbells that the guest rang while the VF was off the engine
+ * @faults: memory faults that were reported to the guest
+ * @bad_packets: packets that an engine refused
+ * @bad_accesses: accesses to registers and BARs that were refused
+ * @illegal_instructions: illegal shader instructions, also those that a trap handler handled
+ * @guard_events: events in the present window: FLRs, full accesses, full access time-outs,
+ *	and interrupts
+ * @guard_level: reaction in force: 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine
+ * @last_error: enum vgpu_pf_reason
+ * @uuid: from PROVISION
+ * @driver_version: text from VF2PF, untrusted: characters that are not printable are replaced
+ * @guest_fb_usage_bytes: VRAM in use according to VF2PF, untrusted
+ * @reserved_service_ns: part of service_ns that the reservation paid for
+ * @capped_ns: time in which the VF had work and its cap had no tokens
+ *
+ * The counters of the device (has_work, doorbells_latched to illegal_instructions, driver_version
+ * and guest_fb_usage_bytes) are 0 while the device is lost.
+ */
 struct vgpu_pf_vf {
 	uint32_t size;
-	uint32_t vf;	     /* in: VF number */
-	uint32_t state;	     /* enum vgpu_pf_vf_state */
-	uint32_t generation; /* of this provisioning */
+	uint32_t vf;
+	uint32_t state;
+	uint32_t generation;
 	uint64_t vram_bytes;
-	uint64_t vram_first_offset; /* device VRAM offset of its first page */
+	uint64_t vram_first_offset;
 	uint64_t cu_mask;
 	uint32_t doorbell_pages;
-	uint32_t attached; /* a client has the function open */
+	uint32_t attached;
 	uint32_t in_full_access;
 	uint32_t has_work;
-	uint64_t service_ns; /* RUN time by the device's time stamps; idle rest does not count */
+	uint64_t service_ns;
 	uint64_t wave_instructions;
-	uint64_t switches; /* times loaded */
-	uint64_t overruns; /* quanta exceeded by more than 200 us */
+	uint64_t switches;
+	uint64_t overruns;
 	uint64_t overrun_max_ns;
-	uint64_t flrs; /* resets, all causes */
+	uint64_t flrs;
 	uint64_t guest_flrs, hangs;
 	uint64_t full_access_count, full_access_timeouts;
 	uint64_t mailbox_messages, mailbox_unknown;
 	uint64_t doorbells_latched, faults, bad_packets, bad_accesses, illegal_instructions;
-	uint64_t
-		guard_events[4]; /* flr, exclusive, exclusive time-out, interrupts: in the window */
-	uint32_t guard_level;	 /* 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine */
-	uint32_t last_error;	 /* enum vgpu_pf_reason */
+	uint64_t guard_events[4];
+	uint32_t guard_level;
+	uint32_t last_error;
 	uint8_t uuid[16];
-	char driver_version[VGPU_PF_NAME_BYTES]; /* from VF2PF, sanitised */
+	char driver_version[VGPU_PF_NAME_BYTES];
 	uint64_t guest_fb_usage_bytes;
-	uint64_t reserved_service_ns; /* part of service_ns that its reservation paid for */
-	uint64_t capped_ns;	      /* time with work, but without tokens */
+	uint64_t reserved_service_ns;
+	uint64_t capped_ns;
 };
 
+/**
+ * struct vgpu_pf_provision - resources for a VF
+ * @size: bytes of the struct
+ * @vf: in: VF number; 0: any ABSENT VF. out: VF number
+ * @vram_bytes: in: a multiple of vram_unit_bytes, at most vram_aperture_bytes
+ * @cu_mask: in: bit n for CU n; 0: all
+ * @doorbell_pages: in; 0: all
+ * @generation: out
+ * @preempt_timeout_us: in: time in which the VF must leave the engine, else it is reset; 0: 100 ms
+ * @full_access_timeout_ms: in: limit of full access; 0: default
+ * @uuid: in: any value; GET_VF returns it
+ * @guard_limits: in: in the order of vgpu_pf_vf.guard_events; 0: default; UINT32_MAX: no limit
+ * @flags: in: enum vgpu_pf_provision_flags
+ * @reserved: 0
+ *
+ * Errors: -EBUSY if the VF is not ABSENT, -ENOSPC if no VF or not enough VRAM is free, -EINVAL if a
+ * value is out of range. VRAM that may not be zero is scrubbed before the request finishes. After
+ * an error the VF has no resources.
+ */
 struct vgpu_pf_provision {
 	uint32_t size;
-	uint32_t vf;			 /* in; 0: any ABSENT VF, its number is returned */
-	uint64_t vram_bytes;		 /* in: multiple of vram_unit_bytes */
-	uint64_t cu_mask;		 /* in; 0: all */
-	uint32_t doorbell_pages;	 /* in; 0: all */
-	uint32_t generation;		 /* out */
-	uint32_t preempt_timeout_us;	 /* in; 0: default */
-	uint32_t full_access_timeout_ms; /* in; 0: default */
-	uint8_t uuid[16];		 /* in */
-	uint32_t guard_limits[4];	 /* in; 0: default; UINT32_MAX: no limit */
-	uint32_t flags;			 /* enum vgpu_pf_provision_flags */
+	uint32_t vf;
+	uint64_t vram_bytes;
+	uint64_t cu_mask;
+	uint32_t doorbell_pages;
+	uint32_t generation;
+	uint32_t preempt_timeout_us;
+	uint32_t full_access_timeout_ms;
+	uint8_t uuid[16];
+	uint32_t guard_limits[4];
+	uint32_t flags;
 	uint32_t reserved;
 };
 
+/**
+ * enum vgpu_pf_provision_flags - flags of PROVISION
+ * @VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS: full access of this VF stops the run table, as devices
+ *	without banked registers require
+ */
 enum vgpu_pf_provision_flags {
-	VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS = 1u << 0, /* stop the table as silicon must */
+	VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS = 1u << 0,
 };
 
+/**
+ * struct vgpu_pf_vf_ref - names a provisioned VF
+ * @size: bytes of the struct
+ * @vf: VF number
+ * @generation: must be the VF's present generation (else -ESTALE); 0: any
+ * @reserved: 0
+ */
 struct vgpu_pf_vf_ref {
 	uint32_t size;
 	uint32_t vf;
-	uint32_t generation; /* must match; 0: any */
+	uint32_t generation;
 	uint32_t reserved;
 };
 
+/**
+ * enum vgpu_pf_control_action - actions of CONTROL
+ * @VGPU_PF_PAUSE: take the VF off the engine and keep its state
+ * @VGPU_PF_RESUME: end a pause
+ * @VGPU_PF_STOP: take the VF off the engine and shut its gates; the VF keeps its resources
+ * @VGPU_PF_RESET: function level reset: the guest is notified, the device state is cleared, and the
+ *	VF returns to PROVISIONED
+ * @VGPU_PF_CLEAR_QUARANTINE: end a quarantine by a reset, and empty the windows of the guard
+ */
 enum vgpu_pf_control_action {
 	VGPU_PF_PAUSE = 1,
 	VGPU_PF_RESUME = 2,
-	VGPU_PF_STOP = 3,  /* off the engine, gates shut, resources kept */
-	VGPU_PF_RESET = 4, /* FLR: guest notified, device state scrubbed, back to PROVISIONED */
+	VGPU_PF_STOP = 3,
+	VGPU_PF_RESET = 4,
 	VGPU_PF_CLEAR_QUARANTINE = 5,
 };
 
+/**
+ * struct vgpu_pf_control - an action on one VF
+ * @size: bytes of the struct
+ * @vf: VF number
+ * @generation: must be the VF's present generation (else -ESTALE); 0: any
+ * @action: enum vgpu_pf_control_action
+ *
+ * Errors: -EINVAL if the VF's state does not allow the action, -EBUSY if another action on the VF
+ * is in progress. While the VF is in the engine, the request finishes when the VF has left it.
+ */
 struct vgpu_pf_control {
 	uint32_t size;
 	uint32_t vf;
 	uint32_t generation;
-	uint32_t action; /* enum vgpu_pf_control_action */
+	uint32_t action;
 };
 
-/*
- * Run table: the executor cycles through entries[0 .. count) and gives each VF its quantum,
- * skipping a VF without work. reserve[] lists VFs that may pre-empt a running quantum when they
- * wake, each with a budget per cycle. For a VF that also has entries this budget is an advance: it
- * is deducted from its next turns, and never exceeds the quantum of its first entry. generation
- * must be the generation in force + 1 (else -ESTALE).
- */
 #define VGPU_PF_TABLE_ENTRIES 1024u
 
+/**
+ * struct vgpu_pf_run_entry - one turn of a VF
+ * @vf: VF number
+ * @quantum_us: 100..1000000
+ */
 struct vgpu_pf_run_entry {
 	uint32_t vf;
-	uint32_t quantum_us; /* 100..1000000 */
+	uint32_t quantum_us;
 };
 
-/*
- * Contract of one VF in addition to its entries; the executor keeps it even if its client dies. All
- * zeroes: the VF has only its entries.
- *
- *   reservation  budget_ns of service in every period_ns in which the VF has that much work; served
- *                before any entry, earliest deadline first, pre-empting. A burst may use up to
- *                `ahead` further budgets in advance. Reserved service is not deducted from entries.
- *   cap          service in any time t <= rate_ppm * t / 10^6 + burst_ns + overrun of the last run;
- *                a VF without tokens is skipped until it has tokens for its first entry again
- *   band         entries of a band are served only while no VF of a lower-numbered band has work
- *   strict       the VF keeps its entries while it has no work: the engine idles
- *   gang         the reservation is a slot: budget_ns, starting phase_us after each multiple of
- *                period_ns of CLOCK_MONOTONIC; kept without work and never cut. Otherwise the VF
- *                runs only in full access, so VFs with the same period and phase on several GPUs
- *                run at the same time. Slots of one GPU must not overlap; no cap, ahead is 0
- *   preempt_timeout_us  time to leave the engine before the VF is reset
- */
 #define VGPU_PF_BANDS		   3u
 #define VGPU_PF_CONTRACT_MIN_NS	   100000ull	  /* shortest budget and burst */
 #define VGPU_PF_CONTRACT_MAX_NS	   10000000000ull /* longest period and burst */
 #define VGPU_PF_CONTRACT_MAX_AHEAD 16u
 #define VGPU_PF_RATE_MAX_PPM	   1000000u
 
+/**
+ * enum vgpu_pf_contract_flags - flags of a contract
+ * @VGPU_PF_CONTRACT_STRICT: non-work-conserving: the VF keeps its entries while it has no work, and
+ *	the engine idles in them
+ * @VGPU_PF_CONTRACT_GANG: the reservation is a slot: budget_ns from phase_us after each multiple of
+ *	period_ns of CLOCK_MONOTONIC. The VF keeps the slot without work, and no other VF
+ *	preempts it. Outside its slots the VF runs only in full access, so VFs with the same
+ *	period and phase on several GPUs run at the same time. Slots of one GPU must not overlap.
+ *	The VF has no cap, and ahead is 0.
+ */
 enum vgpu_pf_contract_flags {
 	VGPU_PF_CONTRACT_STRICT = 1u << 0,
 	VGPU_PF_CONTRACT_GANG = 1u << 1,
 };
 
+/**
+ * struct vgpu_pf_contract - terms of one VF in addition to its entries
+ * @budget_ns: reservation: service in every period_ns in which the VF has that much work;
+ *	VGPU_PF_CONTRACT_MIN_NS to period_ns, 0: no reservation
+ * @period_ns: at most VGPU_PF_CONTRACT_MAX_NS
+ * @burst_ns: capacity of the cap's token bucket; budget_ns + VGPU_PF_CONTRACT_MIN_NS to
+ *	VGPU_PF_CONTRACT_MAX_NS
+ * @rate_ppm: cap, in millionths of the time; 0: no cap
+ * @ahead: number of further budgets that a burst may use in advance; at most
+ *	VGPU_PF_CONTRACT_MAX_AHEAD
+ * @band: priority class, below VGPU_PF_BANDS. Entries of a band are served only while no VF of a
+ *	lower-numbered band has work.
+ * @flags: enum vgpu_pf_contract_flags
+ * @preempt_timeout_us: time in which the VF must leave the engine, else it is reset; 0: as
+ *	provisioned
+ * @phase_us: start of a gang's slots in each period
+ *
+ * The scheduler keeps the contracts even if the client that set them dies. All zeroes: the VF has
+ * only its entries.
+ *
+ * A reservation is served before any entry, earliest deadline first, and preempts. Reserved
+ * service is not deducted from the VF's entries.
+ *
+ * A cap bounds the service in any time t:
+ *   service <= rate_ppm * t / 10^6 + burst_ns + overrun of the last run
+ * A VF without tokens is skipped until it has enough tokens for a slice.
+ */
 struct vgpu_pf_contract {
-	uint64_t budget_ns; /* 0: no reservation */
+	uint64_t budget_ns;
 	uint64_t period_ns;
 	uint64_t burst_ns;
-	uint32_t rate_ppm; /* of the time; 0: no cap */
+	uint32_t rate_ppm;
 	uint32_t ahead;
-	uint32_t band;		     /* 0 is served first; below VGPU_PF_BANDS */
-	uint32_t flags;		     /* enum vgpu_pf_contract_flags */
-	uint32_t preempt_timeout_us; /* 0: as provisioned */
-	uint32_t phase_us;	     /* of a gang's slots */
+	uint32_t band;
+	uint32_t flags;
+	uint32_t preempt_timeout_us;
+	uint32_t phase_us;
 };
 
+/**
+ * struct vgpu_pf_run_table - the order in which VFs use the engine
+ * @size: bytes of the struct
+ * @count: number of entries, at least 1
+ * @generation: must be the newest generation + 1 (else -ESTALE)
+ * @reserve_count: number of reserve entries
+ * @flags: enum vgpu_pf_table_flags
+ * @reserve: VFs that may preempt a running quantum when they wake, each with a budget per cycle
+ *	(quantum_us). For a VF that also has entries, the budget is an advance: it is deducted from
+ *	the VF's next turns, and never exceeds the quantum of the VF's first entry.
+ * @entries: the scheduler cycles through entries[0 .. count) and gives each VF its quantum. It
+ *	skips a VF without work.
+ * @contracts: of VF index + 1
+ * @weights: of VF index + 1, 1 to 10000; 0: the VF is served only in its turns. The PF core follows
+ *	the entries as long as no VF's lag exceeds the longest entry. If all weights are 0, each VF
+ *	except those of a gang gets a weight in proportion to the time of its entries (6 ms if the
+ *	VF has none). GET_RUN_TABLE returns these weights.
+ * @max_gap_us: of VF index + 1, at least 1000; 0: no limit. When the PF core deviates from the
+ *	entries, it keeps a VF that has work and a weight off the engine for at most this time,
+ *	unless the entries themselves keep it off for longer.
+ */
 struct vgpu_pf_run_table {
 	uint32_t size;
 	uint32_t count;
 	uint64_t generation;
 	uint32_t reserve_count;
-	uint32_t flags; /* enum vgpu_pf_table_flags */
+	uint32_t flags;
 	struct vgpu_pf_run_entry reserve[VGPU_PF_MAX_VFS];
 	struct vgpu_pf_run_entry entries[VGPU_PF_TABLE_ENTRIES];
-	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS]; /* of VF index + 1 */
-	/*
-	 * Weight of VF index + 1, 1 to 10000; 0: the VF is served only in the table's turns. The PF
-	 * core follows the order of the entries as long as no VF's lag exceeds the longest entry.
-	 * If all weights are 0, each VF except those of a gang gets a weight in proportion to the
-	 * time of its entries (6 ms if it has none), which GET_RUN_TABLE returns.
-	 */
+	struct vgpu_pf_contract contracts[VGPU_PF_MAX_VFS];
 	uint32_t weights[VGPU_PF_MAX_VFS];
-	/*
-	 * Gap of VF index + 1, if it has a weight: when the PF core deviates from the entries, it
-	 * keeps a VF with work off the engine no longer, unless the entries do; 0: no limit.
-	 */
 	uint32_t max_gap_us[VGPU_PF_MAX_VFS];
 };
 
+/**
+ * enum vgpu_pf_table_flags - flags of a run table
+ * @VGPU_PF_TABLE_STRICT: non-work-conserving: all VFs keep their entries while they have no work
+ */
 enum vgpu_pf_table_flags {
-	VGPU_PF_TABLE_STRICT = 1u << 0, /* idle VFs keep their slots */
+	VGPU_PF_TABLE_STRICT = 1u << 0,
 };
 
-/*
- * Event ring: shared memory, one writer, any number of readers. A page with the head, then
- * `entries` (a power of two) events. Event seq is at index (seq - 1) % entries, and is valid if its
- * seq matches; a reader that falls behind sees a larger seq and knows how many events it lost.
+/**
+ * enum vgpu_pf_event_type - events
+ * @VGPU_PF_EVENT_NONE: not used
+ * @VGPU_PF_EVENT_RUN: a VF ran for duration_ns until time_ns; arg: enum vgpu_hw_run_end; arg2: ns
+ *	from the request to stop until the VF had stopped
+ * @VGPU_PF_EVENT_STATE: the state of a VF changed; arg: new enum vgpu_pf_vf_state; arg2: old. If
+ *	both are SCRUBBING, the scrub has failed; last_error has the reason.
+ * @VGPU_PF_EVENT_WAKE: VFs off the engine have work; vf: the first; arg: bit n - 1 for VF n
+ * @VGPU_PF_EVENT_IDLE: a VF has no work that it may do; arg: enum vgpu_pf_idle
+ * @VGPU_PF_EVENT_OVERRUN: a run exceeded its grant by duration_ns
+ * @VGPU_PF_EVENT_HANG: a VF failed to enter or leave the engine and will be reset; arg: enum
+ *	vgpu_pf_reason
+ * @VGPU_PF_EVENT_RESET_DONE: the reset of a VF took duration_ns; arg: enum vgpu_pf_reason
+ * @VGPU_PF_EVENT_SCRUBBED: VRAM was zeroed in duration_ns and verified in arg2 ns; arg: generation.
+ *	The VF waits for SCRUB_DURABLE.
+ * @VGPU_PF_EVENT_GUARD: arg: index of the limit that the guest exceeded, or 4 when the level
+ *	returned to none; arg2: level
+ * @VGPU_PF_EVENT_FULL_ACCESS: arg: 1 granted, 0 released, 2 timed out
+ * @VGPU_PF_EVENT_ATTACH: arg: 1 attached, 0 detached
+ * @VGPU_PF_EVENT_GUEST_ERROR: LOG_VF_ERROR from the guest; arg: dwords 1 (low) and 2 (high); arg2:
+ *	dwords 3 (low) and 0 (high)
+ * @VGPU_PF_EVENT_POLICY: a sysfs file was written while a client holds the lease; vf 0: all VFs;
+ *	arg: enum vgpu_pf_policy; arg2: value
+ * @VGPU_PF_EVENT_TABLE: a run table took over; arg: its generation
+ * @VGPU_PF_EVENT_DEVICE_LOST: the device does not answer, or is suspended for a reset
+ * @VGPU_PF_EVENT_DEVICE_BACK: the device is back; arg: 1 if it has kept its state, else 0
+ * @VGPU_PF_EVENT_WHOLE_RESET: a reset of the whole device begins; arg: number of such resets
+ * @VGPU_PF_EVENT_UNTOLD: arg: number of events (HANG, RESET_DONE, GUEST_ERROR) and log lines of the
+ *	guest that the rate limit left out
  */
 enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_NONE = 0,
-	VGPU_PF_EVENT_RUN = 1,	   /* VF ran duration_ns until time_ns; arg: enum vgpu_hw_run_end */
-	VGPU_PF_EVENT_STATE = 2,   /* arg: new enum vgpu_pf_vf_state; arg2: old */
-	VGPU_PF_EVENT_WAKE = 3,	   /* inactive VFs have work, vf is the first; arg: bit per VF */
-	VGPU_PF_EVENT_IDLE = 4,	   /* VF has no work that it may do; arg: enum vgpu_pf_idle */
-	VGPU_PF_EVENT_OVERRUN = 5, /* duration_ns beyond its quantum */
-	VGPU_PF_EVENT_HANG = 6,	   /* arg: enum vgpu_pf_reason; VF will be reset */
-	VGPU_PF_EVENT_RESET_DONE = 7, /* arg: enum vgpu_pf_reason */
-	/* zeroed in duration_ns, verified in arg2 ns; arg: generation; requires SCRUB_DURABLE */
+	VGPU_PF_EVENT_RUN = 1,
+	VGPU_PF_EVENT_STATE = 2,
+	VGPU_PF_EVENT_WAKE = 3,
+	VGPU_PF_EVENT_IDLE = 4,
+	VGPU_PF_EVENT_OVERRUN = 5,
+	VGPU_PF_EVENT_HANG = 6,
+	VGPU_PF_EVENT_RESET_DONE = 7,
 	VGPU_PF_EVENT_SCRUBBED = 8,
-	VGPU_PF_EVENT_GUARD = 9,	/* arg: index of the limit, 4 when relaxed; arg2: level */
-	VGPU_PF_EVENT_FULL_ACCESS = 10, /* arg: 1 granted, 0 released, 2 timed out */
-	VGPU_PF_EVENT_ATTACH = 11,	/* arg: 1 attached, 0 detached */
-	VGPU_PF_EVENT_GUEST_ERROR = 12, /* arg, arg2: dwords of LOG_VF_ERROR */
-	/* sysfs write during a lease; vf 0: all; arg: enum vgpu_pf_policy; arg2: value */
+	VGPU_PF_EVENT_GUARD = 9,
+	VGPU_PF_EVENT_FULL_ACCESS = 10,
+	VGPU_PF_EVENT_ATTACH = 11,
+	VGPU_PF_EVENT_GUEST_ERROR = 12,
 	VGPU_PF_EVENT_POLICY = 13,
-	VGPU_PF_EVENT_TABLE = 14, /* arg: generation now in force */
+	VGPU_PF_EVENT_TABLE = 14,
 	VGPU_PF_EVENT_DEVICE_LOST = 15,
 	VGPU_PF_EVENT_DEVICE_BACK = 16,
 	VGPU_PF_EVENT_WHOLE_RESET = 17,
-	/* arg: number of HANG, RESET_DONE, GUEST_ERROR and log lines of the guest left out */
 	VGPU_PF_EVENT_UNTOLD = 18,
 };
 
-/* policy that was written; the value has the unit of the sysfs file, docs/pf-driver.md */
+/**
+ * enum vgpu_pf_policy - policies in sysfs; docs/pf-driver.md has the units
+ * @VGPU_PF_POLICY_EXEC_QUANTUM_MS: quantum in ms
+ * @VGPU_PF_POLICY_PREEMPT_TIMEOUT_US: time to leave the engine in us
+ * @VGPU_PF_POLICY_SCHED_PRIORITY: 0 low, 1 normal, 2 high
+ * @VGPU_PF_POLICY_VRAM_QUOTA: in bytes; 0: release
+ * @VGPU_PF_POLICY_WEIGHT: weight
+ * @VGPU_PF_POLICY_MIN_PCT: reservation in percent
+ * @VGPU_PF_POLICY_MAX_PCT: cap in percent
+ */
 enum vgpu_pf_policy {
 	VGPU_PF_POLICY_EXEC_QUANTUM_MS = 1,
 	VGPU_PF_POLICY_PREEMPT_TIMEOUT_US = 2,
-	VGPU_PF_POLICY_SCHED_PRIORITY = 3, /* 0 low, 1 normal, 2 high */
-	VGPU_PF_POLICY_VRAM_QUOTA = 4,	   /* bytes; 0: release */
+	VGPU_PF_POLICY_SCHED_PRIORITY = 3,
+	VGPU_PF_POLICY_VRAM_QUOTA = 4,
 	VGPU_PF_POLICY_WEIGHT = 5,
 	VGPU_PF_POLICY_MIN_PCT = 6,
 	VGPU_PF_POLICY_MAX_PCT = 7,
 };
 
+/**
+ * enum vgpu_pf_idle - where a VF was when it became idle
+ * @VGPU_PF_IDLE_RUNNING: in the engine; the VF is idle from the end of its run on, which a later
+ *	RUN event reports
+ * @VGPU_PF_IDLE_PARKED: off the engine
+ * @VGPU_PF_IDLE_CAPPED: off the engine with work, but without tokens; WAKE follows when it has some
+ */
 enum vgpu_pf_idle {
-	VGPU_PF_IDLE_RUNNING = 0, /* from the end of its run on, which is reported later */
-	VGPU_PF_IDLE_PARKED = 1,  /* already off the engine */
-	VGPU_PF_IDLE_CAPPED = 2,  /* with work, but without tokens; WAKE comes when it has some */
+	VGPU_PF_IDLE_RUNNING = 0,
+	VGPU_PF_IDLE_PARKED = 1,
+	VGPU_PF_IDLE_CAPPED = 2,
 };
 
+/**
+ * struct vgpu_pf_event - one entry of the event ring
+ * @seq: sequence number, from 1; 0 while the entry is being written
+ * @time_ns: end of the run by the device's clock for RUN, else CLOCK_MONOTONIC
+ * @type: enum vgpu_pf_event_type
+ * @vf: VF number; 0: the GPU
+ * @duration_ns: depends on the type
+ * @arg: depends on the type
+ * @arg2: depends on the type
+ * @table_generation: of the run table in force
+ * @reserved_ns: RUN: part of duration_ns that the reservation paid for; else 0
+ */
 struct vgpu_pf_event {
 	uint64_t seq;
-	uint64_t time_ns; /* device clock for RUN, else CLOCK_MONOTONIC */
-	uint32_t type;	  /* enum vgpu_pf_event_type */
+	uint64_t time_ns;
+	uint32_t type;
 	uint32_t vf;
 	uint64_t duration_ns;
 	uint64_t arg;
 	uint64_t arg2;
 	uint64_t table_generation;
-	uint64_t reserved_ns; /* RUN: part of duration_ns that its reservation paid for; else 0 */
+	uint64_t reserved_ns;
 };
 
+/**
+ * struct vgpu_pf_event_ring_head - first page of the event ring
+ * @next_seq: sequence number that the next event will get; starts at 1
+ * @entries: number of entries, a power of two
+ * @entry_bytes: sizeof(struct vgpu_pf_event)
+ * @boot_id: as vgpu_pf_info.boot_id
+ *
+ * The ring is shared memory with one writer, the PF core, and any number of readers. The entries
+ * follow at events_offset. Event seq is at index (seq - 1) % entries, and is valid if its seq
+ * matches. A reader that falls behind finds a larger seq, which says how many events it lost.
+ */
 struct vgpu_pf_event_ring_head {
-	uint64_t next_seq; /* seq the next event will get; starts at 1 */
+	uint64_t next_seq;
 	uint32_t entries;
 	uint32_t entry_bytes;
 	uint64_t boot_id;
 };
 
+/**
+ * struct vgpu_pf_event_ring_info - layout of the event ring
+ * @size: bytes of the struct
+ * @entries: number of entries
+ * @bytes: length of the mapping
+ * @events_offset: offset of the first entry in the mapping
+ */
 struct vgpu_pf_event_ring_info {
 	uint32_t size;
 	uint32_t entries;
-	uint64_t bytes; /* of the mapping */
+	uint64_t bytes;
 	uint64_t events_offset;
 };
 
+/**
+ * struct vgpu_pf_stream - SAVE, RESTORE and DUMP
+ * @size: bytes of the struct
+ * @vf: VF number; 0 for DUMP
+ * @generation: must be the VF's present generation (else -ESTALE); 0: any
+ * @fd: kernel: the file descriptor; the process receives it by SCM_RIGHTS instead
+ * @bytes: out: bytes moved, also after an error
+ *
+ * SAVE and DUMP write the file descriptor, and RESTORE reads it, until the end of the stream.
+ */
 struct vgpu_pf_stream {
 	uint32_t size;
 	uint32_t vf;
 	uint32_t generation;
-	int32_t fd;	/* kernel home: the descriptor; the process gets it by SCM_RIGHTS */
-	uint64_t bytes; /* out */
+	int32_t fd;
+	uint64_t bytes;
 };
 
+/**
+ * struct vgpu_pf_error - the last failed request of a file
+ * @size: bytes of the struct
+ * @error: negative errno; 0: no request failed
+ * @message: text of the error, NUL-terminated
+ */
 struct vgpu_pf_error {
 	uint32_t size;
-	int32_t error;			     /* negative errno; 0: no request failed */
-	char message[VGPU_PF_MESSAGE_BYTES]; /* error text, NUL-terminated */
+	int32_t error;
+	char message[VGPU_PF_MESSAGE_BYTES];
 };
 
+/**
+ * struct vgpu_pf_cancel - CANCEL
+ * @size: bytes of the struct
+ * @reserved: 0
+ */
 struct vgpu_pf_cancel {
 	uint32_t size;
 	uint32_t reserved;
 };
 
+/**
+ * struct vgpu_pf_lease - the policy lease
+ * @size: bytes of the struct
+ * @acquire: 1: acquire (-EBUSY if another client holds the lease); 0: give up
+ *
+ * While a client holds the lease, only that client may set the run table. The lease ends when the
+ * client closes its file or socket.
+ */
 struct vgpu_pf_lease {
 	uint32_t size;
-	uint32_t acquire; /* 1 acquire (-EBUSY if another client holds it), 0 give up */
+	uint32_t acquire;
 };
 
-/* why a VF was reset or stopped */
+/**
+ * enum vgpu_pf_reason - why a VF was reset or stopped
+ * @VGPU_PF_REASON_NONE: no reason
+ * @VGPU_PF_REASON_OPERATOR: a CONTROL request
+ * @VGPU_PF_REASON_GUEST_REQUEST: the guest asked by mailbox message 5 or 201
+ * @VGPU_PF_REASON_GUEST_FLR: the guest or its VMM reset the function: DEVICE_RESET or config space
+ * @VGPU_PF_REASON_DETACH: the client closed the function
+ * @VGPU_PF_REASON_IDLE_TIMEOUT: the VF did not leave the engine within its preempt_timeout
+ * @VGPU_PF_REASON_SAVE_TIMEOUT: the device did not save the VF's state in time
+ * @VGPU_PF_REASON_LOAD_TIMEOUT: the device did not load the VF's state in time
+ * @VGPU_PF_REASON_RUN_TIMEOUT: the device did not start the VF in time
+ * @VGPU_PF_REASON_BAD_STATUS: a command of a world switch ended with an error status
+ * @VGPU_PF_REASON_FULL_ACCESS_TIMEOUT: the guest did not release full access in time
+ * @VGPU_PF_REASON_GUARD: the guest exceeded a limit
+ * @VGPU_PF_REASON_DEVICE_LOST: the device was lost
+ * @VGPU_PF_REASONS: number of reasons
+ */
 enum vgpu_pf_reason {
 	VGPU_PF_REASON_NONE = 0,
 	VGPU_PF_REASON_OPERATOR = 1,
-	VGPU_PF_REASON_GUEST_REQUEST = 2, /* mailbox 5 or 201 */
-	VGPU_PF_REASON_GUEST_FLR = 3,	  /* DEVICE_RESET or config space */
+	VGPU_PF_REASON_GUEST_REQUEST = 2,
+	VGPU_PF_REASON_GUEST_FLR = 3,
 	VGPU_PF_REASON_DETACH = 4,
-	VGPU_PF_REASON_IDLE_TIMEOUT = 5, /* did not idle within preempt_timeout */
+	VGPU_PF_REASON_IDLE_TIMEOUT = 5,
 	VGPU_PF_REASON_SAVE_TIMEOUT = 6,
 	VGPU_PF_REASON_LOAD_TIMEOUT = 7,
 	VGPU_PF_REASON_RUN_TIMEOUT = 8,
-	VGPU_PF_REASON_BAD_STATUS = 9, /* a command ended with an error status */
+	VGPU_PF_REASON_BAD_STATUS = 9,
 	VGPU_PF_REASON_FULL_ACCESS_TIMEOUT = 10,
 	VGPU_PF_REASON_GUARD = 11,
 	VGPU_PF_REASON_DEVICE_LOST = 12,
