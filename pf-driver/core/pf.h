@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * The functions of the PF core of one GPU for its home (the platform: kernel module, vgpu-pf,
- * test).
+/**
+ * DOC: The PF core
+ *
+ * This header declares the functions of the PF core of one GPU for the platform on which the core
+ * runs (its home: the kernel module, the process vgpu-pf, or a test).
  *
  *   init -> attach (the device is there) -> interrupt, timer, request, stream_ready ...
  *        -> detach (the device is lost), park (it is about to be reset), leave (the home ends)
@@ -9,10 +11,10 @@
  * vgpu_pf_timer() gives up a device that does not come back from its reset: device.is_attached is
  * false then, and the home attaches again.
  *
- * The home serialises these calls; none of them sleeps. A call that can change a VF or the engine
- * ends by settling: events of VFs are carried out, the run-table scheduler decides, the journal is
- * written, finished requests are reported, the timer is armed. After a crash of the home, a new
- * core adopts the VFs in service without a reset, from registers, VF page tables and the journal.
+ * The home calls one function at a time, and no function sleeps. A call that can change a VF or the
+ * engine ends by settling: the core carries out events of VFs, decides the next run, writes the
+ * journal, reports finished requests, and arms the timer. After a crash of the home, a new core
+ * adopts the VFs in service without a reset, from registers, VF page tables and the journal.
  */
 #ifndef VGPU_CORE_PF_H
 #define VGPU_CORE_PF_H
@@ -23,26 +25,54 @@
 
 VGPU_C_BEGIN
 
+/**
+ * enum vgpu_pf_home - kind of home, as in vgpu_pf_info.home
+ * @VGPU_PF_HOME_PROCESS: the process vgpu-pf
+ * @VGPU_PF_HOME_KERNEL: the kernel module
+ */
 enum vgpu_pf_home {
 	VGPU_PF_HOME_PROCESS = 0,
 	VGPU_PF_HOME_KERNEL = 1,
 };
 
+/**
+ * struct vgpu_pf_params - what the home decides when it starts a core
+ * @boot_id: differs from those of all earlier cores
+ * @home: kind of the home
+ * @time_scale: factor on waits for guests and the device; 1 on silicon
+ * @max_gap_ms: longest time of a VF with work off the engine; 0: no limit
+ * @is_stepwise: switch worlds by IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH
+ * @event_ring: zeroed memory shared with readers; the home owns it
+ * @event_ring_bytes: one page and room for at least one event
+ * @name: of the GPU, for vgpu_pf_info.name
+ */
 struct vgpu_pf_params {
-	uint64_t boot_id; /* differs from those of all earlier cores */
+	uint64_t boot_id;
 	enum vgpu_pf_home home;
-	uint32_t time_scale;	   /* factor on waits for guests and the device; 1 on silicon */
-	uint32_t max_gap_ms;	   /* longest time of a VF with work off the engine; 0: no limit */
-	bool is_stepwise;	   /* switch by IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH */
-	void *event_ring;	   /* zeroed memory shared with readers */
-	uint32_t event_ring_bytes; /* one page and room for at least one event */
+	uint32_t time_scale;
+	uint32_t max_gap_ms;
+	bool is_stepwise;
+	void *event_ring;
+	uint32_t event_ring_bytes;
 	char name[VGPU_PF_NAME_BYTES];
 };
 
 /* private to the core (state.h); the home allocates vgpu_pf_bytes() of memory for it */
 struct vgpu_pf;
 
-/* what the device offers; read and checked when it is attached */
+/**
+ * struct vgpu_pf_device - what the device offers
+ * @is_attached: a device is attached; the other members keep the values of the last device
+ * @total_vfs: number of VFs
+ * @vram_bytes: VRAM of the device
+ * @aperture_bytes: size of a VF's BAR0, the upper limit of its VRAM
+ * @doorbell_pages: upper limit for one VF
+ * @cu_count: compute units
+ * @vsec: config offset of the GPU-IOV capability
+ * @scheduler: config offset of the GFX scheduler block
+ *
+ * vgpu_pf_attach() reads and checks the values.
+ */
 struct vgpu_pf_device {
 	bool is_attached;
 	uint32_t total_vfs;
@@ -50,96 +80,374 @@ struct vgpu_pf_device {
 	uint64_t aperture_bytes;
 	uint32_t doorbell_pages;
 	uint32_t cu_count;
-	uint32_t vsec;	    /* config offset of the GPU-IOV capability */
-	uint32_t scheduler; /* config offset of the GFX scheduler block */
+	uint32_t vsec;
+	uint32_t scheduler;
 };
 
-/* properties of an operation, so that no home keeps a list of operations */
+/**
+ * struct vgpu_pf_op_traits - properties of an operation, so that no home keeps a list of operations
+ * @op: enum vgpu_pf_op
+ * @bytes: size of the operation's struct
+ * @is_reading: allowed to a client that may only read
+ * @has_stream: moves data through a file of the client
+ * @is_leased: refused while another client holds the policy lease
+ * @needs_device: refused while the device is lost
+ * @is_homes: the home answers the operation, not the core
+ */
 struct vgpu_pf_op_traits {
-	uint32_t op;	   /* enum vgpu_pf_op */
-	uint32_t bytes;	   /* size of the operation's struct */
-	bool is_reading;   /* allowed to a client that may only read */
-	bool has_stream;   /* moves data through a file of the client */
-	bool is_leased;	   /* refused while another client holds the policy lease */
-	bool needs_device; /* refused while the device is lost */
-	bool is_homes;	   /* the home answers it, not the core */
+	uint32_t op;
+	uint32_t bytes;
+	bool is_reading;
+	bool has_stream;
+	bool is_leased;
+	bool needs_device;
+	bool is_homes;
 };
 
+/**
+ * vgpu_pf_request_traits() - get the properties of an operation
+ * @op: enum vgpu_pf_op, or any number from a client
+ *
+ * Return: the properties; NULL: there is no such operation. Any thread may call this.
+ */
 const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
 
-/* the state of one VF that homes can read */
+/**
+ * struct vgpu_pf_vf_view - the state of one VF that homes can read
+ * @state: state of the life cycle
+ * @generation: counts the provisionings of the VF
+ * @vram_bytes: provisioned VRAM
+ * @preempt_timeout_us: time in which the VF must leave the engine; 0: default
+ * @is_provisioned: the VF owns resources
+ * @is_attached: a client has the function open
+ * @has_driver: the guest's driver is loaded
+ * @wants_durable: the VF is scrubbed and waits for SCRUB_DURABLE
+ * @is_capped: throttled: the scheduler skips the VF because its cap has no tokens left
+ * @weight: weight in force; 0: the table in force has none for the VF
+ * @uuid: from PROVISION
+ */
 struct vgpu_pf_vf_view {
 	enum vgpu_pf_vf_state state;
 	uint32_t generation;
 	uint64_t vram_bytes;
 	uint32_t preempt_timeout_us;
-	bool is_provisioned; /* the VF owns resources */
-	bool is_attached;    /* a client has the function open */
-	bool has_driver;     /* the guest's driver is loaded */
-	bool wants_durable;  /* the VF is scrubbed and waits for SCRUB_DURABLE */
-	bool is_capped;	     /* throttled: skipped because its cap has no tokens left */
-	uint32_t weight;     /* in force; 0: the table in force has none for the VF */
+	bool is_provisioned;
+	bool is_attached;
+	bool has_driver;
+	bool wants_durable;
+	bool is_capped;
+	uint32_t weight;
 	uint8_t uuid[16];
 };
 
-/* the state of the engine that the simulator reads */
+/**
+ * struct vgpu_pf_engine_view - the state of the engine that the simulator reads
+ * @is_switching: a world switch is in progress
+ * @is_broken: a command failed, and the engine has not recovered
+ * @reserved: bit n: VF n is in the engine or next, served by its reservation
+ */
 struct vgpu_pf_engine_view {
 	bool is_switching;
-	bool is_broken;	   /* a command failed, and the engine has not recovered */
-	uint32_t reserved; /* bit n: VF n is in the engine or next, served by its reservation */
+	bool is_broken;
+	uint32_t reserved;
 };
 
+/**
+ * vgpu_pf_bytes() - get the size of struct vgpu_pf, which the home allocates
+ *
+ * Return: bytes.
+ */
 uint32_t vgpu_pf_bytes(void);
+
+/**
+ * vgpu_pf_view_vf() - read the state of a VF
+ * @pf: the PF
+ * @vf: 1..total_vfs
+ *
+ * Return: a copy.
+ */
 struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf);
+
+/**
+ * vgpu_pf_view_was_lost_in_reset() - was the device lost while the core reset it?
+ * @pf: the PF
+ *
+ * Return: true until the next successful attach.
+ */
 bool vgpu_pf_view_was_lost_in_reset(const struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_view_device() - get the properties of the device
+ * @pf: the PF
+ *
+ * All members except is_attached are constant after the first attach, so the home may read them
+ * while another thread is in the core.
+ *
+ * Return: the properties; they live as long as the PF.
+ */
 const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_view_max_gap() - get how long a VF with work may be off the engine
+ * @pf: the PF
+ *
+ * The home may call this while another thread is in the core.
+ *
+ * Return: ms; 0: no limit.
+ */
 uint32_t vgpu_pf_view_max_gap(const struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_view_next_event() - get the sequence number that the next event will get
+ * @pf: the PF
+ *
+ * Return: the number, from 1.
+ */
 uint64_t vgpu_pf_view_next_event(const struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_view_message() - get the error text of the last call that failed
+ * @pf: the PF
+ *
+ * Return: text without a line end; valid until the next call.
+ */
 const char *vgpu_pf_view_message(const struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_view_is_leased() - does a client hold the policy lease?
+ * @pf: the PF
+ *
+ * The home may call this while another thread is in the core.
+ *
+ * Return: true if so.
+ */
 bool vgpu_pf_view_is_leased(const struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_view_engine() - read the state of the engine, for the simulator
+ * @pf: the PF
+ *
+ * Return: a copy.
+ */
 struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf);
 
+/*
+ * Make a PF without a device. pf: vgpu_pf_bytes() of memory with any contents; os: services of the
+ * home, which must outlive the PF; params: copied. (Not kernel-doc: clang's -Wdocumentation takes
+ * @params for a command.)
+ */
 void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
+
+/**
+ * vgpu_pf_attach() - start to use the device
+ * @pf: a PF without a device
+ *
+ * If the device has kept its state and the journal is valid, VFs stay in service. Otherwise the
+ * core programs the device again.
+ *
+ * Return: 0; or -ENODEV with a message if this is not a vgpu device, is not the device that was
+ * attached before, or is still in its reset. Then the PF is unchanged.
+ */
 int vgpu_pf_attach(struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_detach() - handle that the device does not answer any more
+ * @pf: the PF; nothing happens without a device
+ *
+ * The home has already ended the device's access to host memory.
+ */
 void vgpu_pf_detach(struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_park() - suspend the core: the device is about to be reset or to lose its power
+ * @pf: the PF; nothing happens without a device
+ *
+ * Does the same as vgpu_pf_detach(), but logs no error. The device no longer uses host memory.
+ */
 void vgpu_pf_park(struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_leave() - shut down in order, because the home ends
+ * @pf: the PF; nothing happens without a device
+ *
+ * VFs stay in service: the journal has what the next core must know. The device no longer uses host
+ * memory afterwards.
+ */
 void vgpu_pf_leave(struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_interrupt() - handle an MSI-X interrupt of the PF
+ * @pf: the PF
+ *
+ * The core reads the causes from the device, so it does not matter which vector has fired.
+ */
 void vgpu_pf_interrupt(struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_timer() - handle that the timer has expired that the core armed
+ * @pf: the PF
+ */
 void vgpu_pf_timer(struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_stream_ready() - handle that the file of the stream can move data again
+ * @pf: the PF
+ */
 void vgpu_pf_stream_ready(struct vgpu_pf *pf);
+
+/**
+ * vgpu_pf_request_cancel() - handle that the client of a request has gone
+ * @pf: the PF
+ * @token: of the request
+ *
+ * The core does not use the payload any more. What the request started continues.
+ */
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
+
+/**
+ * vgpu_pf_request_run_for() - do one operation of the uapi for a client
+ * @pf: the PF
+ * @client: number that the home gave the client; 0: the home itself, which no lease stops
+ * @op: enum vgpu_pf_op
+ * @payload: the operation's struct, vgpu_pf_op_traits.bytes long; filled in. It must stay valid
+ *	until the request is finished or cancelled.
+ * @token: names the request in vgpu_os_ops.request_done(); not 0
+ *
+ * Return: 0; -EINPROGRESS if request_done() follows; or another negative errno, for which
+ * vgpu_pf_view_message() has the text.
+ */
 int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, void *payload,
 			    uint64_t token);
-/* Do one operation for the home itself. */
+
+/**
+ * vgpu_pf_request_run() - do one operation of the uapi for the home itself
+ * @pf: the PF
+ * @op: as for vgpu_pf_request_run_for()
+ * @payload: as for vgpu_pf_request_run_for()
+ * @token: as for vgpu_pf_request_run_for()
+ *
+ * Return: as vgpu_pf_request_run_for().
+ */
 static inline int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *payload,
 				      uint64_t token)
 {
 	return vgpu_pf_request_run_for(pf, 0, op, payload, token);
 }
+
+/**
+ * vgpu_pf_request_gone() - end the policy lease of a client that has gone
+ * @pf: the PF
+ * @client: number of the client
+ *
+ * Return: true if the client held the lease.
+ */
 bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client);
+
+/**
+ * vgpu_pf_report_policy() - report a policy that was written to sysfs while a client has the lease
+ * @pf: the PF
+ * @vf: VF number; 0: all VFs
+ * @policy: which policy
+ * @value: in the unit of the policy
+ */
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);
+
+/**
+ * vgpu_pf_set_max_gap() - set how long a VF with work may be off the engine
+ * @pf: the PF
+ * @max_gap_ms: in ms; 0: no limit
+ */
 void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms);
+
+/**
+ * vgpu_pf_weight_of() - get the weight of a VF in the newest run table
+ * @pf: the PF
+ * @vf: 1..total_vfs
+ *
+ * Return: 1 to 10000; 0: none.
+ */
 uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf);
+
+/**
+ * vgpu_pf_quantum_of() - get the length of a VF's first turn in the newest run table
+ * @pf: the PF
+ * @vf: 1..total_vfs
+ *
+ * Return: us; 0: the VF has no entry.
+ */
 uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf);
+
+/**
+ * vgpu_pf_set_preempt_timeout() - set how long a VF may take to leave the engine
+ * @pf: the PF
+ * @vf: 1..total_vfs
+ * @timeout_us: at most VGPU_PF_PREEMPT_TIMEOUT_MAX_US; 0: default
+ *
+ * Return: 0, or -EINVAL with a message.
+ */
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us);
 
-/* top/share.c: parts of a whole by weights, floors and caps, for homes that plan run tables */
 #define VGPU_SHARE_WHOLE_PPM  1000000u
 #define VGPU_SHARE_WEIGHT_MAX 1000000000000ull
 
+/**
+ * struct vgpu_share - one part of a whole
+ * @weight: at most VGPU_SHARE_WEIGHT_MAX
+ * @least_ppm: floor in millionths of the whole
+ * @most_ppm: cap in millionths of the whole
+ * @ppm: out: the part in millionths of the whole
+ */
 struct vgpu_share {
 	uint64_t weight;
-	uint32_t least_ppm, most_ppm; /* floor and cap */
-	uint32_t ppm;		      /* result */
+	uint32_t least_ppm, most_ppm;
+	uint32_t ppm;
 };
 
+/**
+ * vgpu_pf_share_divide() - divide a whole by weights, floors and caps
+ * @shares: the parts; ppm is filled in
+ * @count: number of parts, at most VGPU_PF_MAX_VFS
+ *
+ * The sum of the parts is the whole, except for rounding. It is less if the caps are less in sum,
+ * and more if the floors are more in sum. A floor above the part's own cap counts.
+ */
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count);
 
-/* text and names for bug reports */
+/**
+ * vgpu_pf_dump_trace() - write the last transitions of life cycles, one a line, for a bug report
+ * @pf: the PF
+ * @text: output; unchanged if there was no transition
+ * @bytes: size of text, at least 1
+ *
+ * Return: characters written.
+ */
 uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes);
+
+/**
+ * vgpu_pf_dump_text() - describe device, engine, VFs and last transitions, for a bug report
+ * @pf: the PF
+ * @text: output, NUL-terminated
+ * @bytes: size of text, at least 1
+ *
+ * Return: characters written.
+ */
 uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes);
+
+/**
+ * vgpu_pf_control_state_name() - get the name of a state of a VF
+ * @state: enum vgpu_pf_vf_state, or any number
+ *
+ * Return: the name; "?" if there is no such state. Any thread may call this.
+ */
 const char *vgpu_pf_control_state_name(uint32_t state);
+
+/**
+ * vgpu_pf_control_event_name() - get the name of an event of a VF's life
+ * @event: enum vgpu_vf_event, or any number
+ *
+ * Return: the name; "?" if there is no such event. Any thread may call this.
+ */
 const char *vgpu_pf_control_event_name(uint32_t event);
 
 VGPU_C_END

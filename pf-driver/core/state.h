@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_pf: all state of the PF core, with one sub-struct for each file that owns it. Files
- * that begin, restore, reset or end a VF as a whole also set the parts of that VF.
+ * struct vgpu_pf has all state of the PF core. Each sub-struct belongs to one file. Files that
+ * begin, restore, reset or end a VF as a whole also set the parts of that VF.
  */
 #ifndef VGPU_CORE_STATE_H
 #define VGPU_CORE_STATE_H
@@ -92,7 +92,7 @@ struct vgpu_pf_pending_provision {
 
 struct vgpu_pf_pending_verify {
 	uint32_t vf;	 /* 0: none */
-	uint32_t serial; /* tells answers to it from answers to earlier ones */
+	uint32_t serial; /* distinguishes answers to this check from answers to earlier ones */
 	uint64_t token;
 	struct vgpu_range range; /* units being checked */
 };
@@ -131,7 +131,7 @@ struct vgpu_pf_journal {
 /* device_reset.c: the reset of the whole device */
 struct vgpu_pf_whole_reset {
 	uint64_t count;
-	bool is_wanted; /* begins when the core settles: no smaller reset has helped */
+	bool is_wanted; /* a reset begins when the core settles: no smaller reset has helped */
 	bool is_under_way;
 	uint64_t deadline_ns;
 	bool is_lost; /* the device was lost in its reset: its journal is not valid any more */

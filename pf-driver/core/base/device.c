@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Access to the device by name: registers of the PF and of the VFs' banks, the GPU-IOV capability,
- * its scheduler block, and the probe of what the device offers.
+ * Access to the device by name: registers of the PF and of the VFs' banks, the GPU-IOV capability
+ * and its scheduler block. The probe reads the properties of the device.
  */
 #include "pf-driver/core/base/parts.h"
 #include "pf-driver/hw/pci.h"
@@ -101,7 +101,7 @@ void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 		return;
 	command &= ~PCI_COMMAND_MASTER;
 	pf->os->ops->config_write(pf->os, PCI_COMMAND, 2, command);
-	/* the write may be posted: the answer to a read comes after the write has arrived */
+	/* the write may be posted; the answer to this read shows that the write has arrived */
 	pf->os->ops->config_read(pf->os, PCI_COMMAND, 2, &command);
 }
 
@@ -153,7 +153,7 @@ static int check_shape(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 	return 0;
 }
 
-/* a device that is gone answers all ones, which no device reports of itself */
+/* fails if a value is all ones: the device is gone, because no device has such a value */
 static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {
 	uint32_t vram_mb = vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB);
@@ -172,7 +172,8 @@ static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 }
 
 /*
- * Read what the device offers into `device`; pf->device stays. Return: 0 or -ENODEV with a message.
+ * Read the properties of the device into `device`; pf->device stays unchanged. Return: 0, or
+ * -ENODEV with a message.
  */
 int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * The fifteen services through which the PF core reaches everything outside. A home (the platform
- * on which the core runs: the kernel module, the process vgpu-pf, or a test) fills struct
- * vgpu_os_ops and embeds struct vgpu_os.
+/**
+ * DOC: Services of the home
  *
- * The home serialises all calls into the core, so the core needs no locks. The core never sleeps.
- * It allocates only DMA memory, through dma_alloc(). To wait, it arms the one timer and returns.
- * A service fails with -ENODEV if the device is gone; the home then calls vgpu_pf_detach().
- * Services never call back into the core.
+ * struct vgpu_os_ops has the fifteen services through which the PF core reaches everything outside,
+ * so that the same core runs in the kernel module, in the process vgpu-pf, and in tests. Each of
+ * these platforms (the code calls them homes) fills struct vgpu_os_ops and embeds struct vgpu_os.
+ *
+ * The home calls one function of the core at a time, so the core needs no locks. The core never
+ * sleeps: to wait, it arms the one timer and returns. It allocates only DMA memory, through
+ * dma_alloc(). A service returns -ENODEV if the device is gone; the home then calls
+ * vgpu_pf_detach(). Services never call back into the core.
  */
 #ifndef VGPU_CORE_OS_H
 #define VGPU_CORE_OS_H
@@ -16,6 +18,13 @@
 
 struct vgpu_os;
 
+/**
+ * enum vgpu_os_log_level - severity of a log line
+ * @VGPU_OS_LOG_ERROR: an operator must act
+ * @VGPU_OS_LOG_WARNING: odd, but handled
+ * @VGPU_OS_LOG_INFO: a state that an operator cares about
+ * @VGPU_OS_LOG_DEBUG: details
+ */
 enum vgpu_os_log_level {
 	VGPU_OS_LOG_ERROR = 0,
 	VGPU_OS_LOG_WARNING = 1,
@@ -23,39 +32,61 @@ enum vgpu_os_log_level {
 	VGPU_OS_LOG_DEBUG = 3,
 };
 
-/* memory that the core reads and writes at cpu and the device at bus; page aligned, zeroed */
+/**
+ * struct vgpu_os_dma - memory that the core and the device share; page aligned, zeroed
+ * @cpu: address for the core; NULL: no memory
+ * @bus: address for the device
+ * @bytes: length
+ */
 struct vgpu_os_dma {
 	void *cpu;
 	uint64_t bus;
 	uint32_t bytes;
 };
 
+/**
+ * struct vgpu_os_ops - services of the home; functions that return int return 0 or negative errno
+ * @config_read: read 1, 2 or 4 bytes of the PF's config space, naturally aligned
+ * @config_write: write 1, 2 or 4 bytes of the PF's config space, naturally aligned
+ * @mmio_read: read a register of the PF (BAR5); reg: dword number
+ * @mmio_write: write a register of the PF (BAR5); reg: dword number
+ * @vram_read: read device VRAM (BAR0 of the PF); offset: in device VRAM
+ * @vram_write: write device VRAM (BAR0 of the PF); offset: in device VRAM
+ * @dma_alloc: allocate memory that the device can reach
+ * @dma_free: free memory of dma_alloc()
+ * @now_ns: read CLOCK_MONOTONIC
+ * @timer_arm: set the one timer: call vgpu_pf_timer() at or after deadline_ns; 0: disarm
+ * @events_notify: the event ring has new entries: wake the pollers
+ * @log: write one log line
+ * @stream_write: write to the file of the stream. Return: bytes written; -EAGAIN if the home will
+ *	call vgpu_pf_stream_ready(); or another negative errno
+ * @stream_read: read from the file of the stream. Return: bytes read; 0 at the end of the input;
+ *	-EAGAIN if the home will call vgpu_pf_stream_ready(); or another negative errno
+ * @request_done: a request that returned -EINPROGRESS has finished, and its payload is filled in;
+ *	error: 0 or negative errno; message: text of the error
+ */
 struct vgpu_os_ops {
-	/* PF config space: 1, 2 or 4 bytes, naturally aligned */
 	int (*config_read)(struct vgpu_os *os, uint32_t offset, uint32_t bytes, uint32_t *value);
 	int (*config_write)(struct vgpu_os *os, uint32_t offset, uint32_t bytes, uint32_t value);
-	/* PF registers (BAR5), by dword number */
 	int (*mmio_read)(struct vgpu_os *os, uint32_t reg, uint32_t *value);
 	int (*mmio_write)(struct vgpu_os *os, uint32_t reg, uint32_t value);
-	/* device VRAM (PF BAR0), by device offset */
 	int (*vram_read)(struct vgpu_os *os, uint64_t offset, void *data, uint32_t bytes);
 	int (*vram_write)(struct vgpu_os *os, uint64_t offset, const void *data, uint32_t bytes);
 	int (*dma_alloc)(struct vgpu_os *os, uint32_t bytes, struct vgpu_os_dma *dma);
 	void (*dma_free)(struct vgpu_os *os, struct vgpu_os_dma *dma);
-	/* CLOCK_MONOTONIC */
 	uint64_t (*now_ns)(struct vgpu_os *os);
-	/* the home calls vgpu_pf_timer() at or after deadline_ns, the only deadline; 0 disarms */
 	void (*timer_arm)(struct vgpu_os *os, uint64_t deadline_ns);
-	/* the event ring has new entries: wake pollers */
 	void (*events_notify)(struct vgpu_os *os);
 	void (*log)(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text);
-	/* bytes moved; 0: end of input; -EAGAIN: the home calls vgpu_pf_stream_ready() later */
 	int64_t (*stream_write)(struct vgpu_os *os, const void *data, uint32_t bytes);
 	int64_t (*stream_read)(struct vgpu_os *os, void *data, uint32_t bytes);
-	/* reports that a request that returned -EINPROGRESS has finished; its payload is set */
 	void (*request_done)(struct vgpu_os *os, uint64_t token, int error, const char *message);
 };
 
+/**
+ * struct vgpu_os - handle of the home, which embeds it
+ * @ops: services
+ */
 struct vgpu_os {
 	const struct vgpu_os_ops *ops;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Rate limit on the events and log lines that a guest can cause: the first 24 of each minute are
- * written, and one event reports the number of the others. A VF in quarantine causes none.
+ * Rate limit on the events and log lines that a guest can cause. The first 24 of each minute are
+ * written; the event UNTOLD reports the number of the others. A VF in quarantine causes none.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -9,8 +9,9 @@
 #define TELL_MAX 24u
 
 /*
- * May an event or a log line that a guest caused be written? Return: false in quarantine, or if the
- * limit of this minute is used up; then the event or line is counted for the event UNTOLD.
+ * May an event or a log line that a guest caused be written? Return: false if the VF is in
+ * quarantine, or if the limit of this minute is used up. In the latter case the event or line is
+ * counted for the event UNTOLD.
  */
 bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

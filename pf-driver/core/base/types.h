@@ -2,8 +2,8 @@
 /*
  * Everything that the PF core takes from its compiler and C library: fixed-width integers, bool,
  * va_list, four memory functions, vsnprintf() and errno values. The core is freestanding C11; the
- * kernel module and the process vgpu-pf compile the same files. This header is the only file of the
- * core that tests for which of the two it is compiled.
+ * kernel module and the process vgpu-pf compile the same files. Only this header checks which of
+ * the two is being compiled.
  */
 #ifndef VGPU_CORE_TYPES_H
 #define VGPU_CORE_TYPES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_vf: everything that the PF core knows about one VF, with one sub-struct for each file
- * that owns it. Other files write to it only where they begin, restore, reset or end a VF.
+ * struct vgpu_vf has everything that the PF core knows about one VF. Each sub-struct belongs to one
+ * file. Other files write to the sub-struct only where they begin, restore, reset or end a VF.
  */
 #ifndef VGPU_CORE_VF_H
 #define VGPU_CORE_VF_H
@@ -11,8 +11,9 @@
 #include "pf-driver/uapi/vgpu_pf.h"
 
 /*
- * Life cycle events, control.c, in order of severity: the last pending one is carried out first.
- * PAUSE and the events after it wait until the engine does not hold the VF.
+ * Life cycle events (control.c) in order of severity, the most severe last. inbox.c has the order
+ * in which pending events are carried out. PAUSE and the events after it wait until the VF is not
+ * in the engine.
  */
 enum vgpu_vf_event {
 #define VF_EVENT(name) VGPU_VF_EVENT_##name,
@@ -26,7 +27,7 @@ struct vgpu_vf_inbox {
 	uint32_t events;		 /* bit per enum vgpu_vf_event */
 	uint8_t reasons[VGPU_VF_EVENTS]; /* enum vgpu_pf_reason */
 	enum vgpu_vf_event asked;	 /* the event that an operator requested */
-	uint64_t token;			 /* of that request, which waits for a reply; 0: none */
+	uint64_t token;			 /* of the operator's request; 0: none waits for a reply */
 };
 
 struct vgpu_vf_control {
@@ -49,7 +50,7 @@ struct vgpu_vf_config {
 
 struct vgpu_vf_mailbox {
 	uint32_t out[MAILBOX_DWORDS]; /* the latest message to the guest */
-	bool out_pending;	      /* the guest has not taken the message before out */
+	bool out_pending;	      /* out waits: the guest has not taken the previous message */
 	bool ack_expected;	      /* drivers acknowledge the message in the box */
 	uint32_t held_request;	      /* a deferred enum mailbox_to_pf (mailbox.c); 0: none */
 	uint64_t not_before_ns;	      /* a throttled guest's message waits until then; 0: unset */
@@ -74,7 +75,7 @@ struct vgpu_vf_reset {
 	bool is_flr_known; /* the client has done an FLR; RESET is posted and not carried out */
 	bool guest_told, guest_ready; /* in this reset: FLR_NOTIFICATION sent, READY_TO_RESET got */
 	bool told_again;	      /* the guest was notified a second time in this wait */
-	bool told_unanswered; /* notified, not answered: a late READY_TO_RESET asks for no reset */
+	bool told_unanswered; /* a late READY_TO_RESET answers the last reset: no new request */
 	uint32_t answer;      /* mailbox request to answer when the reset is done; 0: none */
 	uint64_t deadline_ns;
 	uint64_t started_ns;
@@ -107,8 +108,8 @@ struct vgpu_vf_contract {
 	uint64_t deadline_ns;	  /* of the budget */
 	uint64_t filled_ns;	  /* the time up to which tokens have been added */
 	uint64_t capped_since_ns; /* when the cap began */
-	uint64_t held_ns;	  /* since when the VF is throttled and has work; 0: it is not */
-	uint64_t capped_ns;	  /* time throttled with work, without the stretch since held_ns */
+	uint64_t held_ns;	  /* when the VF became throttled with work; 0: it is not */
+	uint64_t capped_ns;	  /* total time throttled with work, until held_ns */
 };
 
 /* run/share.c: the weight of the VF, and how far it has been served */
@@ -133,7 +134,7 @@ struct vgpu_vf_service {
 	uint64_t switches;
 	uint64_t overruns, overrun_max_ns;
 	int64_t budget_ns;	   /* reserve section: budget left in this cycle */
-	uint64_t waiting_since_ns; /* off the engine with work since then; 0: is not */
+	uint64_t waiting_since_ns; /* when the VF began to wait with work; 0: it does not wait */
 	uint32_t quantum_us;	   /* last written to VGPU_VF0_QUANTUM_US; UINT32_MAX: not known */
 };
 
@@ -151,21 +152,21 @@ enum vgpu_guard_kind {
 
 struct vgpu_vf_guard {
 	uint32_t limits[VGPU_GUARD_KINDS];
-	uint32_t level; /* of the reaction; guard.c has the list */
+	uint32_t level; /* reaction in force; guard.c lists the levels */
 	bool paused;	/* PAUSED by the guard: RESUME follows when the windows have emptied */
 	uint32_t used[VGPU_GUARD_KINDS];			 /* events counted so far */
 	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS]; /* of the last events */
 	uint32_t told;	 /* tell.c: events and log lines of the guest reported in this minute */
-	uint64_t untold; /* those that were left out */
+	uint64_t untold; /* events and log lines left out in this minute */
 };
 
 enum vgpu_vf_timer {
 	VGPU_VF_TIMER_RESET = 0, /* poll the FLR, or end the wait for the guest */
-	VGPU_VF_TIMER_ACCESS,	 /* take full access away */
+	VGPU_VF_TIMER_ACCESS,	 /* end full access */
 	VGPU_VF_TIMER_ANSWER,	 /* answer the held request */
-	VGPU_VF_TIMER_OUTBOX,	 /* do not wait any longer until the guest takes its message */
+	VGPU_VF_TIMER_OUTBOX,	 /* stop waiting for the guest to take its message */
 	VGPU_VF_TIMER_THROTTLE,	 /* read the message of a throttled guest */
-	VGPU_VF_TIMER_GUARD,	 /* see whether the guard's windows have emptied */
+	VGPU_VF_TIMER_GUARD,	 /* check whether the guard's windows have emptied */
 	VGPU_VF_TIMER_TELL,	 /* end the minute of tell.c */
 	VGPU_VF_TIMERS,
 };
@@ -200,7 +201,7 @@ static inline bool vgpu_vf_is_provisioned(const struct vgpu_vf *vf)
 	return vf->state != VGPU_PF_VF_ABSENT && vf->config.vram_bytes != 0;
 }
 
-/* whether the VF is or may be in the engine, so that it can be to blame for a hang */
+/* whether the VF may be in the engine, so that a hang may be its fault */
 static inline bool vgpu_vf_is_in_service(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_READY || vf->state == VGPU_PF_VF_RUNNING;
@@ -217,7 +218,10 @@ static inline enum vgpu_vf_event vgpu_vf_weightiest(uint32_t events)
 	return events ? (enum vgpu_vf_event)(31 - __builtin_clz(events)) : VGPU_VF_EVENT_NONE;
 }
 
-/* puts an event into the VF's inbox; the first reason is kept, but an operator's replaces it */
+/*
+ * puts an event into the VF's inbox; if the event is pending already, its first reason stays,
+ * unless the new reason is an operator's
+ */
 static inline void vgpu_vf_post(struct vgpu_vf *vf, enum vgpu_vf_event event,
 				enum vgpu_pf_reason reason)
 {

@@ -5,8 +5,8 @@
  * operation.
  *
  * An abandoned operation (out of time, or the device was reset) may still be in progress on the
- * device. The core keeps its memory from the owner, and starts no other operation, until the device
- * reports that it has ended or can no longer reach the host's memory.
+ * device. So the core keeps the memory of the operation and starts no other operation, until the
+ * device reports the end of the operation or can no longer reach the host's memory.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -51,8 +51,8 @@ static void free_kept(struct vgpu_pf *pf)
 }
 
 /*
- * Reads VGPU_OP_DONE, _BUSY or _REFUSED; all ones says nothing about the operation. After a start
- * of the core, an operation of the previous core may still be in progress.
+ * Reads the status of the operation: VGPU_OP_DONE, _BUSY or _REFUSED, or all ones, which says
+ * nothing. After a start of the core, an operation of the previous core may still be in progress.
  */
 static uint32_t read_status(struct vgpu_pf *pf)
 {
@@ -113,7 +113,10 @@ static int look(struct vgpu_pf *pf)
 
 	if (status == VGPU_OP_DONE)
 		return 0;
-	/* all ones: the device is gone, which the home reports, or did not answer: keep polling */
+	/*
+	 * All ones: the device is gone (the home reports it) or did not answer this time. Keep
+	 * polling.
+	 */
 	if (status != VGPU_OP_BUSY && status != UINT32_MAX)
 		return -EIO;
 	return elapsed > vgpu_pf_timer_scaled_ms(pf, BULK_TIMEOUT_MS) ? -ETIMEDOUT : -EINPROGRESS;
@@ -125,10 +128,10 @@ static void wait_more(struct vgpu_pf *pf)
 	pf->bulk.poll_delay_ns = vgpu_min_u64(pf->bulk.poll_delay_ns * 2, BULK_POLL_LAST_NS);
 }
 
-/* Look whether the operation in progress has ended, and start the next one. */
+/* Check whether the operation in progress has ended, and start the next one. */
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
-	/* two turns for each operation; bounded, because owners may add operations */
+	/* look and start: two turns for each operation; bounded, as owners may add operations */
 	for (uint32_t turn = 0; turn < 2 * VGPU_BULK_QUEUE && pf->bulk.used; turn++) {
 		int error;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions for the resources of a VF, for what its guest finds in VRAM, and for bulk operations of
- * the device. Grouped by file; each function is documented where it is defined.
+ * Functions for the resources of a VF, for the data that its guest finds in VRAM, and for bulk
+ * operations of the device. Grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_RESOURCE_PARTS_H
 #define VGPU_CORE_RESOURCE_PARTS_H
@@ -33,7 +33,7 @@ int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 
-/* Make the first pages of a VF's BAR2 live. Return: 0 or negative errno. */
+/* Give a VF the first pages of its doorbell BAR (BAR2); 0: none. Return: 0 or negative errno. */
 static inline int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
 {
 	return vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_DOORBELLS,

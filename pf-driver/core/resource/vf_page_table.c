@@ -55,8 +55,8 @@ static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, ui
 }
 
 /*
- * Writes the table in scratch: its first `entries` entries, and zeroes as far as the previous table
- * had entries (`former`).
+ * Writes the table in pf->scratch to VRAM: the first `entries` entries, then zeroes up to `former`,
+ * the number of entries of the previous table.
  */
 static int write_table(struct vgpu_pf *pf, uint64_t place, uint32_t entries, uint32_t former)
 {
@@ -77,8 +77,9 @@ static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 }
 
 /*
- * Write the table of a VF's units into PF VRAM; its previous table is not in use. Each word may be
- * a trapped access, so entries that are zero already are not written. Return: 0 or negative errno.
+ * Write the table of a VF's units into PF VRAM. The VF's previous table is not in use. Each word
+ * may be a trapped access, so entries that are zero already are not written. Return: 0 or negative
+ * errno.
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

@@ -58,7 +58,7 @@ bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 	return true;
 }
 
-/* the area shared with the guest's driver lies in the VF's first unit: no page table walk needed */
+/* the area shared with the guest's driver lies in the VF's first unit: no table walk is needed */
 static bool find_shared(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset,
 			uint32_t bytes)
 {
@@ -92,9 +92,9 @@ static bool is_same_word(const uint8_t *word, const uint8_t *there)
 }
 
 /*
- * Write the words that differ from the present contents, of which the first `known` bytes at
- * `there` are known (NULL: zeroes), since each write may be a trapped access. bytes: a multiple of
- * VGPU_VRAM_WORD_BYTES. Return: 0 or negative errno.
+ * Write only the words that differ from the present contents, because each write may be a trapped
+ * access. `there` has the first `known` bytes of the present contents; NULL: these are zeroes.
+ * bytes: a multiple of VGPU_VRAM_WORD_BYTES. Return: 0 or negative errno.
  */
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
 			     uint32_t bytes, const uint8_t *there, uint32_t known)
@@ -125,8 +125,8 @@ bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
- * Write whole words to the first unit of a VF's VRAM, but no zeroes if all units of the VF are
- * clean. The caller marks the units dirty. Return: as vgpu_pf_vram_read_vf().
+ * Write whole words to the first unit of a VF's VRAM. If all units of the VF are clean, words that
+ * are zero are skipped. The caller marks the units dirty. Return: as vgpu_pf_vram_read_vf().
  */
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes)

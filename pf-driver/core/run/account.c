@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Accounts for the service of VFs, from the device's run log only: the table says what a VF was to
- * get, and the log says what it got. A run from a reservation is charged to the budget of the
+ * Counts the service of each VF from the device's run log. The run table is only a plan; the log
+ * has the time that a VF has really used. A run from a reservation is charged to the budget of the
  * reservation, and every other run to the VF's share (share.c). A run of the reserve section is
- * also charged to the reserve budget of the cycle. Every run uses tokens of a cap. An overrun,
- * counted if it is longer than 200 us, is:
+ * also charged to the reserve budget of the cycle. Every run uses tokens of a cap. An overrun is
+ * counted if it is longer than 200 us. Depending on the kind of run, it is:
  *
  *   SLICE RESERVE CONTRACT  the time beyond the grant
  *   SOLE REST               the time beyond the quantum and beyond the start of another VF's wait,
@@ -70,7 +70,7 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 	vgpu_pf_event_push(pf, &event);
 }
 
-/* idle time of a run without an end, which is not service, as no other VF had work */
+/* idle time of a run that has no end; it is not service, because no other VF had work */
 static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_log_entry *entry)
 {
 	if (!run || vgpu_pf_run_kind(run)->has_end)
@@ -78,7 +78,7 @@ static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_l
 	return vgpu_min_u64(entry->idle_ns, entry->run_end_ns - entry->run_start_ns);
 }
 
-/* without the time in which the VF, out of work, waited for the end of its slice */
+/* time of the run until the VF ran out of work; then the VF only waited for the slice to end */
 static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 {
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
@@ -130,7 +130,8 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 		charge(pf, vf, run, ran, end);
 }
 
-/* whether the entry is of a run whose switch the core has not seen complete yet: it must wait */
+/* whether the entry must wait: the core has not yet seen the end of the switch to the entry's run
+ */
 static bool is_early(struct vgpu_pf_executor *executor, uint32_t vf)
 {
 	return executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf &&
@@ -191,7 +192,7 @@ static uint64_t bucket_ns(uint32_t bucket)
 	return (5ull + (bucket - 1) % 4) << (octave - 2);
 }
 
-/* updates the moving mean; a switch that was held up for long says little about the next one */
+/* updates the moving mean; clamped, as an unusually long switch says little about the next one */
 static void note_switch(struct vgpu_pf_executor *executor, uint64_t duration_ns)
 {
 	uint64_t part = vgpu_min_u64(executor->switches.count, SWITCH_LATELY_PART);

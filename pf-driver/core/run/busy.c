@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which VFs have work, which may use the engine, and which wait for it. The core reads the busy
- * bits from the device when a run has begun, when a VF wakes, and before a decision that cannot
- * rely on the bits read before.
+ * Knows which VFs have work, which may use the engine, and which wait for the engine. The core
+ * reads the busy bits from the device when a run has begun, when a VF wakes, and before a decision
+ * that cannot rely on the bits read before.
  */
 #include "pf-driver/core/run/internal.h"
 
-/* Which VFs may be in the engine, with or without work. Return: bit per VF. */
+/* Find the VFs that may be in the engine, with or without work. Return: bit per VF. */
 uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -18,7 +18,10 @@ uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
 	return mask;
 }
 
-/* Which VFs compete: with work or strict, and not throttled. Return: bit per VF, of all bands. */
+/*
+ * Find the VFs that compete: they have work or are strict, and are not throttled. Return: bit per
+ * VF, of all bands.
+ */
 uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 {
 	uint32_t wanting = pf->executor.work.busy | vgpu_pf_run_contract_strict(pf);
@@ -26,7 +29,7 @@ uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 	return vgpu_pf_run_busy_runnable(pf) & wanting & ~vgpu_pf_run_contract_held(pf);
 }
 
-/* whether a run of the VF is not over or not in the log: only the engine knows of its work */
+/* whether the VF runs or is being switched: then only the engine knows whether the VF has work */
 static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
 {
 	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf)

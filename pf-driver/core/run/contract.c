@@ -2,18 +2,18 @@
 /*
  * DOC: Contracts
  *
- * The terms that a run table has for single VFs in addition to their entries, and that no repeated
- * order of entries can express. This file does only the bookkeeping: decide.c asks which VFs may
- * run, and account.c reports the service that they used.
+ * A run table has terms for single VFs in addition to their entries, because no repeated order of
+ * entries can express reservations and caps. This file does only the bookkeeping: decide.c asks
+ * which VFs may run, and account.c reports the service that they used.
  *
  *   reservation  a hard constant-bandwidth server: the VF has budget_ns until a deadline, then no
  *                more until the next budget is due. A VF that wakes keeps budget and deadline only
  *                if using them up would not exceed its bandwidth (Abeni and Buttazzo 1998). An
  *                overrun makes the budget negative and is deducted from the next budget.
- *   cap          a token bucket, exact, in millionths of a ns. No tokens are added while a run is
- *                not accounted for: its tokens are deducted first, so that none are lost because
- *                the bucket is full. Tokens that the VF's own reservation may need are retained:
- *                the VF's entries cannot use them.
+ *   cap          a token bucket, exact, in millionths of a ns. While a run is not accounted for,
+ *                no tokens are added. The tokens of the run are deducted first, so that no new
+ *                tokens are lost in a full bucket. Tokens that the VF's own reservation may need
+ *                are retained: the VF's entries cannot use them.
  *   band         priority class, only compared
  *   gang slot    gang.c; here a reservation, which is throttled (held) between its slots
  *
@@ -47,7 +47,7 @@ static bool is_open(const struct vgpu_pf_executor *executor, uint32_t vf)
 
 /* ---- caps ---- */
 
-/* of the token bucket, in tokens */
+/* capacity of the bucket, in tokens */
 static int64_t capacity(const struct vgpu_vf_contract *contract)
 {
 	return (int64_t)contract->terms.burst_ns * PARTS;
@@ -192,8 +192,9 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 }
 
 /*
- * Which VFs are throttled: skipped without tokens or an open slot. The VF that stops the table is
- * never throttled, because all others wait for it. Return: bit per VF.
+ * Find the VFs that are throttled: the scheduler skips them because they have no tokens or no open
+ * slot. The VF that stops the table is never throttled, because all others wait for it. Return: bit
+ * per VF.
  */
 uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 {
@@ -209,7 +210,7 @@ uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
 	return mask;
 }
 
-/* Which VFs keep their entries or slots without work. Return: bit per VF. */
+/* Find the VFs that keep their entries or slots without work. Return: bit per VF. */
 uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 {
 	uint32_t mask = 0;
@@ -235,7 +236,7 @@ bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 	       pf->executor.tables.has_contracts && pf->executor.exclusive_vf != vf;
 }
 
-/* The VFs of a mask that are served before a band. */
+/* Find the VFs of a mask that are served before a band. Return: bit per VF. */
 uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uint32_t band)
 {
 	struct vgpu_vf *vf;
@@ -247,8 +248,8 @@ uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uin
 }
 
 /*
- * The VFs of a mask that are in the band that is served first. A VF that keeps its slots without
- * work does not hold up other bands.
+ * Find the VFs of a mask whose band is served first. A VF that keeps its slots without work does
+ * not delay other bands. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask)
 {
@@ -287,8 +288,8 @@ static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t comp
 }
 
 /*
- * The gang whose slot is open; if none is, the reservation with the earliest deadline among those
- * with work and budget, also of throttled VFs. Return: false if there is none.
+ * Choose the gang whose slot is open; else, among the VFs with work and budget, throttled or not,
+ * the reservation with the earliest deadline. Return: false if there is no such VF.
  */
 bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -308,7 +309,7 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 	return true;
 }
 
-/* Shorten a run that is about to begin to the tokens of its VF. */
+/* Limit a run that is about to begin to the tokens of its VF. */
 void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 {
 	const struct vgpu_vf *vf = &pf->vfs[run->vf];
@@ -330,8 +331,8 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 }
 
 /*
- * Charge service to budget and tokens of a VF; reserved: the part of ran that the reservation
- * served.
+ * Charge service to the budget and the tokens of a VF. ran: time in the engine in ns; reserved: the
+ * part of ran that the reservation paid for.
  */
 void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 				 uint64_t ran, uint64_t reserved)
@@ -355,7 +356,7 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 	fill_tokens(contract, now);
 }
 
-/* How long a VF had work and was throttled without tokens. Return: ns. */
+/* Compute how long a VF had work and was throttled without tokens. Return: ns. */
 uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_vf_contract *contract = &vf->contract;
@@ -388,8 +389,8 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
- * Set the timer for the next budget, slot or tokens that are due. Only VFs with work and strict VFs
- * count, so that no timer runs while the engine is idle.
+ * Set the timer for the next budget, slot or tokens. Only VFs with work and strict VFs count, so
+ * that no timer runs while the engine is idle.
  */
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
@@ -448,7 +449,7 @@ static void take_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *
 	contract->terms.budget_ns = terms->budget_ns;
 	contract->terms.period_ns = terms->period_ns;
 	contract->terms.ahead = terms->ahead;
-	/* begins with the next period, so that no period has two budgets */
+	/* the first budget comes with the next period, so that no period has two budgets */
 	contract->is_exhausted = true;
 	if (contract->budget_ns > 0 || terms->budget_ns == 0)
 		contract->budget_ns = 0;
@@ -460,7 +461,8 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
-	/* when the last contract ends, clear its terms before they are read no more */
+	/* when the last contract has ended, clear its terms once: later nobody reads or clears them
+	 */
 	if (!table->has_contracts && !pf->executor.tables.has_contracts)
 		return;
 	pf->executor.tables.has_contracts = true;
@@ -480,7 +482,7 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 }
 
-/* Start the account of a VF that is being provisioned. */
+/* Clear the contract's account of a VF that is being provisioned. */
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;

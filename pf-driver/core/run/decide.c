@@ -5,7 +5,7 @@
  * Chooses the VF that goes into the engine next: the first row of the table below that finds a VF.
  * The device ends quanta by itself (VGPU_VF0_QUANTUM_US). A VF that is alone with work runs until
  * another VF wakes. If no row finds a VF, the VF in the engine stays there without a limit; a VF
- * with a cap stays parked. While the engine is idle, only the watchdog looks at it, once a second.
+ * with a cap stays parked. While the engine is idle, only the watchdog polls it, once a second.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -80,13 +80,13 @@ static const struct decision_row decisions[] = {
 	[DECISION_RESUMED] = {"rest of a cut slice", WHO_FIRST_BAND, vgpu_pf_run_pick_resumed},
 	[DECISION_SOLE] = {"alone", WHO_FIRST_BAND, vgpu_pf_run_pick_sole},
 	/*
-	 * the next entry whose VF has work, unless its run brings a VF too far from its share: then
-	 * the VF with the earliest deadline. VFs without an entry come after the last entry
+	 * the next entry whose VF has work; if its run would bring a VF too far from its share, the
+	 * VF with the earliest deadline instead. VFs without an entry come after the last entry
 	 */
 	[DECISION_SHARE] = {"turn or share", WHO_FIRST_BAND, vgpu_pf_run_pick_share},
 };
 
-/* The name of a decision, a number in struct vgpu_run. */
+/* Get the name of a decision (vgpu_run.decision). */
 const char *vgpu_pf_run_decide_name(uint32_t decision)
 {
 	if (decision == 0 || decision > VGPU_COUNT_OF(decisions))
@@ -109,11 +109,13 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_BAND + 1])
 }
 
 /*
- * Choose a VF that may pre-empt the VF in the engine: a gang whose slot is open; or a reservation,
- * with an earlier deadline if the present run is served by a reservation too; or, if the present
- * run is neither from a reservation nor from the reserve section, a VF of the reserve section and
- * of the same or an earlier band. No VF pre-empts the slot of a gang. Return: false if there is
- * none.
+ * Choose a VF that may preempt the VF in the engine:
+ *   - a gang whose slot is open, or
+ *   - a reservation; if a reservation also serves the present run, only one with an earlier
+ *     deadline, or
+ *   - a VF of the reserve section and of the same or an earlier band, if the present run comes
+ *     neither from a reservation nor from the reserve section.
+ * No VF preempts the slot of a gang. Return: false if there is no such VF.
  */
 bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -166,8 +168,8 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 }
 
 /*
- * Chooses the next run. If the VF for which the engine is pre-empted may no longer pre-empt (a new
- * table has no reserve for it, say), the decision starts again without that pre-emption.
+ * Chooses the next run. If the VF for which the engine is preempted may no longer preempt (a new
+ * table has no reserve for it, say), the decision starts again without that preemption.
  */
 static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -239,7 +241,7 @@ static void rest(struct vgpu_pf *pf)
 					  executor->run.granted_ns + SLICE_NET_NS);
 		return;
 	}
-	/* idle-resident, the VF would use tokens without a limit */
+	/* an idle-resident VF would use tokens without a limit */
 	if (vgpu_pf_run_contract_has_cap(pf, executor->run.vf))
 		return;
 	/* stay in the engine, so that the VF's next doorbell is served at once */
@@ -251,11 +253,11 @@ static void rest(struct vgpu_pf *pf)
 /* ---- when ---- */
 
 /*
- * Whether the busy bits need not be read before this decision: a quantum has ended, and nothing
- * else has happened. The bits were read when the quantum began, interrupts have reported all wakes
- * since, and the run log says whether the VF that ran still has work. So the next VF is switched to
- * at once, and the bits are read when it runs. If no other VF seems to have work, none waits, and
- * the bits are read first.
+ * Whether the busy bits read before are good enough for this decision: a quantum has ended, and
+ * nothing else has happened. The bits were read when the quantum began. Interrupts have reported
+ * all wakes since, and the run log says whether the VF that ran still has work. So the core
+ * switches to the next VF at once, and reads the bits while that VF runs. If no other VF seems to
+ * have work, no VF waits, and the core reads the bits first.
  */
 static bool knows_busy(const struct vgpu_pf_executor *executor)
 {

@@ -28,7 +28,6 @@ uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes)
 		LLU(info.switch_max_ns));
 }
 
-/* Get the state of the engine, for the simulator. */
 struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The scheduler's reactions to what happens on the engine: decisions to carry out, world switches
- * that end or fail, runs that end, and VFs that wake. The device ends quanta by itself; the slice
- * timer here ends those that the device does not, and the quantum of a VF that was uncontended.
+ * The scheduler's reactions to events on the engine: decisions to carry out, world switches that
+ * end or fail, runs that end, and VFs that wake. The device ends quanta by itself. The slice timer
+ * ends a quantum that the device has not ended, and the quantum of a VF that was uncontended.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -73,7 +73,7 @@ static void note_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t
 	pf->vfs[to].service.waiting_since_ns = 0;
 }
 
-/* reads which VFs have work: no interrupt reports work that a VF got on its way out */
+/* reads which VFs have work: no interrupt reports work that a VF got while it left the engine */
 static void look_round(struct vgpu_pf *pf, uint32_t from)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -115,7 +115,7 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 
 /* ---- what happens to the run in the engine ---- */
 
-/* Handle that VFs outside the engine have work. */
+/* Handle a wake: VFs outside the engine have work. */
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 {
 	pf->executor.wants_decision = true;
@@ -125,7 +125,7 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/* Look for a wake whose interrupt was lost; else a VF might wait for an endless run for ever. */
+/* Look for a wake whose interrupt was lost: its VF could wait for ever behind a run without end. */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
 	if (pf->executor.state == VGPU_EXECUTOR_RUNNING &&
@@ -160,7 +160,8 @@ static uint32_t function_state(uint32_t active)
 }
 
 /*
- * The device reports that a quantum is over: the run log, or the engine's status, says which one.
+ * Handle the end of a quantum, which the device reports. The run log or the engine's status says
+ * which quantum has ended.
  */
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 {
@@ -196,7 +197,7 @@ void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *
 		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/* Is a VF in the engine, or being switched? Return: false if the engine is off or broken. */
+/* Is a VF in the engine, or switched in or out? Return: false if the engine is off or broken. */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -248,8 +249,9 @@ static uint32_t stalled_vf(struct vgpu_pf *pf)
 }
 
 /*
- * The guilty VF after a refused command; 0: none. A stalled function is guilty. Otherwise the first
- * refusals may come from a stale picture of the engine, and only later ones are the culprit's.
+ * Finds the guilty VF after a refused command; 0: none. A stalled function is guilty. Otherwise the
+ * core may have acted on a stale state of the engine, so the culprit is blamed only after
+ * ABORTS_MAX refusals.
  */
 static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
 {
@@ -290,8 +292,8 @@ static void resume(struct vgpu_pf *pf)
 }
 
 /*
- * Whether the engine takes commands. A stalled VF in service may be tried again, because the
- * failure leads to its reset; otherwise a reset that is in progress is awaited.
+ * Whether the engine takes commands. If the stalled VF is in service, try again: the next failure
+ * leads to its reset. If not, its reset is in progress: wait.
  */
 static bool is_engine_usable(struct vgpu_pf *pf)
 {

@@ -9,8 +9,8 @@
  * the table goes before it. Time that a slot loses to a late switch is not made up for.
  *
  * For the rest of the scheduler, a slot is a run of a reservation. Between slots the VF is
- * throttled (held), so that its entries are skipped. In full access it is not: a driver that loads
- * waits for its rings with limits of its own, so the VF is served like any other.
+ * throttled (held), so that its entries are skipped. A VF in full access is not throttled but
+ * served like any other VF: a driver that loads waits for its rings only for a limited time.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -35,7 +35,7 @@ static uint64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
 	return now > into_period ? now - into_period : 0;
 }
 
-/* When the next slot begins, in ns of the home's clock. */
+/* Compute when the next slot begins. Return: ns of the home's clock. */
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now)
 {
 	return slot_start(&vf->contract.terms, now) + vf->contract.terms.period_ns;
@@ -52,7 +52,7 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 	contract->is_exhausted = contract->budget_ns < (int64_t)SLICE_MIN_NS;
 }
 
-/* The VF of a mask whose slot is open, by budgets that are up to date; NULL: none. */
+/* Find the VF of a mask whose slot is open; budgets must be up to date. Return: NULL: none. */
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask)
 {
 	const struct vgpu_vf *vf;

@@ -39,10 +39,10 @@ enum vgpu_run_input {
 /* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	bool may_be_cut;   /* if pre-empted by an urgent run or a band, the rest is resumed */
+	bool may_be_cut;   /* if preempted by an urgent run or a band, the rest is resumed */
 	bool has_end;	   /* ends with its quantum; if not, idle time is not counted as service */
 	bool is_by_weight; /* counts for the VF's share by weight */
-	bool is_urgent;	   /* pre-empts; only a reservation or an earlier band pre-empts it */
+	bool is_urgent;	   /* preempts; only a reservation or an earlier band preempts it */
 	bool has_grant;	   /* the time beyond granted_ns is an overrun */
 };
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);
@@ -128,7 +128,7 @@ void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 enum vgpu_outlook {
 	VGPU_OUTLOOK_ALLOWED = 0,
 	VGPU_OUTLOOK_AHEAD,  /* its VF would be too far ahead */
-	VGPU_OUTLOOK_UNSAFE, /* somebody would be too far behind */
+	VGPU_OUTLOOK_UNSAFE, /* another VF would be too far behind */
 };
 
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
@@ -153,7 +153,7 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);
 
 /* terms.c */
-/* When in its period a gang's slot begins. */
+/* Compute when a gang's slot begins in each period. Return: ns. */
 static inline uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms)
 {
 	return terms->phase_us * VGPU_NS_PER_US;

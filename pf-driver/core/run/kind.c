@@ -21,16 +21,16 @@ const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 	return &kinds[run->kind];
 }
 
-/* Is a VF in the engine that does not leave at the end of a quantum? */
+/* Is this a run of a VF that does not end with a quantum? */
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 {
 	return run->vf && !kinds[run->kind].has_end;
 }
 
 /*
- * How long a run may be before it counts as an overrun. An uncontended VF may finish a quantum that
- * began with its run. A starvation boost is not in the table, so it is never an overrun. Return:
- * ns; UINT64_MAX if the run is no overrun however long it is.
+ * Compute how long a run may be before it counts as an overrun. An uncontended VF may finish a
+ * quantum that began with its run. A starvation boost is not in the table, so it is never an
+ * overrun. Return: ns; UINT64_MAX: no limit.
  */
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run)
 {

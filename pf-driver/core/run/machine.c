@@ -17,9 +17,9 @@
  *
  * PARKED: a VF is in the engine, and its quantum has expired. BROKEN: a command failed, or a
  * command of the previous core is in execution; a timer polls the engine until it is usable again,
- * and after RECOVER_MS (scaled) resets the device. FOUND_...: what the device reports to be in the
- * engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls it, decide.c chooses
- * the next VF, and preempt.c says whether the VF in the engine must leave.
+ * and after RECOVER_MS (scaled) resets the device. The inputs FOUND_... say what the device reports
+ * in the engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls it, decide.c
+ * chooses the next VF, and preempt.c says whether the VF in the engine must leave.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -114,7 +114,7 @@ static const char *const input_names[RUN_INPUTS] = {
 	"UNLOADED",    "FAILED",	"QUANTUM_OVER", "RESET_INSIDE", "STOP",
 };
 
-/* The cell of a state and an input; NULL: the input is impossible in this state. */
+/* Find the cell of a state and an input. Return: NULL: the input is impossible in this state. */
 const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t input)
 {
 	const struct vgpu_run_cell *cell = &cells[state][input];

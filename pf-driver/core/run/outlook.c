@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Lags as they would be after a possible slice: may a VF have the slice, and which VF has the
- * earliest deadline? share.c has the rule.
+ * Computes the lags after a possible slice. They decide whether a VF may have the slice, and which
+ * VF has the earliest deadline. share.c has the rule.
  */
 #include "pf-driver/core/run/internal.h"
 
-/* smaller lags come from rounding */
+/* a smaller lag comes from rounding */
 #define EVEN_NS 1
-/* overruns do not add up to this many slices; a hang or a stall of the host may */
+/* a lag of more slices comes from a hang or a stall of the host; overruns do not add up to it */
 #define FAR_SLICES 4
 
 /* the lags of a band after a possible slice */
@@ -69,7 +69,7 @@ static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t
 				(vf == served ? ns : 0);
 }
 
-/* the service that b's weight is due until a's deadline */
+/* the service that is due to b by its weight until a's deadline */
 static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_vf *a,
 			      int64_t slice_ns, const struct vgpu_vf *b)
 {
@@ -77,7 +77,7 @@ static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_v
 	       (int64_t)a->share.weight;
 }
 
-/* the service of these weights that the sleeping VFs would get if all of them woke at once */
+/* the part of these weights in the service that sleeping VFs would get if all of them woke now */
 static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -86,7 +86,8 @@ static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 	return theirs * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* whether the slice puts its VF too far ahead, if all sleeping VFs and debtors wake now */
+/* whether the VF would be too far ahead after the slice, if all sleeping VFs and debtors woke now
+ */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -98,10 +99,12 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
 }
 
 /*
- * The service that will be missing at the deadline D of `due`: the lags of the VFs with deadlines
- * <= D, minus the service that VFs with a negative lag leave until D. Other VFs with later
- * deadlines leave service, too, but not if they run out of work, so they are not counted. Service
- * that sleeping VFs would take if they woke is added.
+ * Computes the service that will be missing at the deadline D of `due`:
+ *   sum of lag(VFs with deadline <= D)
+ *   - sum of min(-lag, service due until D)(other VFs with lag < 0)
+ *   + service that sleeping VFs would take if they woke
+ * A VF with a later deadline and a lag >= 0 leaves service, too, but not if it runs out of work.
+ * So that service is not counted.
  */
 static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
 			  const struct vgpu_vf *due)
@@ -139,7 +142,7 @@ static bool is_safe(struct vgpu_pf *pf, uint32_t band, const struct outlook *out
 	return true;
 }
 
-/* Whether the sums of the VF's band are within the bound now, or its weight does not count. */
+/* Are the sums of the VF's band within the bound now? Return: true if its weight does not count. */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct outlook outlook;
@@ -151,15 +154,15 @@ bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
- * Whether a VF has had more than FAR_SLICES slices too much: it hung, or the host stood still. The
- * VF keeps its turns: vgpud's tables make it pay in parts, so that no VF waits too long.
+ * Has a VF had more than FAR_SLICES slices too much? Then it hung, or the host stood still. Such a
+ * VF keeps its turns: the tables of vgpud make it pay in parts, so that no VF waits too long.
  */
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_run_share_lag(pf, vf) < -FAR_SLICES * longest_slice(pf, vf->share.band);
 }
 
-/* Whether a VF may have a slice although its deadline is not the earliest, or does not compete. */
+/* Judge a slice of ns for a VF. Return: ALLOWED if the VF does not compete. */
 enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
 	struct outlook outlook;
@@ -173,8 +176,8 @@ enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf,
 }
 
 /*
- * The VF of one band with the earliest deadline, among those with a lag >= 0; if there is none, the
- * VF that is least ahead; 0: none competes by weight.
+ * Find the VF with the earliest deadline among the VFs of one band with a lag >= 0; if there is
+ * none, the VF that is least ahead. Return: 0: none competes by weight.
  */
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
 {

@@ -10,7 +10,7 @@
 
 VGPU_C_BEGIN
 
-/* engine.c: what happens on the engine, and which VF is in it */
+/* engine.c: events on the engine, and the VF in the engine */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_look(struct vgpu_pf *pf);
@@ -44,7 +44,7 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table);
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table);
 
-/* contract.c, share.c: how long the cap of a VF throttled it; the lag of a VF */
+/* contract.c, share.c: how long a VF was throttled by its cap; the lag of a VF */
 uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One function for each row of decide.c's table: it looks for a VF by the rule of that row among
- * the VFs that compete (bit per VF), and fills in the run. Return: false if there is no such VF.
+ * Has one function for each row of decide.c's table. The function looks among the competing VFs
+ * (bit per VF) for a VF that fits the row, and fills in the run. Return: false if no VF fits.
  */
 #include "pf-driver/core/run/internal.h"
 
 #define RESCUE_NS	  VGPU_NS_PER_MS	 /* length of a starvation boost */
-#define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US) /* least time reckoned for a world switch */
-#define GAP_SWITCH_PART	  8 /* two switches count for at most 1/8 of a gap, or for the least time */
+#define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US) /* shortest time assumed for a world switch */
+#define GAP_SWITCH_PART	  8	/* two switches take at most 1/8 of a gap, or the shortest time */
 #define ACCESS_RESERVE_US 2000u /* reserve budget of a VF in full access */
 
 /* Start a cycle of the table: refill the reserve budgets. */
@@ -25,7 +25,7 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 		if (us == 0 && vf->access.granted)
 			us = ACCESS_RESERVE_US;
 		full = (int64_t)(us * VGPU_NS_PER_US);
-		/* a negative budget is paid back first; the rest of a positive budget is lost */
+		/* a negative budget is made up for; the rest of a positive budget is lost */
 		vf->service.budget_ns =
 			vf->service.budget_ns < 0 ? vf->service.budget_ns + full : full;
 	}
@@ -42,9 +42,9 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
 }
 
 /*
- * The entry at a band's cursor: an entry of the table, or a VF without an entry; vf is 0 if the
- * position is not of this band. Each band has its own cursor, so that one band's runs do not move
- * the place of another band.
+ * Gets the entry at a band's cursor: an entry of the table, or one made for a VF without an entry.
+ * vf is 0 if the position belongs to another band. Each band has its own cursor, so that runs of
+ * one band do not move the position of another.
  */
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t band)
 {
@@ -72,7 +72,7 @@ void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind 
 	run->quantum_ns = quantum_ns;
 }
 
-/* The VF whose full access stops the table. */
+/* Pick the VF whose full access stops the table. */
 bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->executor.exclusive_vf;
@@ -95,7 +95,7 @@ static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
 }
 
-/* the VF's reserve budget; an advance never puts the VF more than its quantum ahead */
+/* the VF's reserve budget; an advance brings the VF at most one quantum ahead of its share */
 static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	int64_t budget = vf->service.budget_ns;
@@ -116,9 +116,9 @@ static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 }
 
 /*
- * How much of the time that a VF may wait is left after a slice:
+ * Computes how much of the time that a VF may wait is left after a slice:
  *   waiting_since + max_gap - (now + slice + switches)
- * INT64_MAX if the VF does not wait, or may wait for any time.
+ * Returns INT64_MAX if the VF does not wait, or may wait for any time.
  */
 static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
 {
@@ -129,13 +129,14 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 
 	if (!limit || !since)
 		return INT64_MAX;
-	/* two switches, to the slice and to the VF; bounded, to leave something of a short gap */
+	/* two switches, to the slice and to the VF; bounded, so that they do not fill a short gap
+	 */
 	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
 				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
 	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
 }
 
-/* sum of all reserved budgets: they may all be due at once, and go before a VF that waits */
+/* sum of all reserved budgets: they may all be due at once, and are served before a late VF */
 static uint64_t budgets_ns(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
@@ -147,10 +148,10 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 }
 
 /*
- * The VF that must run now because some VF would wait longer than its gap allows after the slice
- * `next` and all reserved budgets; 0 if none would. VFs with less time left go before a VF, each
- * for RESCUE_NS and a switch. If a VF would be late after them, the result is the VF with the least
- * time left.
+ * Finds the VF that must run now because some VF would wait longer than its gap allows after the
+ * slice `next` and all reserved budgets; 0: no VF would. Before a VF run all VFs with less time
+ * left, each for RESCUE_NS and a switch. If a VF would be late after them, the result is the VF
+ * with the least time left.
  */
 static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
 {
@@ -175,7 +176,7 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 	return is_late ? first->number : 0;
 }
 
-/* A VF of the reserve section that has work and budget. */
+/* Pick a VF of the reserve section that has work and budget. */
 bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_tables_active(pf)->cycle_ns, SLICE_MIN_NS);
@@ -201,7 +202,7 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	return false;
 }
 
-/* The VF that has waited longest, at least for max_gap_ms (0: no limit): a starvation boost. */
+/* Pick the VF that has waited longest, if for at least max_gap_ms (0: never): starvation boost. */
 bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
@@ -222,7 +223,7 @@ bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu
 	return limit != 0 && run->vf != 0;
 }
 
-/* The rest of a slice that was cut, unless it would bring a VF too far from its share or gap. */
+/* Resume a slice that was cut, unless its rest would bring a VF too far from its share or gap. */
 bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->executor.cut.vf;
@@ -237,10 +238,10 @@ bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	return first_late(pf, competing, run) == 0;
 }
 
-/* The only VF with work; none if more than one VF competes. */
+/* Pick the only VF with work. Return: false if more than one VF competes. */
 bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	/* counts the VF in the engine, too, which is not in competing while it is pre-empted */
+	/* counts the VF in the engine, too, which is not in competing while it is preempted */
 	uint32_t all = vgpu_pf_run_contract_first_band(pf, vgpu_pf_run_busy_competing(pf));
 	struct vgpu_vf *vf;
 
@@ -259,7 +260,7 @@ bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_r
 	return false;
 }
 
-/* the band of the competing VFs, which are all of one band */
+/* the band of the competing VFs, which all belong to one band */
 static uint32_t band_of(struct vgpu_pf *pf, uint32_t competing)
 {
 	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.band;
@@ -270,7 +271,7 @@ static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
 }
 
-/* adds the VF in the engine: when it is pre-empted for any VF, its own turn may be next */
+/* adds the VF in the engine: if it leaves for any other VF, its own turn may be the next one */
 static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t band)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -285,9 +286,9 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
 }
 
 /*
- * Picks the next entry whose VF has work, unless its run would bring a VF too far from its share;
- * then the VF with the earliest deadline. In that case the entry stays the next one. The cursor
- * passes entries of VFs that are too far ahead.
+ * Picks the next entry whose VF has work. If its run would bring a VF too far from its share, picks
+ * the VF with the earliest deadline instead, and the entry stays the next one. The cursor passes
+ * entries of VFs that are too far ahead.
  */
 static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, uint32_t band,
 		       struct vgpu_run *run)
@@ -321,9 +322,9 @@ static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, u
 }
 
 /*
- * Lets the VF that would be late run now, or the VF whose turn it is if that one has less time
- * left. The VF gets its whole slice if shares and gaps of the others allow it: a short boost costs
- * one more switch, which could make the next VF late as well.
+ * Lets the late VF run now, or the VF whose turn it is if the latter has less time left. The VF
+ * gets a full slice if shares and gaps of the others allow it: a short boost adds a switch, which
+ * could make the next VF late as well.
  */
 static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
 {
@@ -340,7 +341,7 @@ static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, st
 				     vgpu_min_u64(RESCUE_NS, quantum_ns), quantum_ns);
 }
 
-/* The table's turn, or the VF with the earliest deadline, of one band. */
+/* Pick the VF whose turn it is in the table, or the VF with the earliest deadline, of one band. */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t band = band_of(pf, competing);
@@ -348,7 +349,7 @@ bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_
 	uint32_t late;
 
 	competing = with_current(pf, competing, band);
-	/* a VF that ran uncontended has had its turn: it is next only by its deadline */
+	/* a VF that ran uncontended has had its turn: only its deadline can make it the next VF */
 	if (pf->executor.run.kind != VGPU_RUN_SOLE)
 		turns = competing;
 	if (!next_share(pf, turns, competing, band, run))

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Decides whether the VF in the engine must leave it before its quantum ends. This is considered
- * when a VF wakes and when a run has begun. The result is executor->preemption, which decide.c
- * follows.
+ * Decides whether the VF in the engine must leave before its quantum ends. The core asks when a VF
+ * wakes and when a run has begun. The result is executor->preemption, which decide.c follows.
  */
 #include "pf-driver/core/run/internal.h"
 
-/* VFs with work that wait for the VF in the engine, as last read; none of later bands. */
+/* Find the VFs, not of later bands, that have work and wait for the engine, as last read. */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -17,7 +16,7 @@ uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 						pf->vfs[executor->run.vf].contract.terms.band + 1);
 }
 
-/* Whether the idle-resident VF in the engine has got work, which no interrupt reports. */
+/* Has the idle-resident VF in the engine got work? No interrupt reports that. */
 bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor)
 {
 	return executor->run.kind == VGPU_RUN_REST && executor->run.vf &&
@@ -25,8 +24,8 @@ bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor)
 }
 
 /*
- * Whether the VF in the engine keeps its slot without work, as a strict VF (non-work-conserving)
- * does. Reserved time is only for work, except in the slot of a gang.
+ * Does the VF in the engine keep its slot without work, as a strict VF (non-work-conserving) does?
+ * Reserved time is only for work, except in the slot of a gang.
  */
 bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {
@@ -46,7 +45,7 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 						pf->vfs[executor->run.vf].contract.terms.band);
 }
 
-/* whether a VF outside the engine has work, of any band and also without tokens, or an open slot */
+/* whether a VF of any band outside the engine has work, even without tokens, or an open slot */
 static bool anybody_waits(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;

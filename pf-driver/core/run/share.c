@@ -2,15 +2,15 @@
 /*
  * DOC: Shares
  *
- * Keeps the share of each VF by its weight, at every instant. The run table is an order that was
- * planned before it was known which VFs have work; the shares kept here decide where to deviate
- * from it. Each band (priority class) has a virtual time V that passes with the service of its VFs,
- * and each VF has the virtual time R up to which it has been served:
+ * Gives each VF its share by weight, at every instant. The run table is an order that vgpud plans
+ * before it knows which VFs have work; the shares decide where to deviate from that order. Each
+ * band (priority class) has a virtual time V that passes with the service of its VFs, and each VF
+ * has the virtual time R up to which it has been served:
  *
  *   lag(VF) = (V - R) * weight        > 0: the VF is owed service; < 0: it has had too much
  *
- * The deadline of a VF is the V at which the VF is owed a slice. Let r be the longest slice. A turn
- * of the table is taken if afterwards its VF has a lag >= -r, and if for every deadline D:
+ * The deadline of a VF is the V at which the VF is owed a slice. Let r be the longest slice. The VF
+ * whose turn it is runs if afterwards its lag is >= -r, and if for every deadline D:
  *
  *   sum of lag(VFs with deadline <= D) - (D - V) * sum of weight(other VFs) <= r
  *
@@ -23,7 +23,7 @@
  *                     when no VF is owed anything, at a decision or before a VF joins
  *   had too much      the weight of a VF that sleeps with a negative lag counts until its share
  *                     has paid for the lag (is_paying; such a VF is called debtor below)
- *   other weight      a new weight counts as soon as the sums with it are within r
+ *   gets new weight   the new weight counts as soon as the sums with it are within r
  *
  * Virtual times are unsigned, in 2^-24 ns per unit of weight, and wrap; only differences have a
  * meaning.
@@ -91,7 +91,7 @@ static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			band_of(pf, vf)->now + (lag < 0 ? distance : (uint64_t)0 - distance);
 }
 
-/* sets the lag of a VF that has paid to 0 */
+/* sets the lag to 0: the VF has paid */
 static void become_even(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->share.received = band_of(pf, vf)->now;
@@ -147,7 +147,7 @@ static int64_t least_ahead(struct vgpu_pf *pf, uint32_t band)
 	return least;
 }
 
-/* shares out the pool while no VF is owed anything; else the parts would add to those lags */
+/* shares out the pool while no VF is owed anything; its parts must not add to positive lags */
 static void share_estate(struct vgpu_pf *pf, uint32_t number)
 {
 	struct vgpu_run_band *band = &pf->executor.bands[number];
@@ -226,13 +226,13 @@ static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 	advance(pf, share->band, amount);
 }
 
-/* an idle-resident VF, or one that its reservation serves, is not served by its weight */
+/* false for an idle-resident VF, and for a VF that its reservation serves */
 static bool is_by_weight(const struct vgpu_run *run)
 {
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
-/* counts the present run, which is not in the log yet, before a VF begins or stops to compete */
+/* charges the present run, which is not in the log yet, before a VF begins or stops to compete */
 static void catch_up(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_executor *executor = &pf->executor;
@@ -271,7 +271,7 @@ void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct 
 		sleep(pf, vf, vf->share.was_by_weight);
 }
 
-/* the VFs that compete by weight; VFs of gangs have their slots instead */
+/* the VFs that compete by weight; VFs of gangs have slots instead */
 static uint32_t competing_mask(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;
@@ -287,7 +287,7 @@ static uint32_t competing_mask(struct vgpu_pf *pf)
 	return mask;
 }
 
-/* a VF off the engine ran out of work at the end of its last run: was that run its turn? */
+/* whether the run in which the VF ran out of work was served by its weight */
 static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_run *run = &pf->executor.run;
@@ -298,7 +298,7 @@ static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 							   : vf->share.was_by_weight;
 }
 
-/* Let VFs begin or stop to compete that gained or lost work, or the right to use the engine. */
+/* Let VFs that gained or lost work, or the right to use the engine, begin or stop to compete. */
 void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 {
 	uint32_t competing;
@@ -314,7 +314,7 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 	}
 }
 
-/* End the competing of VFs that were stopped or will leave. */
+/* Let VFs that were stopped or will leave the engine stop to compete. */
 void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -329,7 +329,7 @@ void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
 
 /* ---- between two runs ---- */
 
-/* puts slice length and weight of the table in force, if all sums stay within the bound */
+/* activates the slice length and weight of the table in force, if all sums stay within the bound */
 static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share before = vf->share;
@@ -372,7 +372,7 @@ static void change_band(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t band)
 		wake(pf, vf);
 }
 
-/* Activate weights and bands of the table in force; lags stay, since they are not the table's. */
+/* Activate weights and bands of the table in force; lags stay, as they do not depend on tables. */
 void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);

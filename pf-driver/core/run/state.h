@@ -56,7 +56,7 @@ enum vgpu_run_kind {
 	VGPU_RUN_SOLE,	    /* uncontended: runs until another VF wakes */
 	VGPU_RUN_REST,	    /* idle-resident: no VF has work, and this one stays in the engine */
 	VGPU_RUN_RESCUE,    /* starvation boost: a short run after too long a wait */
-	VGPU_RUN_RESERVE,   /* pre-empted the table, from the table's reserve section */
+	VGPU_RUN_RESERVE,   /* preempted the table, from the table's reserve section */
 	VGPU_RUN_CONTRACT,  /* served by the reservation of its contract */
 	VGPU_RUN_KINDS,
 };
@@ -66,7 +66,7 @@ struct vgpu_run {
 	uint32_t vf; /* 0: none */
 	enum vgpu_run_kind kind;
 	uint32_t decision;     /* row of decide.c's table, from 1, that chose the run; 0: none */
-	bool is_cut;	       /* pre-empted: the rest of the slice is resumed */
+	bool is_cut;	       /* preempted: the rest of the slice is resumed */
 	bool is_accounted;     /* the entry of the run log has been read, or there will be none */
 	bool is_advance;       /* from the reserve section, prepaid from the VF's own entries */
 	bool is_capped;	       /* the VF's tokens or slot have limited granted_ns */

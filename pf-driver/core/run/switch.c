@@ -72,7 +72,7 @@ static void issue(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* noted, so that the status of the previous command is not taken for that of this one */
+	/* remembered, so that poll() does not take the previous command's status for this one's */
 	sw->is_unwritten =
 		vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw)) != 0;
 	sw->status_ns = vgpu_pf_timer_now(pf);
@@ -91,7 +91,7 @@ void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 	issue(pf);
 }
 
-/* which VF is guilty of a failure */
+/* the guilty VF and the reason for a status or a command */
 struct culprit_row {
 	uint32_t key;	  /* last status, or the command that failed */
 	bool is_outgoing; /* the VF that leaves the engine; else the VF that comes */
@@ -129,7 +129,7 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 	struct vgpu_pf_switch *sw = &pf->sw;
 	const struct culprit_row *row =
 		find_culprit(status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
-	/* a reset of the function by its client aborts the command: at first, no VF is guilty */
+	/* the client may have reset its function, which aborts the command: no VF is guilty yet */
 	bool is_nobodys = sw->status == GPUIOV_STATUS_ABORTED && pf->executor.aborts == 0;
 	uint32_t culprit;
 
@@ -163,7 +163,7 @@ static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)
 {
 	const struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* leaving the engine has the VF's own time-out, which may be the longer one */
+	/* leaving the engine is limited by the VF's preemption time-out, which may be longer */
 	if (sw->status == GPUIOV_STATUS_IDLING)
 		return now - sw->status_ns >= preempt_timeout_ns(pf);
 	return now - sw->status_ns >= vgpu_pf_timer_scaled_ms(pf, COMMAND_TIMEOUT_MS);
@@ -199,7 +199,7 @@ static void next_step(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_switched(pf);
 }
 
-/* Look whether the present command has ended. */
+/* Check whether the present command has ended. */
 void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 {
 	uint32_t control, status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Run tables as clients set and read them. A table is checked as a whole and stored next to the
- * table in force, with the next generation; decide.c lets it take over.
+ * Sets and gets run tables for clients. A new table is checked as a whole and stored next to the
+ * table in force, with the next generation; decide.c lets the new table take over.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -31,7 +31,7 @@ static bool has_weights(const struct vgpu_run_slots *slots)
 	return memcmp(slots->table.weights, none, sizeof(none)) != 0;
 }
 
-/* time of a VF's entries in a round of the table; the default quantum if it has none */
+/* time of a VF's entries in a round of the table; the default quantum if the VF has no entry */
 static uint64_t round_us(const struct vgpu_run_slots *slots, uint32_t vf)
 {
 	return slots->total_us[vf] ? slots->total_us[vf] : VGPU_PF_QUANTUM_DEFAULT_US;
@@ -81,7 +81,7 @@ static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
 	index_slots(pf, slots);
 }
 
-/* The table until a client sets one: an equal turn for each VF. */
+/* Make the table that is in force until a client sets one: an equal turn for each VF. */
 void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
 {
 	memset(slots, 0, sizeof(*slots));
@@ -192,29 +192,27 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 			LLU(table->generation), LLU(generation), LLU(generation) + 1);
 	fill_slots(pf, &executor->tables.slots[!executor->tables.active], table);
 	executor->tables.is_pending = true;
-	/* an endless run does not end by itself, so that the new table could take over */
+	/* a run without end is preempted, or the new table would never take over */
 	if (executor->state == VGPU_EXECUTOR_RUNNING && vgpu_pf_run_kind_is_endless(&executor->run))
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
-	/* a VF that stays parked without tokens may get none for a long time */
+	/* decide now: a VF that stays parked without tokens may get no tokens for a long time */
 	if (executor->state == VGPU_EXECUTOR_PARKED)
 		executor->wants_decision = true;
 	pf->journal.is_table_dirty = true; /* journal.c writes the table */
 	return 0;
 }
 
-/* Get the weight of a VF in the newest run table. Return: 1 to 10000; 0: none. */
 uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf)
 {
 	return newest_of(pf)->table.weights[vf - 1];
 }
 
-/* The length of a VF's first turn in the newest run table, in us; 0: no entry. */
 uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf)
 {
 	return newest_of(pf)->first_us[vf];
 }
 
-/* The newest table: the one that takes over next, or that in force. */
+/* Get the newest table: the table that takes over next, or else the table in force. */
 void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table)
 {
 	*table = newest_of(pf)->table;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Reset of the whole device (pf->whole_reset.is_wanted), when the reset of a VF or the wait for the
- * engine has not helped. Every VF loses its state, and is programmed again when the device is back.
+ * Resets the whole device (pf->whole_reset.is_wanted) when the reset of a VF or the wait for the
+ * engine has not helped. Every VF loses its state. When the device is back, the core programs the
+ * VFs again.
  */
 #include "pf-driver/core/top/parts.h"
 
@@ -35,7 +36,7 @@ bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf)
 	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_WHOLE;
 }
 
-/* the device is lost, and the answers that guests wait for with it */
+/* gives up the device, and the answers that guests wait for */
 static void give_up(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -48,7 +49,7 @@ static void give_up(struct vgpu_pf *pf)
 	vgpu_pf_give_up(pf);
 }
 
-/* See whether the device is back from its reset, and program it again if so. */
+/* Check whether the device is back from its reset, and program it again if so. */
 void vgpu_pf_device_reset_poll(struct vgpu_pf *pf)
 {
 	if (vgpu_pf_device_reset_is_on(pf)) {

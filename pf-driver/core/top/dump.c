@@ -71,7 +71,6 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 	    LLU(vf->mailbox.messages), LLU(vf->mailbox.unknown), vf->mailbox.held_request);
 }
 
-/* Write the last transitions of the life cycle, one a line. Return: characters written. */
 uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	uint32_t first = pf->trace.used > VGPU_PF_TRACE ? pf->trace.used - VGPU_PF_TRACE : 0;
@@ -95,7 +94,6 @@ static void put_part(struct dump_text *dump, struct vgpu_pf *pf,
 		dump->used += describe(pf, dump->text + dump->used, dump->bytes - dump->used);
 }
 
-/* Describe everything. bytes: at least 1. Return: characters written. */
 uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	struct dump_text dump = {text, bytes, 0};

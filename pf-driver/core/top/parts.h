@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- *  * Functions of the core as a whole that pf.h does not have, for the core itself and unit tests.
- *  * Grouped by file; each function is documented where it is defined.
+ * Functions of the core as a whole that pf.h does not declare, for the core itself and unit tests.
+ * Grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_TOP_PARTS_H
 #define VGPU_CORE_TOP_PARTS_H

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The PF: start, loss and return of the device, adoption of VFs in service, and the order in which
- * things settle at the end of a call.
+ * The life of the PF: start, loss and return of the device, adoption of VFs in service, and the
+ * order in which the core settles at the end of a call. pf.h documents the functions for homes.
  *
  *   attach, journal valid       adopt: VFs stay in service, nothing is reset (a new core, or a
- *                               connection that was cut while the device went on)
- *   attach, no valid journal    the device has lost its state: VFs in memory, if any, are
- *                               programmed again and start over as PROVISIONED
+ *                               connection that was cut while the device kept running)
+ *   attach, no valid journal    the device has lost its state: the core programs the VFs that it
+ *                               has in memory again, and they start over as PROVISIONED
  *   attach, lost in its reset   the same: the journal is not valid any more
  */
 #include "pf-driver/core/top/parts.h"
@@ -20,7 +20,6 @@
 	 GPUIOV_INTR_GFX_QUANTUM_EXPIRED | GPUIOV_INTR_GFX_VM_IDLE)
 #define INTR_MAILBOX (GPUIOV_INTR_VF_FLR | GPUIOV_INTR_HVVM_MBOX_ACK | GPUIOV_INTR_HVVM_MBOX_VALID)
 
-/* Make a PF without a device; params are copied. */
 void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params)
 {
 	memset(pf, 0, sizeof(*pf));
@@ -69,7 +68,7 @@ struct interrupt_row {
 	void (*handle)(struct vgpu_pf *pf);
 };
 
-/* in this order: what ended, then what is new */
+/* in this order: first what has ended, then what has begun */
 static const struct interrupt_row interrupt_table[] = {
 	{GPUIOV_INTR_GFX_CMD_COMPLETE, vgpu_pf_run_switch_poll},
 	{GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_engine_expired},
@@ -96,7 +95,6 @@ static void service_interrupts(struct vgpu_pf *pf)
 			interrupt_table[i].handle(pf);
 }
 
-/* An MSI-X vector of the PF has fired; which one does not matter. */
 void vgpu_pf_interrupt(struct vgpu_pf *pf)
 {
 	/* the run log is in host memory: start the next run before reading the device */
@@ -106,7 +104,6 @@ void vgpu_pf_interrupt(struct vgpu_pf *pf)
 	vgpu_pf_settle(pf);
 }
 
-/* The timer that vgpu_pf_timer_arm() set has expired. */
 void vgpu_pf_timer(struct vgpu_pf *pf)
 {
 	pf->timers.armed_ns = 0;
@@ -124,7 +121,6 @@ void vgpu_pf_watchdog(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
-/* Report a policy that the home was asked for and that the lease holder decides; vf 0: all VFs. */
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value)
 {
@@ -132,14 +128,12 @@ void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy 
 	vgpu_pf_settle(pf);
 }
 
-/* Set how long a VF with work may be off the engine; 0: no limit. */
 void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms)
 {
 	pf->params.max_gap_ms = max_gap_ms;
 	vgpu_pf_settle(pf);
 }
 
-/* Set how long VF 1..total may take to leave the engine; 0: default. Return: 0 or -EINVAL. */
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us)
 {
 	if (timeout_us > VGPU_PF_PREEMPT_TIMEOUT_MAX_US)
@@ -151,7 +145,6 @@ int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeou
 	return 0;
 }
 
-/* The fd of the stream is ready for more data. */
 void vgpu_pf_stream_ready(struct vgpu_pf *pf)
 {
 	vgpu_pf_vf_state_ready(pf);
@@ -181,7 +174,6 @@ static void let_go(struct vgpu_pf *pf)
 	vgpu_pf_settle(pf);
 }
 
-/* The device does not answer any more. The home has ended its access to our memory. */
 void vgpu_pf_detach(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -190,10 +182,6 @@ void vgpu_pf_detach(struct vgpu_pf *pf)
 	let_go(pf);
 }
 
-/*
- * Others are about to reset the device, or it loses its power: as vgpu_pf_detach(), but not an
- * error. The device does not use our memory any more.
- */
 void vgpu_pf_park(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -212,10 +200,6 @@ void vgpu_pf_give_up(struct vgpu_pf *pf)
 	let_go(pf);
 }
 
-/*
- * The home ends in order. VFs stay in service: the journal has what the next core must know. The
- * device does not use our memory any more.
- */
 void vgpu_pf_leave(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -249,7 +233,7 @@ static void enable(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
-/* a VF that the journal does not know or that cannot be adopted: frees its resources */
+/* frees the resources of a VF that the journal does not know or that cannot be adopted */
 static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->config, 0, sizeof(vf->config));
@@ -343,7 +327,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				 vf->number, pf->requests.message);
 		return;
 	}
-	/* the device has lost them */
+	/* the device has lost the gates */
 	vf->control.gates = UINT32_MAX;
 	if (vf->state == VGPU_PF_VF_STOPPED && vf->control.lost)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_NONE);
@@ -406,7 +390,7 @@ static int check_back(struct vgpu_pf *pf)
 	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");
 }
 
-/* false: the device has lost its state, or has never had one */
+/* returns false if the device has lost its state, or has never had one */
 static bool load_journal(struct vgpu_pf *pf)
 {
 	bool was_in_reset = pf->whole_reset.is_lost;
@@ -415,10 +399,6 @@ static bool load_journal(struct vgpu_pf *pf)
 	return !was_in_reset && vgpu_pf_journal_load(pf);
 }
 
-/*
- * Take a device. Return: 0, or -ENODEV with a message: not a device of ours, not the one from
- * before, or still in its reset; then nothing of what it answered is kept.
- */
 int vgpu_pf_attach(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_device device = {.is_attached = true};
@@ -439,7 +419,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);
 	else
-		adopt_all(pf); /* without a journal: all VFs are ABSENT, the device is cleared */
+		adopt_all(pf); /* without a journal: all VFs become ABSENT, the device is cleared */
 	if (pf->was_attached)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, is_known, 0);
 	pf->was_attached = true;

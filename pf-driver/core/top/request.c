@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Requests of the uapi, the same for every home. Each operation has one row: its properties, the VF
- * that it names, which is checked here, and its handler.
+ * Handles the requests of the uapi, in the same way for every home. Each operation has one row: its
+ * properties, how its struct names a VF, and its handler. This file checks the properties and the
+ * VF before it calls the handler.
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -11,9 +12,9 @@
 enum request_vf {
 	REQUEST_NO_VF = 0,
 	REQUEST_ANY_VF,	       /* the second member is a VF number; 0: any */
-	REQUEST_VF,	       /* ... and not 0 */
-	REQUEST_VF_GENERATION, /* ... and the third a generation; 0: any */
-	REQUEST_VF_REF,	       /* the same in a struct vgpu_pf_vf_ref */
+	REQUEST_VF,	       /* the second member is a VF number, not 0 */
+	REQUEST_VF_GENERATION, /* as REQUEST_VF, and the third member is a generation; 0: any */
+	REQUEST_VF_REF,	       /* as REQUEST_VF_GENERATION, in a struct vgpu_pf_vf_ref */
 };
 
 struct request_row {
@@ -124,7 +125,7 @@ static int release(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	struct vgpu_vf *vf = request->vf;
 
-	/* already released: only the scrub is left to be done */
+	/* the VF was released before, and only its scrub has failed */
 	if (vgpu_pf_scrub_has_given_up(vf)) {
 		vgpu_pf_scrub_again(pf, vf);
 		return 0;
@@ -210,7 +211,7 @@ static const struct request_row request_table[] = {
 	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, lease, LEASE),
 	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_verify, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
-	/* for ioctls only: a message carries its error, and closing the socket cancels */
+	/* for ioctls only: a reply message has the error, and closing the socket cancels */
 	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READS, HOMES),
 	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READS, HOMES),
 };
@@ -223,7 +224,6 @@ static const struct request_row *find_row(uint32_t op)
 	return NULL;
 }
 
-/* The properties of an operation; NULL: there is no such operation. */
 const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op)
 {
 	const struct request_row *row = find_row(op);
@@ -280,18 +280,6 @@ static int handle(struct vgpu_pf *pf, uint32_t op, struct vgpu_pf_call *request)
 	return error ? error : row->handle(pf, request);
 }
 
-/**
- * vgpu_pf_request_run_for() - do one operation of the uapi for a client
- * @pf: the PF
- * @client: number that the home gave the client; 0: the home itself, which no lease stops
- * @op: enum vgpu_pf_op
- * @payload: the operation's struct, as many bytes as its traits say; filled in. Stays valid until
- * the request is finished or cancelled.
- * @token: names the request in request_done(); not 0
- *
- * Return: 0, -EINPROGRESS (request_done() follows), or a negative errno;
- * vgpu_pf_view_message() says why.
- */
 int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, void *payload,
 			    uint64_t token)
 {
@@ -305,7 +293,6 @@ int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, vo
 	return error;
 }
 
-/* A client has gone: end its lease, if any. Return: true if it held the lease. */
 bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client)
 {
 	bool is_holder = pf->requests.lease_holder == client;
@@ -315,7 +302,6 @@ bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client)
 	return is_holder;
 }
 
-/* The client of a request has gone, and the payload with it. What the request started continues. */
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 {
 	struct vgpu_vf *vf;
@@ -326,7 +312,7 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 			vf->inbox.token = 0;
 	if (pf->verify.token == token)
 		pf->verify.token = 0;
-	/* the end of a stream is reported all the same, because the home then closes its fd */
+	/* the end of a stream is still reported, because the home then closes its fd */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.token == token)
 		pf->stream.payload = NULL;
 	vgpu_pf_settle(pf);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Divides a whole in proportion to weights, between floors and caps, for homes that plan run tables
- * themselves. There is a level such that each part is the level times its weight, or the floor or
- * cap that this is beyond; bisection finds it.
+ * themselves. Each part is level * weight, limited to its floor and cap. Bisection finds the level
+ * at which the parts add up to the whole.
  */
 #include "pf-driver/core/pf.h"
 
-/* the floors may exceed the whole, and the caps may be less */
+/* the sum of the parts: the whole, or the sum of the floors if more, or of the caps if less */
 static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 {
 	uint64_t least = 0, most = 0;
@@ -36,14 +36,6 @@ static uint64_t sum_at(const struct vgpu_share *shares, uint32_t count, uint32_t
 	return sum;
 }
 
-/**
- * vgpu_pf_share_divide() - divide a whole by weights, floors and caps
- * @shares: weight (at most VGPU_SHARE_WEIGHT_MAX), least_ppm and most_ppm are set; ppm is filled in
- * @count: at most VGPU_PF_MAX_VFS
- *
- * The sum of the parts is the whole, but for rounding, unless the caps are less or the floors more
- * in sum. A floor above the part's own cap counts.
- */
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count)
 {
 	uint64_t total = total_of(shares, count);

@@ -7,7 +7,6 @@ uint32_t vgpu_pf_bytes(void)
 	return (uint32_t)sizeof(struct vgpu_pf);
 }
 
-/* The home's view of VF 1..total. */
 struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf)
 {
 	const struct vgpu_vf *core = &pf->vfs[vf];
@@ -29,37 +28,31 @@ struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf)
 	return view;
 }
 
-/* Whether the device was lost while the core reset it. */
 bool vgpu_pf_view_was_lost_in_reset(const struct vgpu_pf *pf)
 {
 	return pf->whole_reset.is_lost;
 }
 
-/* Constant properties of the device. May be read without serialisation. */
 const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf)
 {
 	return &pf->device;
 }
 
-/* Longest time of a VF with work off the engine, in ms; 0: no limit. Safe without serialisation. */
 uint32_t vgpu_pf_view_max_gap(const struct vgpu_pf *pf)
 {
 	return __atomic_load_n(&pf->params.max_gap_ms, __ATOMIC_RELAXED);
 }
 
-/* The seq that the next event will get. */
 uint64_t vgpu_pf_view_next_event(const struct vgpu_pf *pf)
 {
 	return pf->events.seq;
 }
 
-/* Why the last call failed. */
 const char *vgpu_pf_view_message(const struct vgpu_pf *pf)
 {
 	return pf->requests.message;
 }
 
-/* Whether a client holds the policy lease. May be read without serialisation. */
 bool vgpu_pf_view_is_leased(const struct vgpu_pf *pf)
 {
 	return __atomic_load_n(&pf->requests.lease_holder, __ATOMIC_RELAXED) != 0;

@@ -20,7 +20,7 @@
  *              |      PROVISIONED READY --- PAUSE ---> PAUSED
  *              |      PAUSED --- RESUME ---> READY, --- RESUME_FRESH ---> PROVISIONED
  *              |      PAUSED --- DRIVER_GONE ---> PAUSED (a later RESUME is a fresh one)
- *              |      PROVISIONED READY PAUSED --- STOP ---> STOPPED
+ *              |      PROVISIONED READY PAUSED RESETTING --- STOP ---> STOPPED
  *              |      PROVISIONED READY PAUSED STOPPED RESETTING --- QUARANTINE ---> QUARANTINED
  *              |
  *              +----- SCRUBBING <--- RELEASE --- every state but ABSENT, RUNNING, SCRUBBING
@@ -302,7 +302,7 @@ void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 		vgpu_pf_run_engine_wake(pf);
 }
 
-/* the cell of a state and an event; NULL: the event is impossible in this state */
+/* Find the cell of a state and an event. Return: NULL: the event is impossible in this state. */
 const struct vgpu_control_cell *vgpu_pf_control_cell(uint32_t state, uint32_t event)
 {
 	const struct vgpu_control_cell *cell = &cells[state][event];
@@ -320,7 +320,7 @@ const char *vgpu_pf_control_event_name(uint32_t event)
 	return event < VGPU_VF_EVENTS ? event_names[event] : "?";
 }
 
-/* whether the event is possible now or, for a RUNNING VF, when it has left the engine */
+/* Is the event possible now or, for a RUNNING VF, when the VF has left the engine? */
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 {
 	uint32_t state = vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state;
@@ -328,7 +328,7 @@ bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 	return vgpu_pf_control_cell(vf->state, event) || vgpu_pf_control_cell(state, event);
 }
 
-/* set the VF's gates as its state and access require. Return: 0 or an error of the device */
+/* Set the VF's gates as its state and access require. Return: 0 or an error of the device. */
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	bool is_open = vf->access.granted && state_has_doorbells[vf->state];

@@ -2,9 +2,9 @@
 /*
  * Full ("exclusive") access: the time in which a guest's driver loads, unloads or recovers, and may
  * write registers that are read-only at run time. By default only the register write gate of the VF
- * opens, and the other VFs run on. EXCLUSIVE_FULL_ACCESS stops the run table meanwhile, as silicon
- * without banked registers must. A time limit ends full access; resuming a paused VF restarts the
- * limit.
+ * opens, and the other VFs keep running. EXCLUSIVE_FULL_ACCESS stops the run table meanwhile, as
+ * silicon without banked registers must. A time limit ends full access; resuming a paused VF
+ * restarts the limit.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -28,7 +28,7 @@ void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t 
 {
 	int error = 0;
 
-	/* a driver that loads must find both as the PF writes them */
+	/* a driver that loads must find VBIOS and PF2VF as the PF writes them */
 	if (request != MAILBOX_REQ_GPU_FINI_ACCESS) {
 		error = vgpu_pf_vbios_write(pf, vf);
 		if (!error)

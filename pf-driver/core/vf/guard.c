@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Guard: limits on what a guest causes, counted in sliding windows; the defaults are GIM's. Beyond
- * a limit the reaction grows: event, throttle, pause, FLR, quarantine, one level for each further
- * eighth of the limit. Actions of operators, attaching, and the guard's own resets do not count.
+ * The guard limits the events that a guest causes, counted in sliding windows. The default limits
+ * are those of GIM. Beyond a limit the reaction grows: event, throttle, pause, FLR, quarantine, one
+ * level for each further eighth of the limit. Actions of operators, attaching, and the guard's own
+ * resets do not count.
  * The level returns to none when no window holds more than half of its limit, so that a guest near
  * a limit is not reported over and over. A VF in quarantine is not counted. tell.c limits events
  * and log lines.
@@ -52,7 +53,7 @@ int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KIN
 	return 0;
 }
 
-/* Start with empty windows and the limits, which are checked. */
+/* Start with empty windows and with limits that vgpu_pf_guard_check() has accepted. */
 void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KINDS])
 {
 	memset(&vf->guard, 0, sizeof(vf->guard));
@@ -148,10 +149,10 @@ static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
-/* See whether the windows of a VF have emptied. */
+/* Check whether the windows of a VF have emptied. */
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* a VF that the previous core paused has no level here */
+	/* the level of a VF that the previous core paused is NONE */
 	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
 		return;
 	if (is_calm(pf, vf))

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The inbox holds the events of a VF (vgpu_vf_post()) until the core settles. Events before PAUSE
- * are carried out first, in the engine or not. Once the engine does not hold the VF, the most
- * severe of the other events follows. It drops the less severe ones, except the event that an
- * operator requested, which is carried out if the new state allows it. The engine does not post
- * LOADED and UNLOADED: the inbox asks the engine where the VF is.
+ * The inbox holds the events of a VF (vgpu_vf_post()) until the core settles. First the core
+ * carries out the events before PAUSE, the most severe first, whether the VF is in the engine or
+ * not. When the VF is not in the engine, the most severe of the other events follows. That event
+ * drops the less severe ones. Only the event that an operator requested stays; it is carried out if
+ * the new state allows it. Nobody posts LOADED and UNLOADED: the inbox asks the engine where the VF
+ * is.
  */
 #include "pf-driver/core/vf/parts.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Journal (checkpoint) in PF VRAM: what a new core must know of the VFs and cannot read from the
- * device's registers. Each of the two records (VFs, run table) has two copies, written in turn,
- * with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses one
- * step, never the record. The terms of the run table follow its last entry. A write skips what its
- * copy already holds.
+ * The journal (a checkpoint) in PF VRAM has what a new core must know of the VFs and cannot read
+ * from the device's registers. Each of the two records (VFs, run table) has two copies, written in
+ * turn, with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses
+ * one step, never the record. The terms of the run table follow its last entry. A write skips words
+ * that the copy already holds.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
@@ -16,8 +16,8 @@ struct journal_head {
 	uint32_t magic;
 	uint32_t version;
 	uint64_t seq;
-	uint32_t bytes; /* of what follows */
-	uint32_t crc;	/* of what follows, continued over seq */
+	uint32_t bytes; /* length of the record that follows */
+	uint32_t crc;	/* of the record, continued over seq */
 };
 
 /* one VF; later cores read this: keep the layout */
@@ -103,7 +103,7 @@ static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uin
 	return 0;
 }
 
-/* the state in which a new core is to find the VF */
+/* the state of the VF for a new core */
 static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	/* a new core cannot continue the stream */

@@ -73,7 +73,7 @@ static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
 }
 
-/* an event in progress would revoke the grant, or will soon allow it */
+/* whether an event in progress would revoke the grant, or will soon allow it */
 static bool is_to_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
@@ -251,7 +251,7 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 		}
 		if (!(news & MBOX1_VALID(vf)) || is_too_early(pf, vf))
 			continue;
-		/* the message may be a new driver's: first see whether there was an FLR */
+		/* the message may come from a new driver: first check whether there was an FLR */
 		vgpu_pf_reset_look(pf, vf);
 		receive(pf, vf);
 	}

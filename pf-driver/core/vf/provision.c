@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Provisioning gives a VF all its resources, or none: when a step fails, it and all steps before it
- * are undone in reverse order.
+ * Provisioning gives a VF all its resources, or none: when a step fails, that step and all steps
+ * before it are undone in reverse order.
  *
  *   check -> claim VRAM -> scrub VRAM and page tables, where not clean (device, asynchronous)
  *         -> steps -> PROVISIONED
@@ -306,7 +306,7 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 	vgpu_pf_reply_add(pf, pf->provision.token, error, pf->requests.message);
 }
 
-/* The client of the pending request, and with it the payload, is gone. Provisioning continues. */
+/* The client of the pending request is gone, and the payload with it. Provisioning continues. */
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 {
 	if (pf->provision.vf && pf->provision.token == token) {
@@ -317,7 +317,7 @@ void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 
 /*
  * Program a VF's config and units into a device that has lost them. A VF page table that is still
- * in force stays: a guest may have mapped the VRAM, and a new commit would put other memory there.
+ * in force stays: a guest may have mapped the VRAM, and a new commit would replace the memory.
  */
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

@@ -16,11 +16,11 @@
  *        |
  *        +--> FLR_NOTIFICATION_CMPL (3) if the guest was ready; READY if it asked for the reset
  *
- * Half way through WAIT_GUEST a silent guest is notified again: amdgpu drops a notification that
- * arrives while it still holds a finished job, and would never learn of the FLR. A guest that did
- * not answer in time finds the notification (2) still in its box. When it sends 201 later, the PF
- * answers 3 at once, without another FLR. WAIT_GUEST also ends if the guest detaches or resets its
- * function.
+ * Half way through WAIT_GUEST the PF notifies a silent guest again: amdgpu drops a notification
+ * that arrives while it still holds a finished job, and would never learn of the FLR. A guest that
+ * did not answer in time finds the notification (2) still in its box. If the guest then sends 201,
+ * the PF answers 3 at once, without another FLR. WAIT_GUEST also ends if the guest detaches or
+ * resets its function.
  *
  * A reset requested while the whole device is reset begins with the FLR when the device is back;
  * guests have been notified already.
@@ -64,7 +64,7 @@ static void tell_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION, 0, 0);
 }
 
-/* waits for half of the time that a guest has */
+/* waits for half of the time that the guest has for its answer */
 static void wait_half(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
@@ -304,7 +304,7 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 {
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
-		/* RESET is posted already; messages since then are the next driver's */
+		/* RESET is posted already; messages since then come from the next driver */
 		if (vf->reset.is_flr_known)
 			return;
 		vf->reset.answer = 0;
@@ -326,7 +326,7 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 		vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 
-/* See whether the VF's client has reset, attached or detached it, and act on that. */
+/* Check whether the VF's client has reset, attached or detached the VF, and act on that. */
 void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t status = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_STATUS);

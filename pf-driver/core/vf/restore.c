@@ -77,7 +77,7 @@ static const uint32_t section_ops[] = {
 	[SECTION_ZERO] = VGPU_OP_SCRUB_VRAM,
 };
 
-/* the first change: from here on the driver is the stream's; full access of the former one ends */
+/* before the first change: the stream's driver replaces the former one, whose full access ends */
 static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->stream.is_changed)
@@ -86,7 +86,7 @@ static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.driver_loaded = pf->stream.driver_loaded;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* on record before the device changes the VF: see state_of() */
+	/* the journal must have this before the device changes the VF: state_of() of journal.c */
 	vgpu_pf_journal_mark(pf);
 	vgpu_pf_journal_flush(pf);
 }
@@ -113,7 +113,7 @@ static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_stream_ask_device(pf, &op);
 }
 
-/* Do the next step of a RESTORE; has_answer: the device has done its part. */
+/* Do the next step of a RESTORE; has_answer: the device has finished its operation. */
 void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	switch (pf->stream.step) {

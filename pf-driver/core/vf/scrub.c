@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Scrub of a released VF: state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT. The
- * VF keeps its units until the client has recorded the scrub; a crash before that scrubs again.
- * Units that are not known to be clean (all, after a start of core or device) are scrubbed before
- * they are handed out.
+ * VF keeps its units until the client has recorded the scrub. After a crash before that point, the
+ * VF is scrubbed again. Units that are not known to be clean (all units, after a start of core or
+ * device) are scrubbed before another VF gets them.
  *
  * A scrub that fails three times is given up: the VF stays in SCRUBBING with a last_error, which an
  * event STATE reports. RELEASE or SCRUB_DURABLE begins the scrub again.
@@ -157,7 +157,7 @@ void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_scrub_again(pf, vf);
 }
 
-/* whether the scrub has failed as often as it may */
+/* Has the scrub failed so often that it was given up? */
 bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_SCRUBBING && vf->scrub.stage == VGPU_VF_SCRUB_NONE &&
@@ -179,7 +179,7 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 					 "VF%u: scrub is not finished; wait for event SCRUBBED",
 					 vf->number);
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
-	/* the rest of the VRAM will be free, or another VF's */
+	/* the VRAM that is not checked yet will be free, or belong to another VF */
 	if (pf->verify.vf == vf->number)
 		finish_verify(pf, -ECANCELED, "the VRAM was released while it was checked");
 	vgpu_pf_vram_release(pf, vf);
@@ -232,7 +232,7 @@ static const char *verify_words(int error)
 
 static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
-	/* a step of a check that was cut off */
+	/* the answer belongs to an earlier check, which has ended */
 	if (!pf->verify.vf || pf->verify.serial != owner)
 		return;
 	if (!error)

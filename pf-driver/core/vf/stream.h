@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The stream that SAVE writes and RESTORE reads: its head and sections, their places in the buffer,
- * and the steps that vf_state.c and restore.c share. Only these two include this.
+ * The format of the stream that SAVE writes and RESTORE reads: head and sections, and their places
+ * in the buffer. Also the steps that vf_state.c and restore.c share. Only these two files include
+ * this header.
  */
 #ifndef VGPU_CORE_VF_STREAM_H
 #define VGPU_CORE_VF_STREAM_H
@@ -66,7 +67,7 @@ static inline struct section_head *vgpu_pf_stream_section(struct vgpu_pf *pf)
 	return (void *)vgpu_pf_stream_at(pf, SECTION_OFFSET);
 }
 
-/* RESTORE: the next bytes of the stream go to [first, first + bytes) of the buffer */
+/* RESTORE: put the next bytes of the stream into [first, first + bytes) of the buffer */
 static inline void vgpu_pf_stream_expect(struct vgpu_pf *pf, uint32_t first, uint32_t bytes)
 {
 	pf->stream.first = first;

@@ -16,7 +16,7 @@
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
 
-/* starts small, by the number of CUs, because contiguous memory may be scarce */
+/* first size of the buffer, by the number of CUs; small, as contiguous memory may be scarce */
 static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kind)
 {
 	uint64_t bytes =
@@ -70,7 +70,7 @@ void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what)
 	vgpu_pf_stream_finish(pf, error);
 }
 
-/* Make room for a payload; the buffer's contents are lost. Return: false: the stream has failed. */
+/* Make room for a payload; the buffer's contents are lost. Return: false if the stream failed. */
 bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 {
 	struct vgpu_os_dma *buffer = &pf->stream.buffer;
@@ -227,7 +227,7 @@ static void put_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	pf->stream.vram_offset += bytes;
 }
 
-/* asks the device for data; with the answer, puts the data into the stream */
+/* asks the device for data; has_answer: puts the device's data into the stream */
 static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
@@ -261,7 +261,7 @@ static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 
 /* ---- save and restore ---- */
 
-/* false: wait, or the stream has ended */
+/* returns false if the stream must wait or has ended */
 static bool move_data(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
@@ -309,7 +309,7 @@ static void advance(struct vgpu_pf *pf, bool has_answer)
 	}
 }
 
-/* The device has finished its part. */
+/* Continue the stream: the device has finished its operation. */
 void vgpu_pf_vf_state_advance(struct vgpu_pf *pf)
 {
 	advance(pf, true);
@@ -381,14 +381,14 @@ bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vg
 	       vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP);
 }
 
-/* A stream of this VF must fail, even if the VF is paused again. */
+/* The VF has left its pause: a stream of this VF must fail, even if the VF is paused again. */
 void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (pf->stream.vf == vf->number)
 		pf->stream.has_left_pause = true;
 }
 
-/* The VF is reset: a RESTORE of it has left nothing to be stopped for. */
+/* The VF was reset, which undoes the changes of a RESTORE: the VF need not be stopped. */
 void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (vgpu_pf_vf_state_is_restoring(pf, vf))
