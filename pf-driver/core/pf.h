@@ -284,7 +284,7 @@ void vgpu_pf_leave(struct vgpu_pf *pf);
 void vgpu_pf_interrupt(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_timer() - handle that the timer has expired that the core armed
+ * vgpu_pf_timer() - handle the expiry of the timer that the core has armed
  * @pf: the PF
  */
 void vgpu_pf_timer(struct vgpu_pf *pf);

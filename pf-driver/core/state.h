@@ -71,7 +71,7 @@ struct vgpu_pf_stream_job {
 	enum vgpu_stream_kind kind;
 	uint32_t vf;
 	uint64_t token;
-	struct vgpu_pf_stream *payload; /* of the request; NULL: the client has gone */
+	struct vgpu_pf_stream *payload; /* the request's payload; NULL: the client has gone */
 	uint32_t step;			/* enum stream_step */
 	uint64_t vram_offset;		/* next byte of VRAM to be saved or restored */
 	uint32_t first, filled;		/* bytes [first, filled) of the buffer are to be moved */
@@ -117,7 +117,7 @@ struct vgpu_pf_requests {
 
 /* event.c */
 struct vgpu_pf_events {
-	uint64_t seq; /* of the next event */
+	uint64_t seq; /* sequence number of the next event */
 	bool has_new; /* clients have not been notified of the last events */
 };
 
@@ -173,7 +173,7 @@ struct vgpu_pf {
 	struct vgpu_pf_whole_reset whole_reset;
 	struct vgpu_pf_timers timers;
 	struct vgpu_pf_trace trace;
-	uint64_t table_generation; /* of the run table in force */
+	uint64_t table_generation; /* generation of the run table in force */
 	uint8_t scratch[VGPU_PF_SCRATCH_BYTES] __attribute__((aligned(8)));
 };
 

@@ -480,8 +480,8 @@ struct vgpu_pf_contract {
  *	except those of a gang gets a weight in proportion to the time of its entries (6 ms if the
  *	VF has none). GET_RUN_TABLE returns these weights.
  * @max_gap_us: of VF index + 1, at least 1000; 0: no limit. When the PF core deviates from the
- *	entries, it keeps a VF that has work and a weight off the engine for at most this time,
- *	unless the entries themselves keep it off for longer.
+ *	entries, it keeps a VF with work and a weight off the engine for at most this time. The
+ *	entries themselves may keep the VF off for longer.
  */
 struct vgpu_pf_run_table {
 	uint32_t size;

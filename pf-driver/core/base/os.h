@@ -2,9 +2,10 @@
 /**
  * DOC: Services of the home
  *
- * struct vgpu_os_ops has the fifteen services through which the PF core reaches everything outside,
- * so that the same core runs in the kernel module, in the process vgpu-pf, and in tests. Each of
- * these platforms (the code calls them homes) fills struct vgpu_os_ops and embeds struct vgpu_os.
+ * struct vgpu_os_ops has the fifteen services of the platform that the PF core uses. The core uses
+ * nothing else outside, so the same core runs in the kernel module, in the process vgpu-pf, and in
+ * tests. Each platform (the code calls it a home) fills struct vgpu_os_ops and embeds struct
+ * vgpu_os.
  *
  * The home calls one function of the core at a time, so the core needs no locks. The core never
  * sleeps: to wait, it arms the one timer and returns. It allocates only DMA memory, through

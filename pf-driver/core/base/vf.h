@@ -27,7 +27,7 @@ struct vgpu_vf_inbox {
 	uint32_t events;		 /* bit per enum vgpu_vf_event */
 	uint8_t reasons[VGPU_VF_EVENTS]; /* enum vgpu_pf_reason */
 	enum vgpu_vf_event asked;	 /* the event that an operator requested */
-	uint64_t token;			 /* of the operator's request; 0: none waits for a reply */
+	uint64_t token;			 /* names the operator's request; 0: no reply is due */
 };
 
 struct vgpu_vf_control {
@@ -92,9 +92,9 @@ enum vgpu_vf_scrub_stage {
 
 struct vgpu_vf_scrub {
 	enum vgpu_vf_scrub_stage stage;
-	uint32_t next_unit; /* of VRAM, in this stage */
+	uint32_t next_unit; /* next unit of VRAM in this stage */
 	uint32_t failures;
-	uint64_t started_ns, verify_started_ns; /* when the stages VRAM and VERIFY began */
+	uint64_t started_ns, verify_started_ns; /* start of the stages VRAM and VERIFY */
 };
 
 /* run/contract.c: the terms in force; state of the reservation and of the cap (a token bucket) */
@@ -105,10 +105,10 @@ struct vgpu_vf_contract {
 	bool is_held;		  /* throttled: skipped until it has enough tokens for a slice */
 	int64_t budget_ns;	  /* left of the reservation; negative after an overrun */
 	int64_t tokens;		  /* in millionths of a ns; negative after an overrun */
-	uint64_t deadline_ns;	  /* of the budget */
+	uint64_t deadline_ns;	  /* deadline of the budget */
 	uint64_t filled_ns;	  /* the time up to which tokens have been added */
-	uint64_t capped_since_ns; /* when the cap began */
-	uint64_t held_ns;	  /* when the VF became throttled with work; 0: it is not */
+	uint64_t capped_since_ns; /* start of the cap */
+	uint64_t held_ns;	  /* since then throttled with work; 0: it is not */
 	uint64_t capped_ns;	  /* total time throttled with work, until held_ns */
 };
 
@@ -134,7 +134,7 @@ struct vgpu_vf_service {
 	uint64_t switches;
 	uint64_t overruns, overrun_max_ns;
 	int64_t budget_ns;	   /* reserve section: budget left in this cycle */
-	uint64_t waiting_since_ns; /* when the VF began to wait with work; 0: it does not wait */
+	uint64_t waiting_since_ns; /* start of the VF's wait with work; 0: it does not wait */
 	uint32_t quantum_us;	   /* last written to VGPU_VF0_QUANTUM_US; UINT32_MAX: not known */
 };
 
@@ -155,7 +155,7 @@ struct vgpu_vf_guard {
 	uint32_t level; /* reaction in force; guard.c lists the levels */
 	bool paused;	/* PAUSED by the guard: RESUME follows when the windows have emptied */
 	uint32_t used[VGPU_GUARD_KINDS];			 /* events counted so far */
-	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS]; /* of the last events */
+	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS]; /* times of the last events */
 	uint32_t told;	 /* tell.c: events and log lines of the guest reported in this minute */
 	uint64_t untold; /* events and log lines left out in this minute */
 };

@@ -78,7 +78,7 @@ static void keep_memory(struct vgpu_pf *pf, struct vgpu_os_dma *memory)
 	memory->cpu = NULL;
 }
 
-/* takes the operation off the queue before it calls the owner, which may submit the next one */
+/* ends an operation; takes it off the queue first, because the owner may submit another one */
 static void finish(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_bulk_op op = *front(pf);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * PF2VF and VF2PF, the messages that the PF and the guest's driver leave for each other in the VF's
- * VRAM. The core writes PF2VF as a whole, when it provisions the VF, before it grants full access
- * to a driver that loads, and after a reset, and does not change it in between. The guest writes
- * VF2PF. The core uses it only if size, version and checksum are valid, and replaces characters of
- * its text that are not printable.
+ * VRAM. The core writes PF2VF as a whole: when it provisions the VF, before it grants full access
+ * to a driver that loads, and after a reset. PF2VF does not change in between. The guest writes
+ * VF2PF. The core uses VF2PF only if size, version and checksum are valid, and replaces characters
+ * of the text that are not printable.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"

@@ -130,8 +130,7 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 		charge(pf, vf, run, ran, end);
 }
 
-/* whether the entry must wait: the core has not yet seen the end of the switch to the entry's run
- */
+/* whether the entry must wait: the core has not seen the end of the switch to the entry's run */
 static bool is_early(struct vgpu_pf_executor *executor, uint32_t vf)
 {
 	return executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf &&

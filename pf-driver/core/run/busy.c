@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Knows which VFs have work, which may use the engine, and which wait for the engine. The core
+ * Finds the VFs that have work, that may use the engine, and that wait for the engine. The core
  * reads the busy bits from the device when a run has begun, when a VF wakes, and before a decision
- * that cannot rely on the bits read before.
+ * for which the last bits are too old.
  */
 #include "pf-driver/core/run/internal.h"
 

@@ -6,18 +6,18 @@
  * entries can express reservations and caps. This file does only the bookkeeping: decide.c asks
  * which VFs may run, and account.c reports the service that they used.
  *
- *   reservation  a hard constant-bandwidth server: the VF has budget_ns until a deadline, then no
- *                more until the next budget is due. A VF that wakes keeps budget and deadline only
- *                if using them up would not exceed its bandwidth (Abeni and Buttazzo 1998). An
- *                overrun makes the budget negative and is deducted from the next budget.
+ *   reservation  a hard constant-bandwidth server (Abeni and Buttazzo 1998): the VF has budget_ns
+ *                until a deadline, then no more until the next budget is due. When a VF wakes, it
+ *                keeps budget and deadline only if the use of both would stay within its bandwidth.
+ *                An overrun makes the budget negative and is deducted from the next budget.
  *   cap          a token bucket, exact, in millionths of a ns. While a run is not accounted for,
  *                no tokens are added. The tokens of the run are deducted first, so that no new
  *                tokens are lost in a full bucket. Tokens that the VF's own reservation may need
  *                are retained: the VF's entries cannot use them.
- *   band         priority class, only compared
- *   gang slot    gang.c; here a reservation, which is throttled (held) between its slots
+ *   band         priority class; this file only compares bands
+ *   gang slot    see gang.c; in this file a reservation that is throttled (held) between its slots
  *
- * If all terms are zero, nothing here has an effect.
+ * If all terms are zero, this file has no effect.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -77,8 +77,8 @@ static int64_t kept_ns(const struct vgpu_vf *vf)
 
 /*
  * The amount of tokens, in ns, with which a throttled VF competes again. It is enough for a slice,
- * because short slices would cost the other VFs world switches. It is less than a full bucket,
- * which would lose the tokens that come while the VF waits for its turn.
+ * because short slices would cost the other VFs world switches. It is less than a full bucket, so
+ * that tokens which come while the VF waits for its turn are not lost.
  */
 static int64_t worth_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -365,7 +365,7 @@ uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf
 	return contract->capped_ns + (contract->held_ns ? now - contract->held_ns : 0);
 }
 
-/* when a budget, a slot or enough tokens of this VF are due; 0: never */
+/* the time at which a budget, a slot or enough tokens of this VF are due; 0: never */
 static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_vf_contract *contract = &vf->contract;
@@ -461,8 +461,7 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
-	/* when the last contract has ended, clear its terms once: later nobody reads or clears them
-	 */
+	/* when the last contract has ended, clear its terms once; later calls return here */
 	if (!table->has_contracts && !pf->executor.tables.has_contracts)
 		return;
 	pf->executor.tables.has_contracts = true;

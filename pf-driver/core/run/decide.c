@@ -58,7 +58,7 @@ enum decision {
 /* the VFs that a row may choose */
 enum decision_who {
 	WHO_ADMITTED = 0, /* with work or strict, not throttled; only the VF that stops the table */
-	WHO_RUNNABLE,	  /* the same, but also without work and also without tokens */
+	WHO_RUNNABLE,	  /* as WHO_ADMITTED, but also VFs without work and VFs without tokens */
 	WHO_FIRST_BAND,	  /* WHO_ADMITTED, of the first band (priority class) with work */
 };
 
@@ -71,11 +71,11 @@ struct decision_row {
 static const struct decision_row decisions[] = {
 	/* exclusive full access */
 	[DECISION_EXCLUSIVE] = {"stops the table", WHO_ADMITTED, vgpu_pf_run_pick_exclusive},
-	/* a gang whose slot is open; else, with work and budget, the earliest deadline */
+	/* a gang whose slot is open; else, among VFs with work and budget, the earliest deadline */
 	[DECISION_RESERVATION] = {"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
-	/* with work and budget; the run is deducted from the VF's own turns */
+	/* a VF with work and budget; the run is deducted from the VF's own turns */
 	[DECISION_RESERVE] = {"reserve section", WHO_FIRST_BAND, vgpu_pf_run_pick_reserve},
-	/* with work, off the engine for longer than max_gap_ms: a short run, charged */
+	/* a VF with work, off the engine for longer than max_gap_ms: a short run, charged */
 	[DECISION_RESCUE] = {"waited too long", WHO_FIRST_BAND, vgpu_pf_run_pick_rescue},
 	[DECISION_RESUMED] = {"rest of a cut slice", WHO_FIRST_BAND, vgpu_pf_run_pick_resumed},
 	[DECISION_SOLE] = {"alone", WHO_FIRST_BAND, vgpu_pf_run_pick_sole},
@@ -168,8 +168,8 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 }
 
 /*
- * Chooses the next run. If the VF for which the engine is preempted may no longer preempt (a new
- * table has no reserve for it, say), the decision starts again without that preemption.
+ * Chooses the next run. The engine may be preempted for a VF that may no longer preempt, e.g. since
+ * a new table has no reserve for the VF. Then the decision starts again without the preemption.
  */
 static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 {

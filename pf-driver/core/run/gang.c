@@ -5,8 +5,8 @@
  * A VF of a gang is in the engine only in its slots: from phase_us after each multiple of period_ns
  * of CLOCK_MONOTONIC, for budget_ns, with or without work. All GPUs use the clock of the host, so
  * VFs with the same period and phase on several GPUs run at the same time, although no GPU knows of
- * another (a time-triggered schedule: Kopetz 1991). No VF cuts a slot, and only the VF that stops
- * the table goes before it. Time that a slot loses to a late switch is not made up for.
+ * another (a time-triggered schedule: Kopetz 1991). No VF cuts a slot; only the VF that stops the
+ * table has precedence. Time that a slot loses to a late switch is not made up for.
  *
  * For the rest of the scheduler, a slot is a run of a reservation. Between slots the VF is
  * throttled (held), so that its entries are skipped. A VF in full access is not throttled but

@@ -8,7 +8,7 @@
 
 #include "pf-driver/core/run/parts.h"
 
-#define QUANTUM_SOLE_US 500000u /* of an uncontended VF */
+#define QUANTUM_SOLE_US 500000u /* quantum of an uncontended VF */
 #define SLICE_MIN_NS	(VGPU_PF_QUANTUM_MIN_US * VGPU_NS_PER_US)
 
 static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
@@ -124,7 +124,7 @@ void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
 void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 
-/* what a slice would do to the lags; outlook.c */
+/* the effect of a slice on the lags; outlook.c */
 enum vgpu_outlook {
 	VGPU_OUTLOOK_ALLOWED = 0,
 	VGPU_OUTLOOK_AHEAD,  /* its VF would be too far ahead */

@@ -86,8 +86,7 @@ static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 	return theirs * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* whether the VF would be too far ahead after the slice, if all sleeping VFs and debtors woke now
- */
+/* whether the VF would be too far ahead after the slice, if all sleeping VFs and debtors woke */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -103,8 +102,8 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
  *   sum of lag(VFs with deadline <= D)
  *   - sum of min(-lag, service due until D)(other VFs with lag < 0)
  *   + service that sleeping VFs would take if they woke
- * A VF with a later deadline and a lag >= 0 leaves service, too, but not if it runs out of work.
- * So that service is not counted.
+ * A VF with a later deadline and a lag >= 0 leaves service, too, unless it runs out of work. So its
+ * service is not counted.
  */
 static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
 			  const struct vgpu_vf *due)

@@ -129,8 +129,7 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 
 	if (!limit || !since)
 		return INT64_MAX;
-	/* two switches, to the slice and to the VF; bounded, so that they do not fill a short gap
-	 */
+	/* two switches, to the slice and to the VF; bounded, so that a short gap has room left */
 	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
 				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
 	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
@@ -148,10 +147,10 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 }
 
 /*
- * Finds the VF that must run now because some VF would wait longer than its gap allows after the
- * slice `next` and all reserved budgets; 0: no VF would. Before a VF run all VFs with less time
- * left, each for RESCUE_NS and a switch. If a VF would be late after them, the result is the VF
- * with the least time left.
+ * Finds the VF that must run now; 0: none. If `next` and all reserved budgets ran first, some VF
+ * might wait longer than its gap allows. VFs with less time left run before a VF, each for
+ * RESCUE_NS and a switch. If a VF would be late after them, the result is the VF with the least
+ * time left.
  */
 static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
 {
@@ -286,9 +285,9 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
 }
 
 /*
- * Picks the next entry whose VF has work. If its run would bring a VF too far from its share, picks
- * the VF with the earliest deadline instead, and the entry stays the next one. The cursor passes
- * entries of VFs that are too far ahead.
+ * Picks the next entry whose VF has work. If that run would bring a VF too far from its share,
+ * picks the VF with the earliest deadline instead, and the cursor stays at the entry. The cursor
+ * passes entries of VFs that are too far ahead.
  */
 static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, uint32_t band,
 		       struct vgpu_run *run)

@@ -35,7 +35,7 @@ bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 	       vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);
 }
 
-/* whether a VF of a higher priority class waits, and the one in the engine must yield to it */
+/* whether the VF in the engine must yield to a waiting VF of a higher priority class */
 static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 {
 	const struct vgpu_pf_executor *executor = &pf->executor;

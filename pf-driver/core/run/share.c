@@ -2,10 +2,10 @@
 /*
  * DOC: Shares
  *
- * Gives each VF its share by weight, at every instant. The run table is an order that vgpud plans
- * before it knows which VFs have work; the shares decide where to deviate from that order. Each
- * band (priority class) has a virtual time V that passes with the service of its VFs, and each VF
- * has the virtual time R up to which it has been served:
+ * Gives each VF its share by weight, at every instant. vgpud plans the order of the run table
+ * before the VFs with work are known; the shares decide where to deviate from that order. Each band
+ * (priority class) has a virtual time V that passes with the service of its VFs. Each VF has a
+ * virtual time R, up to which it has been served:
  *
  *   lag(VF) = (V - R) * weight        > 0: the VF is owed service; < 0: it has had too much
  *
@@ -18,11 +18,11 @@
  * and Abdel-Wahab, TR-95-22), which keeps the sums within r. docs/scheduling.md has the proof. No
  * weight changes in a way that would bring a sum beyond r:
  *
- *   runs out of work  if in its turn, its positive lag goes to the others, as if it had been
- *                     served. Otherwise the lag goes to a pool (the estate), which is shared out
- *                     when no VF is owed anything, at a decision or before a VF joins
- *   had too much      the weight of a VF that sleeps with a negative lag counts until its share
- *                     has paid for the lag (is_paying; such a VF is called debtor below)
+ *   runs out of work  in its turn: the VF's positive lag goes to the others, as if the VF had been
+ *                     served. At another time: the lag goes to a pool (the estate), which is
+ *                     shared out at a decision, or before a VF joins, when no VF is owed anything
+ *   had too much      a VF that sleeps with a negative lag is a debtor (is_paying): its weight
+ *                     counts until its share has paid for the lag
  *   gets new weight   the new weight counts as soon as the sums with it are within r
  *
  * Virtual times are unsigned, in 2^-24 ns per unit of weight, and wrap; only differences have a
@@ -91,7 +91,7 @@ static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			band_of(pf, vf)->now + (lag < 0 ? distance : (uint64_t)0 - distance);
 }
 
-/* sets the lag to 0: the VF has paid */
+/* sets the lag to 0, because the VF has paid */
 static void become_even(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->share.received = band_of(pf, vf)->now;
@@ -181,7 +181,7 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	if (share->is_competing || !share->wanted)
 		return;
-	/* the pool is shared out first, so that a VF that joins now gets no part of it */
+	/* share out the pool first: a VF that joins now gets no part of it */
 	share_estate(pf, share->band);
 	if (!share->is_paying) {
 		share->weight = share->wanted;

@@ -18,7 +18,7 @@ struct vgpu_pf_switch {
 	uint8_t steps[4];  /* enum gpuiov_command */
 	uint32_t step_count, step;
 	uint32_t status;    /* last CMD_STATUS that was read */
-	uint64_t status_ns; /* when the status of the present command last changed */
+	uint64_t status_ns; /* last change of the present command's status */
 	uint64_t poll_delay_ns;
 };
 
@@ -71,9 +71,9 @@ struct vgpu_run {
 	bool is_advance;       /* from the reserve section, prepaid from the VF's own entries */
 	bool is_capped;	       /* the VF's tokens or slot have limited granted_ns */
 	uint64_t granted_ns;   /* 0: no limit */
-	uint64_t quantum_ns;   /* of the VF's entry */
-	uint64_t started_ns;   /* when the switch to the run was complete */
-	uint64_t contended_ns; /* when another VF began to wait; 0: none waits */
+	uint64_t quantum_ns;   /* quantum of the VF's entry */
+	uint64_t started_ns;   /* end of the switch to the run */
+	uint64_t contended_ns; /* start of another VF's wait; 0: none waits */
 	uint64_t worked_ns; /* time from the start until the VF ran out of work; 0: it has work */
 	uint64_t shared_ns; /* time from the start that share.c has counted already */
 };
@@ -81,7 +81,7 @@ struct vgpu_run {
 /* buckets of the histogram of world switch times: four for each octave of ns */
 #define VGPU_SWITCH_BUCKETS 160u
 
-/* why the VF in the engine must leave it before its quantum ends */
+/* the reason why the VF in the engine must leave before its quantum ends */
 enum vgpu_preemption {
 	VGPU_PREEMPT_NONE = 0,
 	VGPU_PREEMPT_FOR_RESERVE, /* for the reserve section of the table, or a reservation */
@@ -100,7 +100,7 @@ struct vgpu_run_tables {
 	uint64_t cycle_started_ns;
 };
 
-/* which VFs have work: bit n - 1 for VF n */
+/* the VFs that have work: bit n - 1 for VF n */
 struct vgpu_run_work {
 	uint32_t busy;	    /* as last read from the device */
 	bool is_fresh;	    /* busy was read after the present run began */
@@ -137,7 +137,7 @@ struct vgpu_pf_executor {
 	struct vgpu_run_cut cut;
 	struct vgpu_run run, next, last; /* in the engine; being switched to; before run */
 	struct vgpu_run_band bands[VGPU_PF_BANDS];
-	uint64_t decided_ns;	      /* when the last world switch began */
+	uint64_t decided_ns;	      /* start of the last world switch */
 	uint32_t aborts;	      /* refused commands in succession */
 	uint32_t mismatches;	      /* inputs that the table of machine.c does not have */
 	uint64_t recover_deadline_ns; /* BROKEN: when the core resets the device */

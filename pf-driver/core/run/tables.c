@@ -173,8 +173,8 @@ static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
 }
 
 /*
- * Store a new table, which takes over at the next decision. Return: 0; or, with a message, -EINVAL
- * if the table is not valid, or -ESTALE if its generation is not the newest one + 1.
+ * Store a new table, which takes over at the next decision. Return: 0; -EINVAL if the table is not
+ * valid; or -ESTALE if its generation is not the newest generation + 1. Errors have a message.
  */
 int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {

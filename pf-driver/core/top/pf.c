@@ -381,7 +381,7 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 				 "a different device answers than before: restart the PF driver");
 }
 
-/* refuses a device that is still in the reset in which it was lost */
+/* refuses a device that was lost in a reset and is still in this reset */
 static int check_back(struct vgpu_pf *pf)
 {
 	if (!pf->whole_reset.is_lost || !vgpu_pf_device_reset_is_on(pf))

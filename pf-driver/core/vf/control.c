@@ -279,7 +279,7 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-/* Move a VF to the state that the table has for an event, and do what belongs to that state. */
+/* Move a VF to the state that the table has for an event, and carry out the action of the cell. */
 void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  enum vgpu_pf_reason reason)
 {

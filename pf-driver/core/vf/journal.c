@@ -17,7 +17,7 @@ struct journal_head {
 	uint32_t version;
 	uint64_t seq;
 	uint32_t bytes; /* length of the record that follows */
-	uint32_t crc;	/* of the record, continued over seq */
+	uint32_t crc;	/* CRC-32C of the record, then of seq */
 };
 
 /* one VF; later cores read this: keep the layout */

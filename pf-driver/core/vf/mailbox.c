@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Mailbox between the PF and guests' drivers. Every message is acknowledged and, if the driver
- * waits for an answer, answered. A request for access or reset that must wait (VF paused, in reset
- * or about to be, device lost or in reset) is deferred, at most for half of the driver's limit;
- * then the answer is FAIL. Unknown messages are acknowledged and counted.
+ * waits for an answer, answered. A request for access or reset may have to wait: the VF is paused,
+ * in reset or about to be, or the device is lost or in reset. Such a request is deferred, at most
+ * for half of the driver's limit; then the answer is FAIL. Unknown messages are acknowledged and
+ * counted.
  *
  * A message that drivers acknowledge stays in the box until they have, or for OUTBOX_LIMIT_NS.
  * Drivers do not acknowledge FLR notifications: the next message overwrites these.

@@ -148,7 +148,7 @@ void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		scrub_advance(pf, vf);
 }
 
-/* Scrub a VF in SCRUBBING, which is off the engine for good and keeps its units. */
+/* Scrub a VF in SCRUBBING, which has left the engine permanently and keeps its units. */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	/* from here on, the VF cannot reach its VRAM and doorbells */

@@ -31,13 +31,13 @@ struct stream_head {
 	uint32_t device_cus;
 	uint8_t uuid[16];
 	uint32_t reserved;
-	uint32_t crc; /* of all fields before */
+	uint32_t crc; /* CRC-32C of all fields before */
 };
 HW_ASSERT_SIZE(struct stream_head, 64);
 
 struct section_head {
 	uint32_t kind;
-	uint32_t crc; /* of the payload, continued over the fields below */
+	uint32_t crc; /* CRC-32C of the payload, then of the fields below */
 	uint64_t offset;
 	uint64_t bytes;
 };
