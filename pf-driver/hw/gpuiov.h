@@ -26,7 +26,7 @@ enum gpuiov_offset {
 	GPUIOV_TOTAL_FB_CONSUMED = 0x2a,
 	GPUIOV_GFX_SCH_OFFSET = 0x2e, /* u8, x 16: scheduler block of GFX, as on MI200, Navi32 */
 	GPUIOV_VF1_FB = 0x38,	      /* + 4 * (n - 1): size low half, offset high half */
-	GPUIOV_GFX_SCH0 = 0x80,	      /* where GFX_SCH_OFFSET points */
+	GPUIOV_GFX_SCH0 = 0x80,	      /* the block to which GFX_SCH_OFFSET points */
 };
 
 /* per-scheduler block, relative to its start */

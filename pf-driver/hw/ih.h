@@ -10,8 +10,9 @@
 #include "pf-driver/hw/types.h"
 
 /*
- * KFD handles only IVs with one of its VMIDs and a pasid, and reads the event slot at once: so the
- * device must write the reported data to memory before the IV (Linux kfd_int_process_v9.c).
+ * An entry of the ring. KFD handles only entries with one of its VMIDs and a pasid, and reads the
+ * event slot at once. So the device must write the reported data to memory before the entry (Linux
+ * kfd_int_process_v9.c).
  */
 struct ih_iv_entry {
 	uint8_t client_id;

@@ -50,9 +50,9 @@ enum vgpu_pci_cap {
 #define VGPU_MSIX_PBA_OFFSET   0x7f000u
 
 /*
- * The host view: an endpoint whose BARs give access to a PCI domain with a root port, the PF and
- * its VFs, so that the kernel of a VM sees the whole card. The default ids are ours; with the other
- * ids Linux' vmd.ko drives it (registers and BARs as in drivers/pci/controller/vmd.c).
+ * The host view is an endpoint. Its BARs give access to a PCI domain with a root port, the PF and
+ * its VFs, so that the kernel of a VM sees the whole card. The default ids are ours. With the other
+ * ids, Linux' vmd.ko drives the endpoint (registers and BARs as in drivers/pci/controller/vmd.c).
  */
 #define VGPU_HOST_VIEW_VENDOR	   0x5056u
 #define VGPU_HOST_VIEW_DEVICE	   0x0b1du

@@ -19,8 +19,9 @@
 #define VF2PF_VERSION	       3u
 
 /*
- * Only the PF writes it. The guest checks it before each of its VF2PF updates and resets the VF if
- * it is wrong twice in a row (Linux amdgpu_virt.c), so the checksum must be right at every instant.
+ * PF2VF, which only the PF writes. The guest checks the checksum before each of its VF2PF updates
+ * and resets the VF if the checksum is wrong twice in a row (Linux amdgpu_virt.c). So the checksum
+ * must be right at every instant.
  */
 struct pf2vf_message {
 	uint32_t size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * VF page table (ours): the second translation stage, from the VRAM of one VF to VRAM of the
- * device. The PF core writes it into PF VRAM; the device walks it for BAR0, GPUVM, SDMA and CP, so
- * that a VF can access only the VRAM that the PF gave it. Two levels: a root of 512 entries (1 GiB
+ * device. The PF core writes it into PF VRAM. The device walks it for BAR0, GPUVM, SDMA and CP, so
+ * that a VF can access only its own VRAM. There are two levels: a root of 512 entries (1 GiB
  * each) and leaf tables of 512 entries (2 MiB each); a table is 4 KiB, 4 KiB aligned; entries are 8
  * bytes LE. VGPU_VF0_FB_TABLE_ROOT_{LO,HI} hold the root's device VRAM offset | VALID.
  */

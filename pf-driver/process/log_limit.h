@@ -20,9 +20,9 @@
 #define VGPU_LOG_NAME_BYTES 64u
 
 struct vgpu_log_subject {
-	uint32_t key;		/* hash of its words and its level; 0: the place is free */
+	uint32_t key;		/* hash of words and level; 0: the place is free */
 	uint32_t left_out;	/* lines dropped since the last logged one */
-	uint64_t paid_until_ms; /* when all its logged lines are paid for, at one per period */
+	uint64_t paid_until_ms; /* when the allowance for all its logged lines has passed */
 };
 
 /* All zeroes: the initial state. */
@@ -40,7 +40,7 @@ static inline uint32_t vgpu_log_key(uint32_t level, const char *text, size_t byt
 	return key ? key : 1;
 }
 
-/* reuses a place that owes nothing; if none is free, subjects share the first */
+/* reuses a place whose allowance has passed; if there is none, shares the subject's first place */
 static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limit, uint32_t key,
 						     uint64_t now_ms)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Receives the descriptors that come with a message of a unix socket (SCM_RIGHTS), for vgpu-pf,
- * softgpu and vgpud. The kernel installs them before the message can be checked, so the receiver
- * must walk all of them, and keep or close each.
+ * softgpu and vgpud. The kernel installs the descriptors before the program can check the message.
+ * So the receiver must walk all of them, and keep or close each.
  */
 #ifndef VGPU_PROCESS_PASSED_FDS_H
 #define VGPU_PROCESS_PASSED_FDS_H

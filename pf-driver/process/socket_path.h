@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Makes the address of a unix socket from its path. The kernel allows at most 107 bytes; all
- * programs use this file, so that each refuses a longer path with the same text and none cuts it.
+ * Makes the address of a unix socket from its path. The kernel allows at most 107 bytes. All
+ * programs use this file, so that each refuses a longer path with the same text and no program cuts
+ * a path.
  */
 #ifndef VGPU_PROCESS_SOCKET_PATH_H
 #define VGPU_PROCESS_SOCKET_PATH_H

@@ -2,7 +2,8 @@
 /*
  * Notices that the file of a listening socket was removed (by a cleaner of /run, by an operator).
  * Such a socket still serves its connections, but no client can connect. Programs that listen watch
- * the directories of their sockets and bind a removed one again. One descriptor watches all.
+ * the directories of their sockets and bind a removed socket again. One descriptor watches all
+ * directories.
  */
 #ifndef VGPU_PROCESS_SOCKET_WATCH_H
 #define VGPU_PROCESS_SOCKET_WATCH_H
