@@ -351,7 +351,7 @@ static int on_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
-/* no ioctl is in progress: each holds the file */
+/* no ioctl is in progress, because each ioctl holds the file */
 static int on_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_client *client = file->private_data;

@@ -17,7 +17,7 @@
 
 /* bytes that a pipe or socket takes at once if it can be written */
 #define POLLED_BYTES 4096u
-/* how soon a wait for a file notices that its request has been cancelled */
+/* longest time until a wait for a file notices that its request was cancelled */
 #define POLL_MS 50u
 /* pause before a retry on a file that is always ready, or in error, but moves nothing */
 #define AGAIN_JIFFIES 1
@@ -68,7 +68,7 @@ void vgpu_client_done(struct vgpu_home *home, u64 token, int error, const char *
 		finish_request(request, error, message);
 }
 
-/* breaks the core's end of a stream whose caller has gone: its next move fails, which ends it */
+/* breaks a stream whose caller has gone: the core's next access fails, which ends the stream */
 static void break_stream(struct vgpu_home *home, struct vgpu_stream *stream, int error)
 {
 	stream->error = error;
@@ -105,7 +105,7 @@ void vgpu_client_cancel(struct vgpu_home *home, const void *client, int error)
 {
 	struct vgpu_request *request;
 
-	/* from the start each time: withdrawing one may finish others */
+	/* search from the start each time: withdrawing a request may finish others */
 	while ((request = find_of_client(home, client)))
 		withdraw(home, request, error,
 			 error == -ENODEV ? "the driver was unbound from the device" : "cancelled");
@@ -137,14 +137,14 @@ void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 o
 					request->token);
 	if (error == -EINPROGRESS)
 		return;
-	/* the core took the all ones of a missing device for an answer */
+	/* the core took the all ones of a missing device for a value */
 	if (error && home->is_device_lost && vgpu_pf_request_traits(op)->needs_device)
 		vgpu_client_done(home, request->token, -ENODEV, "the device is lost");
 	else
 		vgpu_client_done(home, request->token, error, vgpu_pf_view_message(home->pf));
 }
 
-/* error: of the wait; an interrupted caller withdraws, unless the core has finished meanwhile */
+/* error: of the wait; withdraws the request after an error, unless the core has finished it */
 static int end_wait(struct vgpu_home *home, struct vgpu_request *request, int error)
 {
 	if (!error)
@@ -157,7 +157,7 @@ static int end_wait(struct vgpu_home *home, struct vgpu_request *request, int er
 }
 
 /*
- * An operation without a stream on the home's own behalf. The home is not locked. Return: 0 or
+ * Do an operation without a stream on behalf of the home. The home is not locked. Return: 0 or
  * negative errno, which has been logged.
  */
 int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
@@ -169,8 +169,8 @@ int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
 	vgpu_client_run(home, &request, op, payload);
 	vgpu_home_unlock(home);
 	/*
-	 * Even a killed caller learns of its resources: nobody else returns them. The core's
-	 * time-outs limit the wait, and the loss of the device ends it.
+	 * Even a killed caller waits for its resources, because it must release them. Time-outs
+	 * of the core limit the wait, and the loss of the device ends it.
 	 */
 	if (op == VGPU_PF_OP_PROVISION)
 		wait_for_completion(&request.done);
@@ -361,7 +361,7 @@ static int pump_out(struct vgpu_home *home, struct vgpu_request *request, struct
 	}
 }
 
-/* reads exactly as much as the core requests: data behind the stream in the file is not ours */
+/* reads exactly the bytes that the core requests: data behind the stream stays in the file */
 static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 wanted)
 {
 	loff_t position = file->f_pos;

@@ -3,8 +3,8 @@
  * The thread that serves the device, and the lock around the core.
  *
  * Every caller of the core leaves through vgpu_home_unlock(), which acts on the results of the
- * call: it detaches a device that is gone, confirms a scrub that this home began, and reports
- * changes of state to waiters and, through a work item, to sysfs and the driver core.
+ * call. It detaches a lost device and confirms scrubs of this home. It reports changes of state to
+ * waiters and, through a work item, to sysfs and the driver core.
  */
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -60,8 +60,8 @@ static bool note_state(struct vgpu_home *home, struct vgpu_home_vf *vf)
 }
 
 /*
- * If a VF is attached and no driver of this host uses its function, a client of its own socket
- * has attached it, with a guest that may not have loaded a driver yet.
+ * Notes whether a client of the VF's socket has attached the VF: the VF is attached, and no driver
+ * of this host uses its function. The client's guest may not have loaded a driver yet.
  */
 static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
 {
@@ -75,9 +75,10 @@ static bool note_attachment(struct vgpu_home *home, struct vgpu_home_vf *vf)
 }
 
 /*
- * A device that comes back must not write to memory that the core frees now. The release of a VF
- * that callers wait for will not happen. From now on the thread looks for the device: any other
- * thread may have noticed the loss, and nothing else wakes this one any more.
+ * Detaches the core from a device that is gone. Ends the device's DMA first: if the device comes
+ * back, it must not write to memory that the core frees now. Wakes callers that wait for the
+ * release of a VF, which will not happen. Wakes the thread, which polls for the device from now on:
+ * another thread may have noticed the loss, and no interrupt will come.
  */
 static void let_go(struct vgpu_home *home)
 {
@@ -135,7 +136,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 /* Wake the thread at a time of CLOCK_MONOTONIC; 0: never. */
 void vgpu_home_arm_timer(struct vgpu_home *home, u64 deadline_ns)
 {
-	/* a timer that fires all the same finds nothing due */
+	/* if the timer still fires, no deadline is due */
 	if (deadline_ns == 0)
 		hrtimer_try_to_cancel(&home->service.timer);
 	else
@@ -230,7 +231,7 @@ void vgpu_home_stop(struct vgpu_home *home)
 	WRITE_ONCE(home->is_gone, true);
 	vgpu_client_cancel(home, NULL, -ENODEV);
 	vgpu_home_unlock(home);
-	/* the timer wakes the thread, so it goes first, and no one arms it any more */
+	/* the timer wakes the thread, so it is cancelled first; no caller arms it any more */
 	hrtimer_cancel(&home->service.timer);
 	kthread_stop(home->service.thread);
 	wake_up_all(&home->state_wait);
@@ -256,7 +257,7 @@ int vgpu_home_unpark(struct vgpu_home *home)
 	vgpu_home_lock(home);
 	home->is_device_parked = false;
 	if (home->is_device_lost) {
-		/* no one could save or restore its state */
+		/* the state of the device could not be saved or restored */
 		error = try_attach(home);
 	} else {
 		/* the code that reset the device has restored it and drops its saved state */
@@ -265,7 +266,7 @@ int vgpu_home_unpark(struct vgpu_home *home)
 		error = attach(home);
 	}
 	vgpu_home_unlock(home);
-	/* events while parked were not served, and do not occur again */
+	/* events that came while the core was parked were not served, and do not come again */
 	set_bit(VGPU_WAKEUP_INTERRUPT, &home->service.wakeups);
 	vgpu_home_wake(home, VGPU_WAKEUP_TIMER);
 	return error;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * vgpu_pf.ko: the PF core inside the kernel. Each GPU has one struct vgpu_home, which lives until
- * the last open file is closed, even if device and driver are gone (is_gone).
+ * struct vgpu_home is the state of one GPU in vgpu_pf.ko, the PF core inside the kernel. It lives
+ * until the last open file is closed, even if device and driver are gone (is_gone).
  *
  * Locks, outer first:
  *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
- *   home->admin             mutex: acts of several steps (numvfs, quotas, handover)
+ *   home->admin             mutex: operations of several steps (numvfs, quotas, handover)
  *   device lock of a VF     the driver core's, while a driver of this host comes or goes
  *   home->lock              rt_mutex: the PF core and everything below marked so. Taken by
  *                           vgpu_home_lock(); vgpu_home_unlock() acts on the results of the call
@@ -40,7 +40,7 @@
 #define VGPU_MAX_GPUS	    16u
 #define VGPU_NODES_PER_GPU  (VGPU_PF_MAX_VFS + 1)
 #define VGPU_OWNER_BYTES    (TASK_COMM_LEN + 24)
-#define VGPU_WEIGHT_DEFAULT 100u /* of a policy, in hundredths */
+#define VGPU_WEIGHT_DEFAULT 100u /* weight of a policy, in hundredths */
 #define VGPU_MAX_GAP_MAX_MS 10000u
 #define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: .bulk_profile */
 
@@ -61,14 +61,14 @@ enum vgpu_handover {
 enum vgpu_priority {
 	VGPU_PRIORITY_LOW = 0, /* its turns only if it has work */
 	VGPU_PRIORITY_NORMAL,  /* keeps its turns; all VFs or none */
-	VGPU_PRIORITY_HIGH,    /* may pre-empt a running quantum when it wakes */
+	VGPU_PRIORITY_HIGH,    /* may preempt a running quantum when it wakes */
 	VGPU_PRIORITIES,
 };
 
 /* scheduling policy of a VF, as written to sysfs; admin */
 struct vgpu_policy {
 	u32 exec_quantum_ms;	/* 0: default */
-	u32 preempt_timeout_us; /* of the next provisioning */
+	u32 preempt_timeout_us; /* for the next provisioning */
 	enum vgpu_priority priority;
 	u32 weight; /* 100: in proportion to its quantum */
 	u32 min_pct, max_pct;
@@ -93,7 +93,7 @@ struct vgpu_home_vf {
 	u32 auto_generation;	     /* admin; of the provisioning that came with numvfs; 0: none */
 	bool has_link;		     /* admin; sysfs "device" */
 	bool is_offered;	     /* admin; handed over since it got resources */
-	struct work_struct probe;    /* of the driver that the function goes to */
+	struct work_struct probe;    /* probes the driver that gets the function */
 	struct pci_dev *function;    /* functions.lock; NULL: not enabled */
 	bool is_driver_changing;     /* VF's device lock; a driver of this host comes or goes */
 	struct {
@@ -150,7 +150,7 @@ struct vgpu_home_bars {
 	struct pci_saved_state *pci_state; /* configuration space at probe */
 };
 
-/* executor.c: the thread that runs the core, and what wakes it */
+/* executor.c: the thread that runs the core, and the timer and work items around it */
 struct vgpu_home_service {
 	struct task_struct *thread;
 	struct hrtimer timer;
@@ -177,7 +177,7 @@ struct vgpu_home_ring {
 /* sriov.c, pci.c: the VFs' PCI functions */
 struct vgpu_home_functions {
 	spinlock_t lock;
-	struct notifier_block notifier; /* of the PCI bus */
+	struct notifier_block notifier; /* notifier of the PCI bus */
 	bool is_pinned;			/* admin; the module stays while a VF is in use */
 };
 
@@ -192,7 +192,7 @@ struct vgpu_home_sysfs {
 
 /* plan.c; admin */
 struct vgpu_home_plan {
-	u64 generation; /* of plan.c's run table; 0: none is in force */
+	u64 generation; /* generation of plan.c's run table; 0: none is in force */
 	u32 vfs;	/* bit per VF number: VFs with resources at that time */
 	bool is_due;	/* a lease has kept plan.c from planning again */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * MSI-X vectors of the PF: world switch and mailbox. In hard interrupt context the handler reads
- * nothing from the device; it wakes the executor's thread, which does.
+ * MSI-X vectors of the PF: world switch and mailbox. The handler runs in hard interrupt context and
+ * only wakes the executor's thread, which reads the device.
  */
 #include <linux/interrupt.h>
 

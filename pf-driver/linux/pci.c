@@ -56,8 +56,8 @@ static int check_silicon(struct pci_dev *pdev)
 /* ---- chores: work that must not run under the core's lock ---- */
 
 /*
- * Keeps the module while it is needed. vfio-pci disables the function last when it is closed,
- * and no event reports that: as long as a VF is in use, it is checked again and again.
+ * Keeps the module loaded while it is needed. vfio-pci disables the function last when it is
+ * closed, and no event reports that. So the check is repeated while a VF is in use.
  */
 static void pin_module(struct vgpu_home *home)
 {
@@ -98,7 +98,7 @@ static void do_recheck(struct work_struct *work)
 	schedule_work(&home->service.chores);
 }
 
-/* each may start the other, but chores find that the home is gone and do nothing */
+/* either work item may start the other, but chores find that the home is gone and do nothing */
 static void stop_chores(struct vgpu_home *home)
 {
 	cancel_work_sync(&home->service.chores);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The run table without a policy writer. From the first write to sysfs on, this file plans the
- * table: each VF gets one entry. The VFs with resources divide a round by quantum times weight,
- * none below its min_pct or above its max_pct, and the round is shrunk until no VF is off the
- * engine for longer than max_gap_ms; when VFs get or lose resources, the round is divided again.
- * Weights and floors hold while all VFs have work; caps are contracts too, and always hold.
- * Contracts that a policy writer leaves behind stay in force.
+ * Plans the run table if no policy writer (vgpud) does, from the first write to sysfs on. Each VF
+ * gets one entry. The VFs with resources divide a round by quantum times weight. No part is below
+ * min_pct or above max_pct of its VF. The round is shortened until no VF is off the engine for
+ * longer than max_gap_ms. When VFs get or lose resources, the round is divided again. Weights and
+ * floors hold while all VFs have work; caps are contracts too, and always hold. Contracts that a
+ * policy writer leaves behind stay in force.
  */
 #include <linux/slab.h>
 
 #include "pf-driver/linux/home.h"
 
-#define SHORTEST_US 500u /* of a plan; shorter turns would be eaten by world switches */
+#define SHORTEST_US 500u /* shortest turn; world switches would take most of a shorter one */
 #define PPM_OF_PCT  (VGPU_SHARE_WHOLE_PPM / 100)
 
 static u64 wanted_us(const struct vgpu_policy *policy)
@@ -39,7 +39,7 @@ static u32 sharing_vfs(const struct vgpu_home *home)
 struct vgpu_plan {
 	u32 vfs; /* bit per VF number */
 	u64 cycle_us;
-	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* of the round, by VF number */
+	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* part of the round, by VF number */
 };
 
 /* the sum of the quanta, at most max_gap_ms */
@@ -96,8 +96,8 @@ static u32 quantum_us(const struct vgpu_home *home, const struct vgpu_plan *plan
 }
 
 /*
- * The promises of a policy writer that has gone stay in force; of the caps, this file changes
- * only those that it has set. A gang has no cap.
+ * The contracts of a policy writer that has gone stay in force. This file changes only those caps
+ * that it has set. A gang has no cap.
  */
 static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 			  struct vgpu_pf_contract *contract)
@@ -133,7 +133,7 @@ static void fill_table(struct vgpu_home *home, const struct vgpu_plan *plan,
 	table->flags = home->policies.is_strict ? VGPU_PF_TABLE_STRICT : 0;
 }
 
-/* table: two of them; the second is the one in force */
+/* table: an array of two; the first receives the plan, the second has the table in force */
 static int set_plan(struct vgpu_home *home, struct vgpu_pf_run_table *table)
 {
 	struct vgpu_plan plan = {};
@@ -170,15 +170,15 @@ static int plan_over(struct vgpu_home *home, u64 known)
 	return error;
 }
 
-/* Make the run table from now on; home->admin is held, and no client holds the lease. */
+/* Plan the run table, now and after later changes; home->admin is held, no client has the lease. */
 int vgpu_plan_table(struct vgpu_home *home)
 {
 	return plan_over(home, 0);
 }
 
 /*
- * Called when something that the plan depends on has changed. A table that is not a plan of this
- * file stays as it is, also after the lease has ended.
+ * Plans the table again after a change of the plan's input. A table that is not a plan of this file
+ * stays as it is, also after the lease has ended.
  */
 static int plan_anew(struct vgpu_home *home)
 {

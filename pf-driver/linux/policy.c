@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Policy of sysfs while no client holds the lease. While one does, weights and quanta become events
- * for the lease holder, and all other writes fail with EBUSY. plan.c plans the shares of the
- * engine.
+ * Carries out the policies that are written to sysfs. While a client holds the lease, weights and
+ * quanta become events for the lease holder, and all other writes fail with EBUSY. plan.c plans the
+ * shares of the engine.
  *
  * VRAM: writing vram_quota provisions or releases a VF. numvfs provisions its VFs in equal parts if
  * none has resources, and releases exactly these again: the generation of each grant is kept, so
- * that a VF that was released and provisioned again is left alone. A release begun here is also
- * confirmed here (confirms_scrub): without vgpud there is no record on disk for SCRUB_DURABLE to
- * wait for. A client that requested a release confirms it itself.
+ * that a VF that was released and provisioned again is left alone. This file also confirms the
+ * releases that it began (confirms_scrub), because without vgpud no record goes to disk before
+ * SCRUB_DURABLE. A client that requested a release confirms it itself.
  *
  * Writers run under home->admin. Each step takes home->lock.
  */
@@ -20,7 +20,7 @@
 #include "pf-driver/linux/home.h"
 
 #define QUANTUM_MAX_MS (VGPU_PF_QUANTUM_MAX_US / USEC_PER_MSEC)
-/* timeout to release and to scrub one VF; far more than a device needs */
+/* time limit for the release and the scrub of one VF; a device needs far less */
 #define RELEASE_TIMEOUT_S 60u
 
 void vgpu_policy_init(struct vgpu_home *home)
@@ -46,7 +46,7 @@ u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf)
 	return has_resources(&view) ? view.vram_bytes : 0;
 }
 
-/* How long a VF may take to leave the engine, in us; 0: default. */
+/* The time in which a VF must leave the engine, in us; 0: default. */
 u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
 {
 	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
@@ -97,7 +97,7 @@ static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
 	if (state == VGPU_PF_VF_ABSENT || state == VGPU_PF_VF_SCRUBBING)
 		return 0;
 	error = vgpu_home_request(home, VGPU_PF_OP_RELEASE, &ref);
-	/* a release begun by a writer that was killed continues, and no one else confirms it */
+	/* the release of a writer that was killed continues, and this home must confirm it */
 	if (error && error != -EINTR) {
 		vgpu_home_lock(home);
 		home->vfs[vf].confirms_scrub = false;
@@ -283,7 +283,7 @@ static bool is_auto(struct vgpu_home *home, u32 vf, u32 generation)
 	return view.generation == generation && has_resources(&view);
 }
 
-/* true: the release has begun */
+/* returns true if the release has begun */
 static bool start_auto_release(struct vgpu_home *home, u32 vf)
 {
 	u32 generation = home->vfs[vf].auto_generation;
@@ -342,7 +342,7 @@ static int set_preempt_timeout(struct vgpu_home *home, u32 vf, u64 value)
 	return error;
 }
 
-/* a VF without an advance has the common mode, which is_strict selects */
+/* a VF that is not HIGH has the common mode of all VFs, LOW or NORMAL, which is_strict selects */
 static int set_priority(struct vgpu_home *home, u32 vf, u64 value)
 {
 	home->policies.vfs[vf].priority =
@@ -397,7 +397,7 @@ struct policy_row {
 	u64 least, most;
 	int (*set)(struct vgpu_home *home, u32 vf, u64 value);
 	bool is_of_table; /* the run table is planned again */
-	bool is_told;	  /* goes to a lease holder, if any; false: EBUSY while there is one */
+	bool is_told; /* a lease holder gets an event; false: EBUSY while a client has the lease */
 };
 
 static const struct policy_row rows[] = {
@@ -412,8 +412,8 @@ static const struct policy_row rows[] = {
 };
 
 /*
- * Turns that are kept while idle are for all VFs or none: a single VF cannot have a mode that
- * the others do not have. An advance is never for all.
+ * The priority that cannot be written. Either all VFs keep their turns while they are idle (NORMAL)
+ * or none does (LOW), so one VF cannot change between the two. Not all VFs can be HIGH.
  */
 static enum vgpu_priority refused_priority(const struct vgpu_home *home, u32 vf)
 {
@@ -431,7 +431,7 @@ static int check(const struct vgpu_home *home, u32 vf, enum vgpu_pf_policy polic
 	return -EPERM;
 }
 
-/* true: a lease holder decides; error: receives the result for the writer */
+/* returns true if a lease holder decides; error: receives the result for the writer */
 static bool tell_lease_holder(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value,
 			      int *error)
 {

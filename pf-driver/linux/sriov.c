@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * VFs as PCI functions: sriov_numvfs, and the driver that gets a function.
+ * The PCI functions of VFs: sriov_numvfs, and the driver that gets a function.
  *
  * A new function belongs to no driver (driver_override "none"), so no driver is probed while its
  * VF has no resources. When the VF is provisioned, a separate work item hands the function to
@@ -73,8 +73,8 @@ static void function_appears(struct vgpu_home_vf *vf, struct pci_dev *function)
 }
 
 /*
- * A driver has come or gone. It may have attached the VF meanwhile, and a driver may leave its
- * function attached when it goes, so the core learns of it before the next client can attach.
+ * A driver has come or gone. A driver that comes may have attached the VF, and a driver that goes
+ * may leave the function attached. So the core checks before the next client can attach.
  */
 static void driver_has_changed(struct vgpu_home_vf *vf)
 {
@@ -145,7 +145,7 @@ static void do_probe(struct work_struct *work)
 	pci_dev_put(function);
 }
 
-/* a driver that only waits, as vfio-pci does, would allow a VF without resources to be opened */
+/* an idle driver such as vfio-pci would allow users to open a VF without resources */
 static void take_back(struct vgpu_home_vf *vf, struct pci_dev *function)
 {
 	if (is_bound(function) && !vgpu_sriov_is_busy(vf->home, vf->number))
@@ -153,9 +153,9 @@ static void take_back(struct vgpu_home_vf *vf, struct pci_dev *function)
 }
 
 /*
- * Gives the function to the driver that "handover" names; a driver that already has it keeps it
- * while its VF has resources. Once per grant of resources: a driver that fails would be probed
- * without end, because its attempt changes the VF's state.
+ * Gives the function to the driver that "handover" names. If this driver has the function already,
+ * it keeps the function while the VF has resources. Done once per grant of resources: a driver that
+ * fails would be probed without end, because its attempt changes the VF's state.
  */
 static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 {
@@ -165,7 +165,7 @@ static void hand_over(struct vgpu_home_vf *vf, struct pci_dev *function)
 
 	if (is_gift && (is_bound(function) || vf->is_offered))
 		return;
-	/* first, so that the old driver does not get it back */
+	/* set the override first, so that the old driver does not get the function again */
 	error = vgpu_set_driver_override(function, override);
 	/* after a failure the function is offered again at the next change */
 	vf->is_offered = is_gift && !error;

@@ -176,7 +176,7 @@ static int store_max_gap_ms(struct vgpu_home *home, u32 vf, const char *text)
 	return error ? error : vgpu_plan_set_max_gap(home, value);
 }
 
-/* ---- which files stand where ---- */
+/* ---- the files of each directory ---- */
 
 #define FILE_ROW(file, bits, reader, writer)                                                       \
 	{                                                                                          \
