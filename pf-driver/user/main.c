@@ -2,9 +2,9 @@
 /*
  * vgpu-pf runs the PF core as a process. It drives one GPU through its vfio-user socket and serves
  * the uapi on another socket. It may be killed and restarted at any time: VFs in service keep
- * running, and the new process adopts them. If the device goes away, it waits for the device.
+ * running, and the new process adopts them. If the device goes away, vgpu-pf waits for it.
  *
- * One thread, one poll loop: timer, interrupts, device, uapi.
+ * One thread runs one poll loop for timer, interrupts, device and uapi.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -257,8 +257,9 @@ static int init_core(struct home *home)
 }
 
 /*
- * The engine waits for this process between two quanta, so it asks for real-time priority; best
- * effort, see docs/decisions/0004. The priority is kRealTimeWatch of softgpu (base/priority.h).
+ * The engine waits for this process between two quanta, so the process requests real-time priority.
+ * Best effort, see docs/decisions/0004. The priority is kRealTimeWatch of softgpu
+ * (base/priority.h).
  */
 static void become_real_time(void)
 {
@@ -356,7 +357,7 @@ static void take_timer(struct home *home, const struct pollfd *fds)
 		vgpu_pf_timer(home->pf);
 }
 
-/* true if the process must end */
+/* returns true if the process must end */
 static bool take_signal(struct home *home, const struct pollfd *fds)
 {
 	struct signalfd_siginfo signal;
@@ -410,8 +411,8 @@ static void check_device(struct home *home)
 }
 
 /*
- * The device is checked first: interrupts and timers of a device that has gone then get -ENODEV
- * from the core's first access; check_device() detaches and tries again.
+ * take_device() comes first, so that the core's first access for an interrupt or a timer of a lost
+ * device fails with -ENODEV. check_device() comes last: it detaches the core and attaches again.
  */
 static void loop(struct home *home)
 {

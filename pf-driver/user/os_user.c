@@ -19,7 +19,7 @@
  * of it, so nothing is mapped or unmapped while the engine runs. The base lies above 4 GiB, so that
  * every bus address needs more than 32 bits.
  */
-#define DMA_BYTES    0x4000000ull /* of address space; pages are allocated on first use */
+#define DMA_BYTES    0x4000000ull /* address space; pages are allocated on first use */
 #define DMA_BUS_BASE 0x100000000ull
 #define PAGE_BYTES   4096u
 

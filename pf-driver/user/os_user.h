@@ -2,7 +2,8 @@
 /*
  * The services of core/base/os.h for the process vgpu-pf: the device behind a vfio-user socket, one
  * timerfd, one eventfd for each MSI-X vector, one memfd for all DMA memory. The event loop in
- * main.c owns it and polls its descriptors; nothing blocks longer than one reply of the device.
+ * main.c owns struct os_user and polls its descriptors. No service blocks longer than one reply of
+ * the device.
  */
 #ifndef VGPU_USER_OS_USER_H
 #define VGPU_USER_OS_USER_H
@@ -26,7 +27,7 @@ struct os_user_block {
 	uint32_t bytes; /* 0: not in use */
 };
 
-/* the home's side of the core */
+/* the state behind the services */
 struct os_user {
 	struct vgpu_os os; /* the core's handle; first, as os_of() casts back from it */
 	struct vfio_user_client device;	     /* connection to the PF; comes and goes */

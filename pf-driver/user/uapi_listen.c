@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What the uapi server keeps as long as it runs: event ring memory and listening socket. */
+/* Memory of the event ring and listening socket, which the uapi server has as long as it runs. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -16,10 +16,10 @@
 
 /*
  * From message to reply: read_client() receives one message, check_message() checks its head,
- * refuse() checks rights. The operation of this home (event ring) is answered here;
- * all others go to the core: run_request() answers at once unless the core returns -EINPROGRESS;
- * then vgpu_user_server_request_done() answers. A client may vanish at any point; the core then
- * finishes its requests, and their results are dropped.
+ * refuse() checks rights. The server answers the request for the event ring. All other operations
+ * go to the core: run_request() answers at once unless the core returns -EINPROGRESS; then
+ * vgpu_user_server_request_done() answers. A client may vanish at any point; the core then finishes
+ * its requests, and their results are dropped.
  */
 #define MAX_REPLY_FDS	2u
 #define MAX_REQUEST_FDS 1u
@@ -112,13 +112,13 @@ static void close_stream(struct uapi_server *server)
 	server->stream_token = 0;
 }
 
-/* what the core knows a client by */
+/* the number by which the core knows a client */
 static uint64_t client_number(const struct uapi_server *server, const struct uapi_client *client)
 {
 	return (uint64_t)(client - server->clients) + 1;
 }
 
-/* frees the slot before it tells the core, so that no callback finds this client */
+/* frees the slot before it calls the core, so that no callback finds this client */
 static void drop_client(struct uapi_server *server, struct uapi_client *client)
 {
 	if (client->fd < 0)
@@ -170,7 +170,7 @@ void vgpu_user_server_events(struct uapi_server *server)
 			eventfd_write(server->clients[i].event_fd, 1);
 }
 
-/* result of a stream hook: bytes, 0 at the end of input, or -EAGAIN, with a call later */
+/* result of a stream service: bytes, 0 at the end of input, or -EAGAIN if a call follows later */
 static int64_t stream_result(struct uapi_server *server, ssize_t moved, short events)
 {
 	if (moved >= 0)
@@ -242,7 +242,7 @@ static bool has_unknown_part(const struct incoming *in, uint32_t known)
 	return false;
 }
 
-/* why a request does not reach the core: the text, with the errno; NULL if nothing is wrong */
+/* checks the rights of a request; returns NULL if it may reach the core, else the error text */
 static const char *refuse(const struct uapi_client *client, const struct incoming *in, int *error)
 {
 	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(in->head.op);
@@ -298,7 +298,7 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 	pending->op = in->head.op;
 	pending->cookie = in->head.cookie;
 	pending->client_bytes = in->body_bytes;
-	/* while there is another one the core refuses it */
+	/* while another stream is in progress, the core refuses this one */
 	if (traits->has_stream && server->stream_fd < 0)
 		open_stream(server, in, token);
 	error = vgpu_pf_request_run_for(server->pf, client_number(server, client), in->head.op,

@@ -52,8 +52,8 @@ struct uapi_server {
 	struct vgpu_pf *pf;	/* not owned */
 	int listen_fd;		/* -1: none (tests add clients directly) */
 	int watch_fd;		/* readable when the socket's file may have been removed */
-	const char *path;	/* of the socket; the caller's */
-	uint64_t socket_number; /* of the socket's file */
+	const char *path;	/* path of the socket; the caller owns it */
+	uint64_t socket_number; /* inode number of the socket's file */
 	int ring_fd;		/* sealed memfd of the event ring, passed to clients */
 	void *ring;		/* the same memory; only the core writes it */
 	uint32_t ring_bytes;

@@ -80,7 +80,7 @@ struct request {
 	size_t reply_bytes;
 	void *payload; /* receives what is behind them; the reply must not be longer */
 	size_t payload_bytes;
-	size_t reply_got; /* of both */
+	size_t reply_got; /* length of both */
 };
 
 void vgpu_user_client_init(struct vfio_user_client *client)
@@ -91,8 +91,8 @@ void vgpu_user_client_init(struct vfio_user_client *client)
 }
 
 /*
- * Whether the last call left a connection. Return: true until the client closes or a breach occurs.
- * Only the next request, or poll(), notices that the peer has died.
+ * Is there a connection? Return: true until the client closes it or a breach occurs. Only the next
+ * request, or poll(), notices that the peer has died.
  */
 bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
 {
@@ -130,7 +130,7 @@ static void attach_fds(struct msghdr *message, void *control, const struct reque
 	memcpy(CMSG_DATA(header), request->fds, request->fd_count * sizeof(int));
 }
 
-/* removes the moved bytes, and what is empty behind them, from the front of the vector */
+/* removes the moved bytes, and empty pieces behind them, from the front of the vector */
 static void consume(struct msghdr *message, size_t moved)
 {
 	while (message->msg_iovlen && moved >= message->msg_iov->iov_len) {
@@ -296,7 +296,7 @@ int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 	return error;
 }
 
-/* the reply repeats the access before the data */
+/* in the reply, a repetition of the access comes before the data */
 static int read_part(struct vfio_user_client *client, struct region_access access, void *data)
 {
 	struct region_access echo;

@@ -25,8 +25,8 @@ __BEGIN_DECLS
 
 /* one connection to one device; made valid by vgpu_user_client_init() */
 struct vfio_user_client {
-	int fd;		  /* owned; -1: not connected. May be polled for its end */
-	uint16_t next_id; /* of the next request; a reply that does not repeat it is a breach */
+	int fd;		       /* owned; -1: not connected. May be polled for its end */
+	uint16_t next_id;      /* id of the next request; a reply with another id is a breach */
 	uint32_t max_transfer; /* data bytes of one message, at least 4096; longer ones are split */
 };
 
