@@ -96,9 +96,9 @@ void Gpu::build_host_view() {
         std::make_unique<host_view::HostView>(*spec_.host_view, pf_->function(), functions);
 }
 
-/// Ends the threads first, because they call into every block; then the server, whose sessions
-/// detach and so reach VFs and engine; the engine last, which parks. The default order, the reverse
-/// of the declarations, would destroy the server after the VFs.
+/// Ends the threads first, because they call into every block. Then the server ends: its sessions
+/// detach, which calls VFs and engine. The engine parks and ends last. The default order, the
+/// reverse of the declarations, would destroy the server after the VFs.
 Gpu::~Gpu() {
     is_stopping_ = true;
     wake_device();
@@ -158,8 +158,8 @@ void Gpu::left_engine(VfId id) {
 }
 
 /// Sets active_ before the latched doorbells ring, so that work_arrived() kicks the engine and does
-/// not mark the VF busy. Clears the busy bit after that, or a doorbell between the two would leave
-/// it set for the whole stay.
+/// not mark the VF busy. Clears the busy bit afterwards: otherwise a doorbell between the two steps
+/// would leave the bit set for the whole stay.
 std::uint64_t Gpu::run(VfId id) {
     active_ = id;
     busy_ &= ~iov::vf_bit(id);  // the bit is only for VFs off the engine
@@ -170,7 +170,7 @@ std::uint64_t Gpu::run(VfId id) {
     return stay.value_or(0);
 }
 
-/// Saves nothing in pointer mode: each VF has blocks of its own, which stay as they are.
+/// Saves nothing in pointer mode: each VF has its own blocks, which stay as they are.
 void Gpu::save(VfId id) {
     if (switch_mode_ == iov::SwitchMode::TrueCopy) vf(id).save_and_poison();
 }
@@ -312,8 +312,8 @@ void Gpu::wake_poller() {
 /// ends soon or late. If no VF needs polling, the thread sleeps until it is woken.
 void Gpu::poll_loop() {
     // Linux divides the weight of a session among the CPUs by the load there, and counts a thread
-    // that wakes thousands of times a second as permanent load. At nice -10 this thread, which
-    // computes next to nothing, kept nine tenths of the weight away from the CPU of the workers.
+    // that wakes thousands of times a second as permanent load. At nice -10 this thread used hardly
+    // any CPU time, but kept nine tenths of the weight away from the CPU of the workers.
     compute_in_the_background();
     std::chrono::microseconds pause = kPollFirst;
     while (!is_stopping_) {
@@ -329,8 +329,8 @@ void Gpu::poll_loop() {
     }
 }
 
-/// True if a VF is left whose work only polling can find. A VF that is known to be busy waits for
-/// the engine and needs no poll.
+/// True if the poller must look again: only polling finds the work of some VF. A VF that is known
+/// to be busy waits for the engine and needs no poll.
 bool Gpu::poll_once() {
     bool must_go_on = false;
     for (const auto& each : vfs_) {

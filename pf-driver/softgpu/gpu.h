@@ -95,8 +95,8 @@ public:
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
-    /// Cannot fail and starts nothing. build() does what can fail and starts the threads last, so
-    /// that a half-built device is destroyed without a running thread.
+    /// Cannot fail and starts no thread. build() has the steps that can fail and starts the threads
+    /// last, so that no thread runs when a half-built device is destroyed.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void build_host_view();

@@ -41,7 +41,7 @@ Result<std::string> text(const Json& object, const char* key) {
     return found->get<std::string>();
 }
 
-/// Without "vf" the fault is the PF's, as points "device" and "irq" of the PF require.
+/// Without "vf" the fault applies to the PF: point "device", and "irq" for interrupts of the PF.
 Result<Json> inject(Gpu& gpu, const Json& order) {
     constexpr std::uint64_t kMaxCount = 1'000'000;
     constexpr std::uint64_t kMaxDelayMs = 600'000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuControl: the control socket (--control), a test feature. Each line in is one JSON object, each
-// line out is the answer to it, in order.
+// GpuControl: the control socket (--control), a test feature. Each input line is one JSON object.
+// Each output line is the answer to one input line, in the same order.
 //
 //   {"inject":{"vf":3,"point":"idle|save|load|run|sdma|irq|flr|device","effect":"lost|late|wrong",
 //              "count":1,"delay_ms":50}}                            -> {"ok":true}

@@ -67,8 +67,8 @@ Result<> GpuPf::attached(std::shared_ptr<Peer>) {
     return {};
 }
 
-/// No client is left for interrupts or the run log, and the memory of the log's ring goes with the
-/// client. Everything else stays programmed: a restarted PF core adopts it.
+/// Interrupts and the run log end: the client is gone, and the memory of the log's ring with it.
+/// Everything else stays programmed: a restarted PF core adopts it.
 void GpuPf::detached() {
     log::info("PF: driver gone; no world switches and no mailbox answers until it is back");
     vsec_.disable_interrupts();
@@ -85,8 +85,8 @@ void GpuPf::reset(pci::ResetKind) {
 }
 
 /// The device must never wait for this memory, so a range without a usable fd is not reachable. The
-/// PF has no message DMA: a client that does not answer would hold up the device thread, which
-/// writes the run log for all VFs.
+/// PF has no message DMA: a client that does not answer would delay the device thread, which writes
+/// the run log for all VFs.
 Result<> GpuPf::map(const vfio_user::DmaRange& range, int fd) {
     using mem::Access;
     std::uint8_t access = 0;

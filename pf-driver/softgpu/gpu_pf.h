@@ -4,8 +4,8 @@
 // register bank with the PF-only range, all VRAM behind BAR0 (trapped), run log, bulk operations.
 // Part of the composition root (gpu.h).
 //
-// A PF client that goes takes only its interrupts and its memory with it: VFs keep running, and the
-// next client finds the register banks as they are.
+// When the PF's client leaves, only its interrupts and its memory go. VFs keep running, and the
+// next client finds the register banks unchanged.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@ namespace vgpu::softgpu {
 
 // --- adapters ------------------------------------------------------------------------------------
 
-/// An SDMA engine that a planned fault can make stick.
+/// An SDMA engine that a planned fault can stop.
 class GpuVf::SdmaSource final : public PacketSource {
 public:
     SdmaSource(GpuVf& vf, sdma::Engine& engine) : vf_(vf), engine_(engine) {}
@@ -238,7 +238,8 @@ Result<> GpuVf::attached(std::shared_ptr<Peer> peer) {
 }
 
 /// The DMA maps are already gone (vfio_user::Device); without the client a message would only time
-/// out. A client that leaves counts as a reset: the next client finds nothing of it.
+/// out. The function is reset when a client leaves, so that the next client finds none of its
+/// state.
 void GpuVf::detached() {
     is_attached_ = false;
     system_.set_peer(nullptr);
@@ -250,11 +251,10 @@ void GpuVf::reset(pci::ResetKind) {
     client_reset();
 }
 
-/// Shuts the gates first: no write of the next client may arrive before the PF has looked at the VF
-/// (GATES, VGPU_RESET in hw/regs.def). FB_EN stays: the VF owns its VRAM until the PF releases it,
-/// and a client asks at its attachment whether it may map BAR0. The reset is complete on return.
-/// Only the acknowledgement is left to the PF, because the guest waits for the reset and the PF may
-/// be slow or gone.
+/// Shuts the gates first: no write of the next client may arrive before the PF has seen the reset
+/// (GATES, VGPU_RESET in hw/regs.def). FB_EN stays: the VF owns its VRAM until the PF releases the
+/// VRAM, and a client asks at its attachment whether it may map BAR0. The reset is complete on
+/// return, because the guest waits for it and the PF may be slow or gone. The PF only acknowledges.
 void GpuVf::client_reset() {
     write_gates(gates_ & ~kClientGates);
     world_switch_.reset(vf(), [this] { reset_blocks(ResetScope::NewOwner); });
@@ -262,8 +262,7 @@ void GpuVf::client_reset() {
     device_.vsec().interrupt(GPUIOV_INTR_VF_FLR);
 }
 
-/// Ends all translations, because a page that an engine has translated may have become, or have
-/// been, the BAR.
+/// Ends all translations: an engine may have translated a page that was the BAR or is the BAR now.
 void GpuVf::bars_moved() {
     system_.place_own_bar(function_.bar_address(VGPU_BAR_DOORBELL));
     blocks_.gpuvm.invalidate_all();
@@ -292,7 +291,7 @@ bool GpuVf::ring_interrupts(const iov::Ring& ring) {
     return blocks_.interrupts.doorbell(ring.index, low32(ring.value));
 }
 
-/// Copy and video engines know their doorbells exactly; any other doorbell is the CP's or nobody's.
+/// Copy and video engines know their doorbells exactly; any other doorbell goes to the CP.
 void GpuVf::ring(const iov::Ring& ring) {
     for (sdma::Engine& engine : blocks_.sdma) {
         if (!engine.doorbell(ring.index, ring.value)) continue;

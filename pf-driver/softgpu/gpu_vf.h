@@ -7,7 +7,7 @@
 // Each VF has one lock, the "VF lock". The io thread and the engine's workers hold it for every
 // register, doorbell, packet and mailbox action. Locks are taken in this order: world switch
 // (action), VF, then leaves (engine, interrupts, VSEC). In true-copy mode a VF that is off the
-// engine exists only as a saved stream; enter() loads the stream before anybody can see poison.
+// engine exists only as a saved stream; enter() loads the stream before a caller can see poison.
 #pragma once
 
 #include <atomic>
@@ -64,8 +64,8 @@ public:
         virtual void work_arrived(VfId vf) = 0;
         /// Returns when every worker that is inside the VF has passed a stop point.
         virtual void quiesce(VfId vf) = 0;
-        /// A reset or a LOAD_STATE has replaced the state of the VF, which is off the engine: finds
-        /// out again whether it has work. With the action lock held.
+        /// A reset or a LOAD_STATE has replaced the state of a VF that is off the engine. Finds out
+        /// again whether the VF has work. With the action lock held.
         virtual void look_for_work(VfId vf) = 0;
         /// Makes the device thread call flr().
         virtual void queue_flr(VfId vf) = 0;
@@ -115,8 +115,8 @@ public:
     void acknowledge_flr() override { is_reset_pending_ = false; }
     [[nodiscard]] std::uint32_t reset_flags() const override;
     [[nodiscard]] std::uint32_t status() override;
-    /// In true-copy mode, for a VF that is off the engine: the values when it was saved. Does not
-    /// load the saved state, so the PF may read them as often as it likes.
+    /// In true-copy mode, for a VF that is off the engine: the values at the save. Does not load
+    /// the saved state, so the PF may read the values often.
     [[nodiscard]] iov::VfStatistics statistics() override;
     [[nodiscard]] std::uint32_t mailbox_read(RegisterIndex index) override;
     void mailbox_write(RegisterIndex index, std::uint32_t value) override;
@@ -147,9 +147,9 @@ public:
     [[nodiscard]] std::optional<Nanoseconds> quantum() const;
     void activate();    ///< replays latched doorbells; before Engine::run
     void deactivate();  ///< after Engine::park
-    /// True copy: turns the blocks into a stream and poisons the live state, so that code that uses
-    /// state that it should not have fails visibly. Mailbox, doorbells, gates and VRAM are not part
-    /// of a world switch.
+    /// True copy: turns the blocks into a stream and poisons the live state, so that code that
+    /// still uses the live state fails visibly. Mailbox, doorbells, gates and VRAM are not part of
+    /// a world switch.
     void save_and_poison();
     /// Counts the switch; in true-copy mode its enter() loads the saved state.
     void load();
@@ -211,8 +211,8 @@ private:
     /// The gate of full access: while it is shut, the guest may not write registers marked FA in
     /// hw/regs.def, nor use RLCG, PSP and MMSCH.
     [[nodiscard]] regs::Gate register_gate() const;
-    /// The gates of a client's registers and doorbells, shut from the client's reset until the PF
-    /// has looked at the VF.
+    /// The gates of a client's registers and doorbells. They are shut from the client's reset until
+    /// the PF has seen the reset.
     static constexpr std::uint32_t kClientGates =
         HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
     /// Handles a client that resets or leaves the function.

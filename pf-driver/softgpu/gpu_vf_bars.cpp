@@ -23,7 +23,7 @@ std::optional<pci::MappableMemory> mappable(int fd, std::uint64_t bytes) {
 }  // namespace
 
 /// Takes no VF lock: any thread may read VfVram at any time, and a guest that reads VRAM must not
-/// wait for work of its own kernels.
+/// wait for its kernels.
 pci::BarHandler GpuVf::vram_bar() {
     const auto is_open = [this] { return HW_GET(VGPU_GATES, FB_EN, gates()) != 0; };
     return {

@@ -11,8 +11,8 @@ namespace {
 constexpr std::uint32_t kPoison = 0x5bad5badu;
 
 /// Registers that survive an FLR; all others get their reset value. The mailbox survives because PF
-/// and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for FLR_NOTIFICATION_CMPL),
-/// and the frame buffer's place because the host programs it, not the guest.
+/// and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for FLR_NOTIFICATION_CMPL).
+/// The place of the frame buffer survives because the host programs it, not the guest.
 struct Survivor {
     std::uint32_t first;
     std::uint32_t count;
@@ -34,7 +34,7 @@ template <typename Visit> void for_each_survivor(Visit visit) {
 // --- the list ------------------------------------------------------------------------------------
 
 /// Members that the operations skip. A port holds only translations, which end with their epoch.
-/// The others hold what the PF set and counts since the device started, which stay.
+/// The others hold settings of the PF and counts since the device started; both stay.
 template <typename T> constexpr bool kHasNoState = false;
 template <> constexpr bool kHasNoState<std::unique_ptr<mem::Port>> = true;
 template <> constexpr bool kHasNoState<mem::PortSet> = true;
@@ -147,8 +147,8 @@ void VfBlocks::report_fault(const mem::VmFault& fault) {
 }
 
 /// Reads survivors before it resets the bank, and puts them back after every block has reset,
-/// because blocks write registers of their own. An FLR keeps the IH's counters, which are
-/// statistics; its rings are registers and are reset with the bank.
+/// because blocks write their own registers. An FLR keeps the IH's counters, which are statistics;
+/// its rings are registers and are reset with the bank.
 void VfBlocks::reset(ResetScope scope) {
     const bool is_flr = scope == ResetScope::FunctionLevel;
     std::vector<std::uint32_t> kept;

@@ -5,8 +5,8 @@
 // which connects them; all calls are made with the VF lock held.
 //
 // All operations use one list of members, every() in gpu_vf_blocks.cpp. The list does not compile
-// if a member is missing, or is neither a block nor declared as stateless: the next tenant would
-// see state that an operation forgets.
+// if a member is missing, or is neither a block nor declared as stateless. Otherwise the next
+// tenant would see the state that an operation has left out.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@
 
 namespace vgpu::softgpu {
 
-/// How much a reset clears. No reset touches VRAM, which a separate operation scrubs (BulkOps).
+/// The extent of a reset. No reset touches VRAM, which a separate operation scrubs (BulkOps).
 enum class ResetScope : std::uint8_t {
     FunctionLevel,  ///< keeps the registers of kSurvivors, e.g. the mailbox
     NewOwner,       ///< clears everything of the last owner
@@ -70,7 +70,7 @@ struct VfBlocks {
     /// An error may leave some blocks loaded: call reset() then.
     [[nodiscard]] Result<> load(Reader& in);
     /// Makes the live state useless: garbage in registers and CP, the reset state in other blocks.
-    /// Nothing may run, translate by or read the blocks until load() or reset().
+    /// Until load() or reset(), no code may run, translate or read through the blocks.
     void poison();
     /// Adds the blocks' counts since their last reset.
     void add_to(iov::VfStatistics& sum) const;

@@ -14,7 +14,7 @@ namespace {
 /// RCC_CONFIG_MEMSIZE counts MiB (Linux 6.12, amdgpu/gmc_v9_0.c).
 constexpr unsigned kMegabyteShift = 20;
 
-/// The head of a state stream. By it a foreign stream, or one of another version, is refused as a
+/// The head of a state stream. load_state() refuses a stream with another magic or version as a
 /// whole.
 struct StateHeader {
     std::uint64_t magic = 0;
@@ -23,7 +23,7 @@ struct StateHeader {
     std::uint64_t bytes = 0;  ///< bytes after the header
 };
 constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
-/// Increases with every change of any block's state, because streams hold no sizes of their own.
+/// Increases with every change of any block's state, because streams do not describe their layout.
 constexpr std::uint32_t kStateVersion = 5;
 
 }  // namespace
@@ -42,8 +42,9 @@ Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
     return committed;
 }
 
-/// Hangs up the client, which maps memory that no longer belongs to the VF. Otherwise a frozen VM
-/// would still be there when the next owner comes. A client that opened a VF without VRAM may stay.
+/// Disconnects the client, which maps memory that no longer belongs to the VF. Otherwise a frozen
+/// VM would still be connected when the next owner comes. A client that opened a VF without VRAM
+/// stays.
 void GpuVf::release_vram() {
     const bool had_vram = vram_.size().count > 0;
     vram_.release();
@@ -84,8 +85,8 @@ void GpuVf::set_cu_mask(std::uint64_t mask) {
     blocks_.cp.set_compute_units(mask);
 }
 
-/// A write of the PF before it has seen a client's reset is meant for the client before, e.g. an
-/// answer to that client's request for full access: the client's gates stay shut.
+/// Before the PF has seen a client's reset, its writes are meant for the former client, e.g. to
+/// answer a request for full access. So the gates of the new client stay shut.
 void GpuVf::set_gates(std::uint32_t gates) {
     write_gates(is_reset_pending_ ? gates & ~kClientGates : gates);
 }

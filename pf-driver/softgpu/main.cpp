@@ -71,8 +71,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off");
 }
 
-/// Cuts sizes before it shifts them, so that no number wraps into a valid one; Gpu::create() then
-/// refuses sizes that are too large.
+/// Limits sizes before it shifts them: a size that is too large must not wrap into a valid size.
+/// Gpu::create() then refuses it.
 Gpu::Spec spec_of(const Options& options) {
     constexpr std::uint64_t kMaxMegabytes = 1ull << 24;
     Gpu::Spec spec = options.gpu;

@@ -33,7 +33,7 @@ template <typename T>
 concept Saved = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
 /// Appends values to a byte vector as they lie in memory; for save(). A stream fits one version of
-/// the program and holds only what its blocks write, no description of itself.
+/// the program: it holds only the values of the blocks, and no description of their layout.
 class Writer {
 public:
     explicit Writer(std::vector<std::byte>& out) : out_(out) {}

@@ -19,7 +19,7 @@ public:
         Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time without a pause
         unsigned refill = 20;  ///< wall time that refills one unit of CPU time
 
-        /// The least budget that is worth a change of priority.
+        /// The smallest budget for which the thread returns to real time.
         [[nodiscard]] Nanoseconds crumbs() const { return budget / 4; }
     };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // HastyThread: gives the thread that answers guests real-time priority while its Haste has budget.
-// The thread sleeps in real time, so that the host's other work cannot keep it from waking, and is
-// a normal thread from the moment its budget is spent until the budget has refilled. That thread
-// makes the object and is its only user.
+// The thread sleeps in real time, so that the host's other work cannot keep it from waking. When
+// its budget is spent, it is a normal thread until the budget has refilled. The thread itself makes
+// the object and is its only user.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Ids of the software GPU. Each is a type of its own, so that a VMID cannot be passed where a VF
+// Ids of the software GPU. Each id has its own type, so that a VMID cannot be passed where a VF
 // number is required. Values are the hardware's numbers. Function 0 is the PF and is named kPf.
 #pragma once
 

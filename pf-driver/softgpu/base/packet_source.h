@@ -17,8 +17,8 @@ enum class StepResult : std::uint8_t {
     Idle,      ///< nothing to do
 };
 
-/// What one step() may still do. A unit of a transfer is never cut, so a step may exceed the budget
-/// by less than one unit.
+/// The work that one step() may still do. A unit of a transfer is never cut, so a step may exceed
+/// the budget by less than one unit.
 struct Budget {
     std::uint64_t bytes = 64u << 10;
     std::uint32_t packets = 16;

@@ -15,10 +15,10 @@ namespace vgpu::softgpu {
 
 /// Access to client memory by message, for ranges that came without a usable descriptor. Blocks
 /// until the client has answered. Any thread, also inside a Device method, and with any lock held:
-/// the caller reads the client's reply itself if necessary. vfio_user::DmaLimits bounds the cost of
-/// the client's slowness; a transfer that takes longer, or starts when nothing is left, ends with
-/// ETIMEDOUT. Some clients (QEMU) answer nothing while a request of their own is unanswered: a
-/// transfer on which the answer to such a request depends ends that way.
+/// the caller reads the client's reply itself if necessary. vfio_user::DmaLimits bounds the time
+/// that a slow client can cost; a transfer beyond the limit ends with ETIMEDOUT. Some clients
+/// (QEMU) answer nothing while one of their own requests is unanswered. If the answer to that
+/// request depends on the transfer, the transfer ends with ETIMEDOUT, too.
 class Peer {
 public:
     virtual ~Peer() = default;

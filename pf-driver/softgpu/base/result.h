@@ -13,7 +13,7 @@
 
 namespace vgpu {
 
-/// The layer that knows the VF and the act adds context, once.
+/// The layer that knows the VF and the operation adds context, once.
 struct Error {
     int code = EINVAL;    ///< errno value, for exit codes and wire replies
     std::string message;  ///< what happened, where, and the fix
