@@ -20,7 +20,7 @@ constexpr std::uint64_t kBufferBytes = 64ull << 10;
 
 /// One row per operation.
 struct BulkOps::Row {
-    /// Whose VRAM or state the operation may name.
+    /// The owner whose VRAM or state the operation may name.
     enum Scope : std::uint8_t { Device, Vf, Both };
 
     vgpu_hw_op opcode;
@@ -41,8 +41,8 @@ const BulkOps::Row BulkOps::kRows[] = {
 BulkOps::BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfPanels vfs)
     : vram_(vram), bus_(bus), vfs_(std::move(vfs)) {}
 
-/// The status is BUSY before this returns: a PF that polls right after its write must not take the
-/// last operation's DONE for this one's.
+/// The status is BUSY before this returns: a PF that polls right after its write must not see the
+/// DONE of the last operation.
 void BulkOps::start(const Request& request) {
     {
         const std::scoped_lock lock(mutex_);

@@ -32,8 +32,8 @@ public:
         std::uint32_t opcode = VGPU_OP_NONE;
         VfId vf = kPf;  ///< its VRAM or state; kPf: device VRAM
         /// Source, destination and size are in bytes. Addresses are offsets into the VRAM that `vf`
-        /// names, except the bus side of DMA_IN, DMA_OUT, SAVE_STATE and LOAD_STATE, which is an
-        /// address in the PF's memory.
+        /// names. The bus side of DMA_IN, DMA_OUT, SAVE_STATE and LOAD_STATE is an address in the
+        /// PF's memory.
         std::uint64_t source = 0;
         std::uint64_t destination = 0;
         std::uint64_t size = 0;
@@ -45,8 +45,9 @@ public:
     /// `bus` is the PF's memory.
     BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfPanels vfs);
 
-    /// Returns at once; status() is BUSY then. If another operation is busy, the new one is dropped
-    /// and only the log reports it: a PF polls status() before it starts the next.
+    /// Returns at once; status() is BUSY then. If another operation is busy, the new one is
+    /// dropped, which only the log reports: a PF polls status() before it starts the next
+    /// operation.
     void start(const Request& request);
     [[nodiscard]] vgpu_hw_op_status status() const { return status_.load(); }
     /// OP_SIZE of the last operation; SAVE_STATE sets it to the length of the state.
@@ -54,7 +55,7 @@ public:
 
     /// Executes operations until stop().
     void run();
-    /// Ends run() for good. An operation that is cut short ends REFUSED.
+    /// Ends run() permanently. An operation that is cut short ends REFUSED.
     void stop();
     /// Executes the waiting operation, if any. run() loops over it; tests call it directly.
     void run_pending();
@@ -74,7 +75,7 @@ private:
     /// possible.
     Result<> scrub_vram(const Request& request);
     Result<> scrub_state(const Request& request);
-    /// EIO if a byte is not zero. The PF proves a scrub by it before it hands out the slice again.
+    /// EIO if a byte is not zero. The PF checks a scrub this way before it reuses the slice.
     Result<> verify_zero(const Request& request);
     /// ENOSPC, with size() set to the required size, if the PF's buffer is too small. So the PF can
     /// ask for the size first, with a size of 0.

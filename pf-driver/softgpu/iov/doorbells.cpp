@@ -59,7 +59,7 @@ Result<> Doorbells::renew() {
     return {};
 }
 
-/// No ring for other sizes and misaligned writes, which no driver sends.
+/// Returns no ring for other sizes and for misaligned writes, which no driver sends.
 std::optional<Ring> Doorbells::ring_of(std::uint64_t offset, std::span<const std::byte> data) {
     const bool is_qword = data.size() == sizeof(std::uint64_t);
     const bool is_sized = is_qword || data.size() == sizeof(std::uint32_t);
@@ -143,7 +143,7 @@ void Doorbells::activate() {
     latched_.take(RingLatch::kAll, [this](const Ring& ring) { listener_.ring(ring); });
 }
 
-/// No engine runs any more: the rings of the last packets and waves still count as rung by an
+/// No engine runs any more. The rings of the last packets and waves still count as rings of an
 /// active VF.
 void Doorbells::deactivate() {
     while (step() == StepResult::Progress) {
@@ -151,8 +151,8 @@ void Doorbells::deactivate() {
     is_active_ = false;
 }
 
-/// After a scan that reached the bound, the next one begins at the page behind, so that no page can
-/// keep others waiting.
+/// After a scan that reached the bound, the next scan begins at the following page, so that no page
+/// can keep others waiting.
 void Doorbells::scan(Scan how) {
     if (bar_.empty()) return;
     const bool is_thorough = how == Scan::Thorough || is_cut_short_;

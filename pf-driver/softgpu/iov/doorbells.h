@@ -50,8 +50,8 @@ public:
     /// A ring of an active VF, or one that activate() replays. A doorbell without a listening queue
     /// is ignored.
     virtual void ring(const Ring& ring) = 0;
-    /// An inactive VF has latched its first ring since the latch was empty; or an engine has rung,
-    /// the first time since step() took all rings: on any thread, with or without the VF's lock.
+    /// Called when an inactive VF has latched a ring in an empty latch, or when an engine has rung
+    /// for the first time since step() took all rings. Any thread, with or without the VF's lock.
     virtual void work_arrived() = 0;
 };
 
@@ -99,16 +99,16 @@ public:
     [[nodiscard]] bool has_work() override { return has_posted_.load(); }
     [[nodiscard]] bool needs_polling() const override { return false; }
 
-    /// The VF goes on the engine: replays the latched rings, lowest doorbell first.
+    /// The VF enters the engine: replays the latched rings, lowest doorbell first.
     void activate();
     /// The VF leaves the engine: rings are latched from here on.
     void deactivate();
     [[nodiscard]] bool has_latched() const { return !latched_.is_empty(); }
 
     /// Poll mode: takes rings from the pages. `Thorough` looks at every enabled page, `Hot` at the
-    /// enabled pages of the kernel and those that have been rung before. At most kMostRings per
-    /// call, so a client that rings without end does not hold up the VF lock; the next scan takes
-    /// the rest.
+    /// enabled pages of the kernel and those that have been rung before. Takes at most kMostRings
+    /// per call, so that a client that rings without end does not keep the VF lock. The next scan
+    /// takes the rest.
     enum class Scan : std::uint8_t { Hot, Thorough };
     void scan(Scan how);
     static constexpr std::size_t kMostRings = 1024;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// FaultPlan: failures that a test orders from the device. They exist because a device that can
-// always be stopped cannot show what a hang does. A row says: the next `count` times that `vf`
-// reaches `point`, `effect` happens. Rows come through the control socket; each use is logged with
-// the word "injected". Without rows the only cost is a look at one atomic.
+// FaultPlan: failures that a test orders from the device. They exist because a device that always
+// stops in time cannot show how software handles a hang. A row says: the next `count` times that
+// `vf` reaches `point`, `effect` happens. Rows come through the control socket; each use is logged
+// with the word "injected". Without rows the only cost is a look at one atomic.
 //
 //   Idle Save Load Run   a world switch step. Lost: it never completes, until a reset. Late: it
 //                        completes after `delay`. Wrong: its command ends ABORTED and the VF is
@@ -40,8 +40,8 @@ struct PlannedFault {
     VfId vf{};
     FaultPoint point = FaultPoint::Idle;
     FaultEffect effect = FaultEffect::Lost;
-    /// How often the fault happens; at least 1. Rows of the same VF and point are used up in the
-    /// order they were added.
+    /// The number of times that the fault happens; at least 1. Rows of the same VF and point are
+    /// used up in the order in which they were added.
     std::uint32_t count = 1;
     /// Effect Late only: the delay counts from the start of the step.
     Nanoseconds delay{};

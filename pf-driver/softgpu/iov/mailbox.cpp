@@ -55,7 +55,7 @@ void Mailbox::vf_withdraw() {
     hooks_.withdrawn_for_pf();
 }
 
-/// Clears RCV_DW0, so that a driver that polls for an event by its number does not see it twice.
+/// Clears RCV_DW0: a driver that polls for an event by its number must not see the event twice.
 void Mailbox::vf_acknowledge() {
     if ((state_.control & kRcvValid) == 0) return;
     set_control(state_.control & ~kRcvValid);

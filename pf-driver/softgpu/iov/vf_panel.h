@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfPanel: the operations of the PF on one VF, and what the PF reads of it; called by the PF's
-// registers and bulk operations. GpuVf implements it over the VF's blocks; tests fake it.
+// VfPanel: the operations of the PF on one VF, and the values of the VF that the PF reads. The PF's
+// registers and bulk operations call it. GpuVf implements it over the VF's blocks; tests fake it.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ struct VfStatistics {
     std::uint64_t illegal_instructions = 0;
 };
 
-/// Pointer: SAVE and LOAD leave the VF's blocks in place. TrueCopy: SAVE turns them into a stream
-/// and poisons them, which exposes state that a block forgot to save (docs/world-switch.md).
+/// Pointer: SAVE and LOAD leave the VF's blocks in place. TrueCopy: SAVE turns the blocks into a
+/// stream and poisons them. So tests find state that a block does not save (docs/world-switch.md).
 enum class SwitchMode : std::uint8_t { Pointer, TrueCopy };
 
 /// Called without the VF lock: by the io thread, or by the op thread for bulk operations.
@@ -47,17 +47,17 @@ class VfPanel {
 public:
     virtual ~VfPanel() = default;
 
-    /// Replaces the VF's VRAM; an error leaves the VF without. Waits until no engine holds an old
-    /// translation.
+    /// Replaces the VF's VRAM; after an error the VF has no VRAM. Waits until no engine holds an
+    /// old translation.
     [[nodiscard]] virtual Result<> commit_vram(DeviceOffset root, Bytes size) = 0;
-    /// Takes the VF's VRAM and, if it had any, hangs up its client.
+    /// Takes the VF's VRAM away and, if the VF had any, disconnects its client.
     virtual void release_vram() = 0;
 
     // registers of the VF's bank; io thread
     /// Both count 4 KiB pages from the start of BAR2.
     virtual void set_doorbell_pages(std::uint32_t first, std::uint32_t count) = 0;
     /// Bit per CU of the device. 0 leaves the VF one CU, because its kernels could never end
-    /// without.
+    /// without a CU.
     virtual void set_cu_mask(std::uint64_t mask) = 0;
     /// Length of a stay on the engine, from the next RUN on; 0: no limit.
     virtual void set_quantum(std::uint32_t quantum_us) = 0;
@@ -81,8 +81,8 @@ public:
     /// False if a byte is beyond the VF's VRAM; such bytes read all ones.
     [[nodiscard]] virtual bool read_vram(VfOffset offset, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write_vram(VfOffset offset, std::span<const std::byte> data) = 0;
-    /// Takes the VF off the engine and puts it back to power-on for a new owner, except VRAM and
-    /// what the PF programmed.
+    /// Takes the VF off the engine and returns it to the state after power-on, for a new owner.
+    /// VRAM and the values that the PF programmed stay.
     virtual Result<> scrub_state() = 0;
     /// EBUSY while the VF is on the engine or in a step of its switch.
     [[nodiscard]] virtual Result<std::vector<std::byte>> save_state() = 0;

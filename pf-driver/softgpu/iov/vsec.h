@@ -63,8 +63,8 @@ public:
     void mailbox_withdrawn(VfId vf);  ///< the PF acknowledged it, or the VF withdrew it
     void mailbox_acknowledged(VfId vf);
 
-    /// For when the PF's client goes or resets the PF: nobody listens any more. Pending bits stay
-    /// pending.
+    /// Called when the PF's client leaves or resets the PF: no driver listens any more. Pending
+    /// bits stay pending.
     void disable_interrupts() { enable_ = 0; }
 
 private:

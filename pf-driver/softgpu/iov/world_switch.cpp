@@ -132,8 +132,8 @@ WorldSwitch::WorldSwitch(std::uint32_t total_vfs, SwitchPort& port, FaultPlan& f
 
 // --- the machine ---------------------------------------------------------------------------------
 
-/// The action runs in the old state, so that a reset finds the function that it drops. The step to
-/// Empty then forgets the function, whatever led there.
+/// The action runs in the old state, so that a reset still finds the function. The step to Empty
+/// then forgets the function, whatever the event was.
 void WorldSwitch::step(SwitchEvent event) {
     const SwitchState from = state_;
     const Cell& c = cell(from, event);
@@ -237,7 +237,7 @@ SwitchState WorldSwitch::state() const {
 
 // --- commands ------------------------------------------------------------------------------------
 
-/// How a command becomes steps, for the function that it names or, in a switch, for both.
+/// The steps of a command, for the function that it names or, in a switch, for both.
 struct WorldSwitch::CommandRow {
     bool is_known = false;
     SwitchEvent event = SwitchEvent::Idle;
@@ -424,8 +424,8 @@ void WorldSwitch::finish(gpuiov_status status) {
 
 // --- resets --------------------------------------------------------------------------------------
 
-/// Resets the blocks under the action lock, so that no command can load the VF between its leaving
-/// the engine and its reset.
+/// Resets the blocks under the action lock, so that no command can load the VF after it has left
+/// the engine and before its reset.
 void WorldSwitch::reset(VfId vf, const std::function<void()>& reset_blocks) {
     const std::scoped_lock lock(action_);
     take_quantum_ends();

@@ -8,10 +8,10 @@
 // A command with the wrong order or function ends with status ABORTED and changes nothing further.
 // A command that a planned fault loses never ends: its function is stalled until it is reset.
 //
-// Threads: command(), view(), quantum_expired(), state() and next_due() from any thread, cheap.
-// process() on the device thread executes what they left behind. reset() and with_parked() from any
-// thread that may wait for a park. The action lock is held during process(), reset() and
-// with_parked() and comes before every VF lock.
+// Threads: any thread may call command(), view(), quantum_expired(), state() and next_due(), which
+// are cheap. process() on the device thread does the work that these calls queue. Any thread that
+// may wait for a park may call reset() and with_parked(). The action lock is held during process(),
+// reset() and with_parked() and comes before every VF lock.
 #pragma once
 
 #include <array>
@@ -123,7 +123,7 @@ public:
 
     /// Executes everything that is due. Device thread.
     void process();
-    /// When process() must be called again at the latest, for a step that is late; on the device's
+    /// The latest time for the next call of process(), for a step that is late; on the device's
     /// clock. nullopt if no step waits for time.
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
@@ -191,8 +191,8 @@ private:
     std::mutex action_;  // held while the machine acts; guards the next block
     SwitchState state_ = SwitchState::Empty;
     VfId function_ = kPf;       // the one in the engine, kPf: none
-    std::vector<Step> script_;  // of the command that executes; its memory is reused
-    std::size_t position_ = 0;  // of the current step
+    std::vector<Step> script_;  // steps of the command that executes; reused
+    std::size_t position_ = 0;  // index of the current step
     bool is_executing_ = false;
     bool is_lost_ = false;
     bool is_step_open_ = false;  // begun, not ended
