@@ -16,12 +16,12 @@ namespace {
 constexpr std::uint64_t kMinusOne = ~0ull;
 constexpr std::uint64_t kVaEnd = 1ull << GPUVM_VA_BITS;
 
-/// The result of the packet at `next`; only run_one() moves the queue by it.
+/// The result of the packet at `next`; only run_one() acts on it.
 enum class Verdict : std::uint8_t {
     Finished,  ///< done: complete it now
     Launched,  ///< a kernel runs; complete_kernel() completes it
     Entered,   ///< its IB is being executed
-    Waiting,   ///< queue.wait says for what
+    Waiting,   ///< queue.wait has the condition
     Stopped,   ///< the queue has been halted
 };
 

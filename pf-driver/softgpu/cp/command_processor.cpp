@@ -167,8 +167,9 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
     core_->wake();
 }
 
-/// Clears needs_look before it looks at the queues, so that an event meanwhile sets it again and is
-/// not lost. The turn moves behind the queue that moved, so a busy queue cannot starve the others.
+/// Clears needs_look before it looks at the queues: an event meanwhile sets the flag again and is
+/// not lost. The next turn begins after the queue that made progress, so a busy queue cannot starve
+/// the others.
 StepResult CommandProcessor::step() {
     Core& core = *core_;
     if (!core.needs_look && !core.has_waits) return StepResult::Idle;

@@ -62,12 +62,12 @@ struct GroupLoan {
     isa::DecodeCache* cache = nullptr;
     isa::Apertures apertures;
     isa::TrapHandler trap;
-    isa::GlobalWaveSync* wave_sync = nullptr;      ///< of the process; threads share it
-    const isa::AddressWatches* watches = nullptr;  ///< of the VF; threads share it
+    isa::GlobalWaveSync* wave_sync = nullptr;      ///< belongs to the process; threads share it
+    const isa::AddressWatches* watches = nullptr;  ///< belongs to the VF; threads share it
     Vmid vmid{};
 };
 
-/// s_sendmsg(MSG_INTERRUPT) of a wave; made from a number alone, the message has no sender.
+/// s_sendmsg(MSG_INTERRUPT) of a wave. A message that is made from a payload alone has no sender.
 struct Message {
     /// M0 of the wave.
     std::uint32_t payload = 0;

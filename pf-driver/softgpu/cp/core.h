@@ -27,21 +27,21 @@ enum class Outcome : std::uint8_t {
     Done,
     Redirected,          ///< the handler has moved the stream
     Partial,             ///< did a bounded part; call it again
-    Blocked,             ///< queue.wait says for what
+    Blocked,             ///< queue.wait has the condition
     BadPacket,           ///< refused: the queue halts
     PrivilegedRegister,  ///< like BadPacket, for a register that the stream may not access
     Fault,               ///< memory fault, in core.memory
 };
 
-/// A port and decoded code per VMID, for one worker that runs waves of this VF. An entry is null
-/// until the worker has run a wave of its VMID.
+/// A port and decoded code per VMID, for one worker that runs waves of the VF. An entry is null
+/// until the worker has run a wave of the VMID.
 struct Lane {
     std::array<std::unique_ptr<mem::Port>, CP_VMIDS> ports;
     std::array<std::unique_ptr<isa::DecodeCache>, CP_VMIDS> caches;
 };
 
-/// Guarded by the VF lock, except what workers use while they run: code_epoch, watches, global wave
-/// sync, and the ports and caches of their own lane.
+/// Guarded by the VF lock, except the members that workers use while they run: code_epoch, watches,
+/// global wave sync, and the ports and caches of the worker's lane.
 struct Core {
     Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
          const Clock& clock_);
@@ -59,7 +59,7 @@ struct Core {
     bool needs_look = true;  ///< events since the last step() that found no work
     bool has_waits = false;  ///< step() left waits that only polling can end
 
-    /// The ports of packets; waves have ports of their own.
+    /// The ports of packets; waves have other ports (Lane).
     Memory memory;
     Dispatcher dispatcher;
     std::vector<Lane> lanes;

@@ -14,7 +14,7 @@ namespace {
 /// to allocate them would cost more than a small kernel.
 constexpr std::size_t kSpareGroups = 64;
 constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
-/// Most groups of one kernel in a stream: those of all CUs at one wave each, and the one in excess.
+/// Most groups of one kernel in a stream: full CUs of groups of one wave, and one group in excess.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
 /// True if slots of the same number are the same memory.
@@ -110,9 +110,9 @@ bool Dispatcher::has_runnable() const {
                        [&](const Owned& d) { return is_runnable(*d); });
 }
 
-/// Kernels of a queue get slots in the order of their packets, as the hardware starts their groups:
-/// a later kernel that waits for an earlier one could otherwise hold the slots that the earlier one
-/// needs. The memory of the slots may change only while no slot is used.
+/// Kernels of a queue get slots in the order of their packets, as the hardware starts their groups.
+/// Otherwise a later kernel could take the slots of an earlier kernel for which it waits. The
+/// memory of the slots may change only while no slot is used.
 bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
     for (const Owned& earlier : dispatches_) {
         if (earlier.get() == &dispatch) break;
@@ -295,7 +295,7 @@ Result<> Dispatcher::load(Reader& in, QueueId queue, std::optional<Vmid> vmid) {
     });
 }
 
-/// Reads everything into a list of its own, then adds the list: a stream that breaks off changes
+/// Reads everything into a separate list, then adds the list: a stream that breaks off changes
 /// nothing.
 Result<> Dispatcher::load_all(Reader& in, const std::function<void(DispatchState&)>& adopt) {
     std::uint64_t count = 0;

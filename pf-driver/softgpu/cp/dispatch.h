@@ -38,7 +38,7 @@ struct DispatchState {
     isa::DispatchSpec spec;
     std::array<std::uint32_t, 3> start{};  ///< first work-group of each dimension
     std::array<std::uint32_t, 3> end{};    ///< work-groups of the grid
-    std::array<std::uint32_t, 3> next{};   ///< where the next group starts
+    std::array<std::uint32_t, 3> next{};   ///< position of the next group
     /// A slot is the scratch of one wave; a work-group takes one slot per wave, in a row. All
     /// kernels of a queue share its slots.
     std::uint32_t scratch_slots = 0;  ///< slots; 0: the kernel needs no scratch
@@ -112,7 +112,7 @@ public:
     /// Drops one kernel; its queue reports an error.
     void drop(Dispatch& dispatch);
 
-    /// A group to run: a new one if there is room, else one that waits; nullptr if there is none.
+    /// A group to run: a new group if there is room, else a group that waits; nullptr: no group.
     /// `stop` is the flag that the worker reads, and lives until the group is back. `debug` applies
     /// to a new group.
     [[nodiscard]] ResidentGroup* lend(std::atomic<bool>& stop, const isa::LaunchExceptions& debug);

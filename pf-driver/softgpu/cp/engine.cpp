@@ -177,9 +177,9 @@ void Engine::tick() {
 /// number changes; a worker outside holds no pointer of a wave. This covers waves only: a caller
 /// that must exclude packets, too, holds the VF lock.
 ///
-/// No wave of a VF runs while that VF is off the engine, because all workers were out before its
-/// stay ended. A stay that begins after the look begins under mutex_, so its waves see that their
-/// translations have ended, which the caller did before this call.
+/// No wave of a VF runs while the VF is off the engine, because all workers leave before its stay
+/// ends. The caller has already ended the translations. If the next stay begins after the check, it
+/// begins under mutex_, so its waves see that the translations have ended.
 void Engine::quiesce(VfId vf) {
     if (running() != vf) return;
     for (const auto& worker : workers_) {
@@ -280,7 +280,7 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
         arm(worker);
         const std::optional<GroupLoan> loan = context.cp.take_group(worker.index, worker.stop);
         if (!loan) break;
-        // No doorbell announces a kernel that waited for the one before.
+        // No doorbell announces a kernel that waited for an earlier kernel.
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf.unlock();
         const isa::RunResult result = run_group(worker, *loan);
@@ -303,7 +303,7 @@ bool Engine::polls(const Worker& worker, Context& context) const {
                        [](const PacketSource* s) { return s->needs_polling(); });
 }
 
-/// Releases mutex_ for the call, because the listener takes locks of its own.
+/// Releases mutex_ for the call, because the listener takes other locks.
 void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
     idle_.tell();
     const VfId vf = stay_.context()->vf;  // a park may end the stay once the lock is free
@@ -312,8 +312,8 @@ void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
     lock.lock();
 }
 
-/// Waits until there is a reason to look again or the stay is over. The worker that leaves the VF
-/// last starts the dry spell and waits for its end.
+/// Waits until there may be work again or the stay is over. The worker that leaves the VF last
+/// starts the dry spell and waits for its end.
 void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                   std::uint64_t seen_kicks) {
     const std::uint64_t stay = stay_.number();

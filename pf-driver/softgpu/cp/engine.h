@@ -2,8 +2,8 @@
 //
 // Engine: the worker threads of the whole device. It runs one VF at a time: the workers execute its
 // packets (with the VF's lock held, in bounded steps) and its work-groups (without the lock). run()
-// puts a VF on the engine, park() takes it off (stay.h). In between the VF's state changes; after
-// park() only the caller touches the VF.
+// puts a VF on the engine, park() takes it off (stay.h). Between the two calls the engine changes
+// the VF's state; after park() only the caller touches the VF.
 //
 // A VF with a quantum is parked by the engine when the quantum ends, and quantum_expired() reports
 // it to the listener. Every stay is reported exactly once: by park(), or by quantum_expired() if
@@ -12,9 +12,9 @@
 // the host allows it, the governor thread, which ends quanta, runs in real time, and workers do at
 // times (worker_priority.h).
 //
-// When a VF has run out of work, the last worker out of it waits until the VF counts as out of work
-// (idle_tracker.h). It waits outside the VF, so it delays neither a park nor the end of the
-// quantum.
+// When a VF has run out of work, the last worker that leaves the VF waits until the VF counts as
+// out of work (idle_tracker.h). The worker waits outside the VF, so it delays neither a park nor
+// the end of the quantum.
 //
 // Threads: any thread may call; park() without the VF lock, the others with or without it. The
 // engine's own threads call the listener without any lock held; the listener may call run() and
@@ -46,9 +46,9 @@ public:
         std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's turn ends
         std::chrono::microseconds poll_first{20};  ///< first pause between polls for the running VF
         std::chrono::microseconds poll_last{1000};  ///< longest pause; pauses double in between
-        /// How long a VF without work keeps the engine before out_of_work(): longer than a guest
-        /// takes from a signal to its next doorbell (tens of microseconds), short against a
-        /// quantum.
+        /// The time for which a VF without work keeps the engine before out_of_work(). It is longer
+        /// than a guest takes from a signal to its next doorbell (tens of microseconds), and short
+        /// against a quantum.
         std::chrono::microseconds idle_grace{100};
         /// Rates of s_memrealtime and s_memtime (Vega ISA manual, SMEM).
         std::uint64_t reference_hz = 27'000'000;
@@ -86,9 +86,9 @@ public:
 
     /// Reports new work for the running VF; cheap, any lock may be held.
     void kick();
-    /// Returns when no wave of the VF still uses a pointer that it got from a Port before the call:
-    /// workers inside the VF have passed a stop point. Does not disturb other VFs. The VF lock may
-    /// be held.
+    /// Returns when no wave of the VF uses a pointer from a Port any more that is older than the
+    /// call: workers inside the VF have passed a stop point. Does not disturb other VFs. The VF
+    /// lock may be held.
     void quiesce(VfId vf);
     /// Makes the threads read the clock again, after a virtual clock has advanced.
     void tick();

@@ -32,7 +32,7 @@ public:
         has_worked_ = true;
         is_dry_ = false;
     }
-    /// No worker is inside and there is no work. After a spurious wake the rest continues.
+    /// No worker is inside the VF and there is no work. After a spurious wake the rest continues.
     void found_dry(Nanoseconds now) {
         if (!is_dry_.exchange(true)) {
             dry_since_ = now;
@@ -56,7 +56,7 @@ public:
         if (rests_since_) rested_ += now - *rests_since_;
         rests_since_.reset();
     }
-    /// Rest in this stay, without one that still lasts.
+    /// Rest in this stay; a rest that still lasts does not count.
     [[nodiscard]] Nanoseconds rested() const { return rested_; }
 
 private:

@@ -46,8 +46,8 @@ public:
     [[nodiscard]] const mem::Fault& fault() const { return fault_; }
     [[nodiscard]] Vmid fault_vmid() const { return fault_vmid_; }
 
-    /// The port of a VMID, owned by this object. For the packet processor only: waves have ports of
-    /// their own.
+    /// The port of a VMID, owned by this object. For the packet processor only: waves have other
+    /// ports.
     [[nodiscard]] mem::Port& port(Vmid vmid);
 
 private:

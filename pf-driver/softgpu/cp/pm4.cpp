@@ -60,8 +60,8 @@ bool is_in_ring(const Queue& queue) {
     return queue.state.frame_count == 0;
 }
 
-/// The packet is longer than the stream's rest: in a ring the rest may follow, in an IB it never
-/// does.
+/// The packet is longer than the rest of its stream. In a ring the missing dwords may follow; in an
+/// IB they never do.
 Fetched too_short(Queue& queue, std::uint64_t dwords) {
     if (!is_in_ring(queue) || dwords >= queue.ring_dwords()) return Fetched::Bad;
     queue.state.wait.kind = WaitKind::MoreData;
@@ -214,8 +214,8 @@ StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
         const std::uint32_t before = budget.packets;
         const bool goes_on = run_one(core, queue, budget);
         moved |= budget.packets != before && state.wait.kind == WaitKind::None;
-        // A vendor AQL packet ends with its IB, and a queue that is being stopped may do no more
-        // than that.
+        // A vendor AQL packet ends with its IB. A queue that is being stopped may only finish the
+        // IB.
         const bool is_ib_over = was_in_ib && is_in_ring(queue);
         if (!goes_on || (is_ib_over && (queue.is_aql() || state.phase != QueuePhase::Running)))
             break;

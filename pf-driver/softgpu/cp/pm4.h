@@ -2,12 +2,12 @@
 //
 // Pm4: executes the PM4 packets of a queue, from its ring and from the indirect buffers that it
 // calls. A packet's length is checked against hw/pm4.def and against the rest of the stream before
-// a handler sees its body. Handlers answer with an Outcome and never move the stream, except those
-// whose purpose it is (INDIRECT_BUFFER, COND_EXEC: Redirected).
+// a handler sees its body. Handlers answer with an Outcome. Only the handlers of INDIRECT_BUFFER
+// and COND_EXEC move the stream (Redirected).
 //
 // A stream is privileged while a kernel queue executes in VMID 0. IBs that a kernel queue runs in
-// another VMID are not privileged, nor is anything in user queues: such a stream reaches neither
-// scheduler packets nor registers outside the SH, context and UCONFIG spaces.
+// another VMID and all streams of user queues are not privileged: they reach neither scheduler
+// packets nor registers outside the SH, context and UCONFIG spaces.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct PacketRow {
 /// Executes packets until the budget is spent, the queue blocks, halts or runs dry.
 [[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, Budget& budget);
 
-/// Executes the head packet alone, or a part of it if it is a long one.
+/// Executes only the head packet, or a part of a long packet.
 void run_pm4_packet(Core& core, Queue& queue, Budget& budget);
 
 /// Calls an IB (AQL PM4-IB packets); false if the IB nests too deep.

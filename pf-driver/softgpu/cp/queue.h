@@ -37,7 +37,7 @@ inline constexpr std::uint32_t kAqlWindow = 32;
 /// Phases of the diagram above.
 enum class QueuePhase : std::uint8_t { Idle, Running, Stopping, Saving, Restoring };
 
-/// Why a mapped queue fetches nothing.
+/// The reason why a mapped queue fetches nothing.
 enum class Halt : std::uint8_t {
     None,
     Fault,       ///< memory fault
@@ -47,7 +47,8 @@ enum class Halt : std::uint8_t {
     AqlReclaim,  ///< asked the runtime to take scratch back, or mapped before the answer
 };
 
-/// Preempt keeps what is in flight (in the save area, or by running it to its end); Reset drops it.
+/// Preempt keeps the work in flight (in the save area, or by running it to its end); Reset drops
+/// it.
 enum class StopMode : std::uint8_t { Preempt, Reset };
 
 /// The condition that the head packet waits for.
@@ -114,11 +115,11 @@ struct QueueState {
     Halt halt = Halt::None;
     StopMode stop = StopMode::Preempt;
     QueueId mapped_by = kNoQueue;   ///< the scheduler queue that mapped it
-    std::uint8_t queue_type = 0;    ///< of MAP_QUEUES
+    std::uint8_t queue_type = 0;    ///< from MAP_QUEUES
     std::uint8_t in_aql_ib = 0;     ///< frames belong to the AQL packet at `next`
     std::uint8_t is_unmapping = 0;  ///< scheduler queue: its UNMAP_QUEUES has begun
     QueueId stopped_by = kNoQueue;  ///< scheduler queue whose UNMAP_QUEUES waits for it
-    std::uint8_t is_draining = 0;   ///< Stopping without save area: what is in flight ends
+    std::uint8_t is_draining = 0;   ///< Stopping without save area: kernels run to their end
     std::uint32_t reserved = 0;
 };
 
@@ -154,7 +155,7 @@ struct Queue {
     [[nodiscard]] GpuVa ring() const;
     /// A power of two, 2 to 2^27.
     [[nodiscard]] std::uint64_t ring_dwords() const;
-    /// Where read pointers are reported; 0: nowhere.
+    /// The address at which read pointers are reported; 0: none.
     [[nodiscard]] GpuVa report_address() const;
     /// Address of the MQD in VMID 0 (CP_MQD_BASE_ADDR); 0 if none.
     [[nodiscard]] GpuVa mqd() const;

@@ -38,7 +38,7 @@ std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
 }
 
 /// 1 drains, 2 resets, 3 saves waves (Linux 6.12, amdgpu/amdgpu_amdkfd_gfx_v9.c,
-/// kgd_gfx_v9_hqd_destroy). All but the reset keep what is in flight.
+/// kgd_gfx_v9_hqd_destroy). All but the reset keep the work in flight.
 enum DequeueRequest : std::uint32_t { kDequeueNone = 0, kDequeueReset = 2 };
 
 /// Does one step at once, so that a queue with nothing in flight is off before the register write

@@ -43,7 +43,8 @@ bool is_ours(const SchedulerState& scheduler, unsigned vmid) {
     return is_given(scheduler, vmid) || scheduler.processes[vmid].is_debugged != 0;
 }
 
-/// The VMID of a process: the one it has, an unused one, or one whose process has no queues.
+/// The VMID of a process: its present VMID, an unused VMID, or the VMID of a process without
+/// queues.
 std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
     const SchedulerState& scheduler = core.scheduler;
     std::optional<Vmid> unused;
@@ -63,8 +64,8 @@ std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
 }
 
 /// The VMID of a debugged process; nullopt while another process has queues in it. Address watches
-/// apply to one VMID, which KFD takes from the scheduler and gives to the one process that it
-/// debugs (Linux, kfd_device_queue_manager.c, reserve_debug_trap_vmid).
+/// apply to one VMID. KFD takes this VMID from the scheduler and gives it to the process under a
+/// debugger (Linux, kfd_device_queue_manager.c, reserve_debug_trap_vmid).
 std::optional<Vmid> find_debug_vmid(const Core& core, std::uint32_t number, std::uint16_t pasid) {
     const Vmid vmid{static_cast<std::uint8_t>(number)};
     const ProcessState& process = core.scheduler.processes[number];
@@ -86,7 +87,7 @@ void map_trap_handler(Packet& packet, Vmid vmid) {
     scheduler.trap_memory[raw(vmid)] = has_handler ? trap_address(packet, 8) : 0;
 }
 
-/// The bank of the process if it still has one, else the bank whose process has been away longest.
+/// The bank that the process still has, else the bank whose process has been away longest.
 WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
     SchedulerState& scheduler = core.scheduler;
     const auto is_in_use = [&](const WaveSyncBank& bank) {
@@ -290,7 +291,8 @@ bool fault_run_list(Core& core) {
 }
 
 /// Starts again from the top if a process had to leave; otherwise everything is mapped and the list
-/// is done. Clears has_evicted, which the next eviction sets: a round without one has mapped all.
+/// is done. Clears has_evicted, which the next eviction sets: a round without an eviction has
+/// mapped everything.
 void go_round(Core& core) {
     RunListState& list = core.scheduler.run_list;
     list.next = 0;
@@ -318,8 +320,9 @@ void chain(Core& core, const Packet& packet) {
     go_round(core);
 }
 
-/// Reads and executes the entry at `next`. False if the list does not move. A list is the kernel
-/// driver's, but read like a guest's: one bad entry ends it and raises an interrupt.
+/// Reads and executes the entry at `next`. False if the list does not move. The kernel driver
+/// writes the list, but entries are checked like all data of a guest: a bad entry ends the list and
+/// raises an interrupt.
 bool run_entry(Core& core, Budget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
@@ -373,8 +376,8 @@ bool is_quantum_over(const Core& core, const ProcessState& process) {
     return process.is_leaving == 0 && core.now_ns() - process.mapped_at >= process.quantum_ns;
 }
 
-/// Leaves mapped_at unchanged: find_oldest() still names this process and is_quantum_over() is
-/// false for it, so no other process is evicted until this one has left.
+/// Leaves mapped_at unchanged: find_oldest() still returns the evicted process, for which
+/// is_quantum_over() is false. So no other process is evicted until the first has left.
 void evict(Core& core, unsigned index) {
     ProcessState& process = core.scheduler.processes[index];
     const Vmid vmid{static_cast<std::uint8_t>(index)};
@@ -389,7 +392,7 @@ void evict(Core& core, unsigned index) {
         if (slot.is_used != 0 && slot.pasid == process.pasid) unmap_sdma_slot(core, slot);
 }
 
-/// Marks processes whose queues are all off as gone. True if there is one.
+/// Marks processes whose queues are all off the hardware as gone. True if there is such a process.
 bool finish_evictions(Core& core) {
     bool any = false;
     for (unsigned i = 0; i < CP_VMIDS; ++i) {

@@ -2,20 +2,20 @@
 //
 // Scheduler: maps and unmaps queues. Kernel queues come with MAP_QUEUES on the KIQ, user queues
 // with a RUN_LIST on the HIQ: an IB of MAP_PROCESS { MAP_QUEUES }. The scheduler reads the list
-// until an entry needs a VMID or a slot and none is free. Then it stops the process that has been
-// on the hardware longest, once that process's quantum is over, writes its queues back to their
-// MQDs, and reads on, from the top when the list has ended. So every process gets its turn, however
-// many there are.
+// until an entry needs a VMID or a slot and none is free. Then it waits for the end of the quantum
+// of the process that has been on the hardware longest, stops that process, writes its queues back
+// to their MQDs, and continues to read. At the end of the list it starts again from the top. So
+// every process gets its turn, however many processes there are.
 //
 //   Idle --RUN_LIST--> Reading --end, all mapped--> Idle
 //                       |   ^ --end, a process off the hardware--> Reading from the top
 //            no slot    v   | slot free
 //                      Starved --quantum over--> stop the oldest process
 //
-// UNMAP_QUEUES ends the run list, unless it names doorbells or an SDMA engine, stops the queues
-// that it names and blocks its own queue until they are off the hardware, or until the latency of
-// SET_RESOURCES has passed. In that case it leaves the doorbell of the stuck queue in the scheduler
-// queue's MQD, as the firmware of the real part does.
+// UNMAP_QUEUES stops the queues that it names. It ends the run list, unless it names doorbells or
+// an SDMA engine. It blocks its own queue until the named queues are off the hardware, or until the
+// latency of SET_RESOURCES has passed. In the latter case it leaves the doorbell of the stuck queue
+// in the scheduler queue's MQD, as the firmware of the real part does.
 //
 // Functions over Core, with the VF's lock held.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SchedulerState: the state of one VF's hardware scheduler: which VMIDs and queue slots it may use,
-// which process has which VMID, and the run list that it reads. Flat; scheduler.h describes its
+// SchedulerState: the state of one VF's hardware scheduler: the VMIDs and queue slots that it may
+// use, the process of each VMID, and the run list that it reads. Flat; scheduler.h describes its
 // use.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace vgpu::softgpu::cp {
 struct ProcessState {
     /// Page directory entry, in the format of GpuVm::set_root().
     std::uint64_t root = 0;
-    std::uint64_t mapped_at = 0;   ///< when its queues came onto the hardware, ns
+    std::uint64_t mapped_at = 0;   ///< time when its queues were mapped, ns
     std::uint64_t quantum_ns = 0;  ///< 0: may be evicted at once
     std::uint16_t pasid = 0;
     std::uint8_t is_valid = 0;
@@ -56,7 +56,7 @@ struct RunListState {
 /// process has no queues on the hardware, because KFD takes all queues off whenever it adds one.
 struct WaveSyncBank {
     isa::GlobalWaveSync sync;
-    std::uint64_t mapped_at = 0;  ///< when its process was last mapped, ns
+    std::uint64_t mapped_at = 0;  ///< time when its process was last mapped, ns
     std::uint16_t pasid = 0;
     std::uint16_t is_used = 0;  ///< 0 or 1
     std::uint32_t reserved = 0;
@@ -68,7 +68,7 @@ struct SchedulerState {
     std::uint16_t vmid_mask = 0;
     std::uint8_t has_resources = 0;
     QueueId owner = kNoQueue;  ///< the queue that runs the scheduler (HIQ)
-    /// How long UNMAP_QUEUES waits for a queue that does not stop; 0: without limit.
+    /// The time for which UNMAP_QUEUES waits for a queue that does not stop; 0: without limit.
     std::uint32_t unmap_latency_ms = 0;
     /// Bit per HQD to which the scheduler may map user queues.
     std::uint64_t queue_mask = 0;

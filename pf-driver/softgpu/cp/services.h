@@ -44,8 +44,8 @@ public:
     /// Puts a queue on an SDMA engine; false if all slots of the engine are taken. The CP takes the
     /// values from the MAP_QUEUES packet and the MAP_PROCESS before it.
     [[nodiscard]] virtual bool map_sdma(SdmaEngine engine, const sdma::MapRequest& queue) = 0;
-    /// Takes the queue with that doorbell off the engine, which writes its pointers back to the
-    /// MQD.
+    /// Takes the queue with that doorbell off the SDMA engine. The engine writes the queue's
+    /// pointers back to the MQD.
     virtual void unmap_sdma(SdmaEngine engine, DoorbellIndex doorbell) = 0;
 
     /// The command processor may have become runnable (doorbell, mapped queue, register write):

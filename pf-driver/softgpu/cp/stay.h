@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Stay: which VF is on the engine, since when, until when, and whether it is being stopped.
+// Stay: the present stay on the engine: its VF, its start, its deadline, and whether it is being
+// stopped.
 //
 //             begin()                        stop()                       end()
 //   Parked ------------> Running ------------------------> Parking ------------> Parked

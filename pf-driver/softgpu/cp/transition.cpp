@@ -8,7 +8,7 @@
 // WG_STATE_OFFSET give its size, as after a save by real hardware. The next map of the same MQD
 // reads the stream back. The area belongs to the guest: its contents are checked like any packet,
 // and a user queue's VMID and queue number come from the hardware, not from the area. Without an
-// area, or if it is too small, what is in flight first runs to its end, as on hardware without
+// area, or if it is too small, the kernels in flight first run to their end, as on hardware without
 // CWSR.
 #include <algorithm>
 #include <array>
@@ -107,7 +107,7 @@ bool write_mqd(Core& core, Queue& queue) {
 }
 
 /// Takes the queue off the hardware: writes its MQD, then frees its slot, because the next map of
-/// the queue reads the MQD. A write that fails is reported, but the queue leaves all the same.
+/// the queue reads the MQD. If the write fails, the fault is reported, and the queue still leaves.
 void finish_stop(Core& core, Queue& queue) {
     queue.store_pointers();
     queue.set_reg(REG_GC_CP_HQD_ACTIVE, 0);
@@ -172,8 +172,8 @@ bool leave(Core& core, Queue& queue) {
     return true;
 }
 
-/// Runs the IB on. A vendor packet of an AQL queue ends with its IB; if it were left open, the next
-/// map would run the IB again from its start.
+/// Continues the IB. A vendor packet of an AQL queue ends with its IB; if it were left open, the
+/// next map would run the IB again from its start.
 bool drain_ib(Core& core, Queue& queue, Budget& budget) {
     if (queue.state.in_aql_ib == 0) return run_pm4(core, queue, budget) == StepResult::Progress;
     StepResult result = StepResult::Idle;
@@ -182,8 +182,7 @@ bool drain_ib(Core& core, Queue& queue, Budget& budget) {
 }
 
 /// True if the queue is inside a long copy, which is done in parts. As on hardware, no packet is
-/// left in its middle: begun again, a copy between overlapping ranges would read what it has
-/// written.
+/// left half done: if a copy between overlapping ranges began again, it would read its own output.
 bool is_inside_packet(const QueueState& state) {
     return state.progress != 0 && state.wait.kind == WaitKind::None && state.halt == Halt::None;
 }
@@ -232,7 +231,7 @@ bool step_saving(Core& core, Queue& queue, Budget& budget) {
     const GpuVa va{area.base + area.control_stack + queue.stream_position};
     const auto data = std::span(queue.stream).subspan(queue.stream_position, part);
     if (!core.memory.write(queue.vmid(), va, data)) {
-        core.fault(queue);  // what was in flight is lost, but the queue leaves
+        core.fault(queue);  // the kernels in flight are lost, but the queue leaves
         mark_area(queue, 0);
         finish_stop(core, queue);
         return true;
@@ -254,14 +253,14 @@ bool is_sound(const StreamHead& head) {
            head.in_flight <= kAqlWindow;
 }
 
-/// True for a kernel queue, whose area is the kernel's memory: what its IBs launched for a process
-/// stays in the VMID of that process.
+/// True for a kernel queue, whose area is the kernel's memory: kernels that its IBs have launched
+/// for a process stay in the VMID of that process.
 bool keeps_vmids(const Queue& queue) {
     return queue.is_privileged() && raw(queue.vmid()) == 0;
 }
 
-/// Cuts positions to their buffers. The area of a user queue is that process's memory, so its VMIDs
-/// are replaced: by writing the area, a process must not get kernels or IBs of another process.
+/// Cuts positions to their buffers. A process can write the area of its user queue, so the VMIDs in
+/// the area are replaced: otherwise the process could run kernels or IBs in another process.
 Result<> load_stream(Core& core, Queue& queue) {
     Reader in(queue.stream);
     StreamHead head;
