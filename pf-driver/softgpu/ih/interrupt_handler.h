@@ -8,8 +8,9 @@
 // A full ring with overflow enabled loses its oldest entries and sets RB_OVERFLOW; without it the
 // new entry is dropped. Entries for a disabled ring or for unmapped memory are dropped and counted.
 // A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and privileged paths can.
-// WPTR_OVERFLOW_CLEAR ends the overflow bit, and so does a move of the read pointer: a VF cannot
-// write the clear bit, and would read the whole ring each time. All calls with the VF's lock held.
+// WPTR_OVERFLOW_CLEAR clears the overflow bit. A move of the read pointer clears it, too, because a
+// VF cannot write WPTR_OVERFLOW_CLEAR and would otherwise read the whole ring each time. All calls
+// are made with the VF's lock held.
 #pragma once
 
 #include <cstdint>

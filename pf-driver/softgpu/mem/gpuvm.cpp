@@ -103,7 +103,7 @@ private:
     struct Run {
         std::uint64_t start = 0;
         std::uint64_t epoch = 0;  ///< never 0 in a GpuVm
-        Location at;              ///< of its first page
+        Location at;              ///< location of the first page
     };
     static constexpr std::size_t kRuns = 16;
     static constexpr unsigned kHugePageShift = GPUVM_PAGE_SHIFT + GPUVM_LEVEL_BITS;

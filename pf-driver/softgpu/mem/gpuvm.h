@@ -82,9 +82,9 @@ public:
     /// The same for the VMIDs of a process; with the VF's lock held.
     void invalidate_pasid(std::uint16_t pasid);
     void invalidate_all();
-    /// Sets a hook that is called with the bit mask of the VMIDs whose translations the guest ended
-    /// by a request or by PASID, so that other caches of their memory end, too. Called with the
-    /// VF's lock held; set once, before the guest can reach anything.
+    /// Sets a hook that is called when the guest has ended translations by a request or by PASID,
+    /// so that other caches of that memory end, too. The argument is the bit mask of the VMIDs.
+    /// Called with the VF's lock held; set once, before the guest can reach anything.
     void set_invalidation_hook(std::function<void(std::uint16_t)> hook) {
         on_invalidated_ = std::move(hook);
     }
@@ -165,7 +165,7 @@ private:
     /// Reads at most `depth` + 1 entries, whatever they contain.
     [[nodiscard]] Location walk_tables(std::uint64_t root, unsigned depth, std::uint64_t va) const;
     [[nodiscard]] static Location leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask);
-    /// Entry `index` of the table that the PDE `table` names; none if that is no memory.
+    /// Entry `index` of the table that the PDE `table` names; none if the table is not in memory.
     [[nodiscard]] std::optional<std::uint64_t> read_entry(std::uint64_t table,
                                                           std::uint64_t index) const;
     [[nodiscard]] Context& context(Hub hub, Vmid vmid) {

@@ -34,11 +34,11 @@ Result<> check_range(Iova address, Bytes size) {
 }
 
 /// Only a file that cannot shrink may be mapped: an access to a page behind its end kills the
-/// process. So does an access to a hole for which the file system has no page left, and the seal
-/// allows holes. That excludes huge pages (hugetlbfs), of which a host has few or none. A tmpfs may
-/// have a size limit, but only memfds can have that seal, and they are in the kernel's own mount,
-/// without limit. (With vm.overcommit_memory=2 the kernel may refuse any page, those of VRAM as
-/// well.)
+/// process. An access to a hole kills it, too, if the file system has no page left, and the seal
+/// allows holes. So huge pages (hugetlbfs) are excluded: a host has few or none of them. A tmpfs
+/// may have a size limit, but only memfds can have the seal, and they are in the kernel's own
+/// mount, which has no limit. (With vm.overcommit_memory=2 the kernel may refuse any page, also
+/// pages of VRAM.)
 bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     const int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
@@ -75,7 +75,7 @@ SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
 SystemMemory::SystemMemory() : SystemMemory(share_of(max_map_count())) {}
 
 SystemMemory::~SystemMemory() {
-    // No engine is left now, and the object behind the revocation may be gone already.
+    // No engine runs any more, and the object behind the revocation may be gone already.
     revoke_ = {};
     unmap_all();
 }
@@ -106,7 +106,7 @@ SystemMemory::File SystemMemory::file_of(const Mapping& mapping) {
     return {info.st_dev, info.st_ino, mapping.fd_offset};
 }
 
-/// Maps read-only what is mapped read-only: a mistake crashes this process, but corrupts no guest.
+/// Maps a read-only range read-only: a bug then crashes this process, but corrupts no guest.
 std::byte* SystemMemory::map_file(const Mapping& mapping) {
     if (mapping.fd < 0 || mapping.fd_offset % kPageBytes != 0) return nullptr;
     if (!is_safe_to_map(mapping.fd, mapping.fd_offset, mapping.size.count)) return nullptr;
@@ -184,7 +184,7 @@ void SystemMemory::retire(std::span<const Region> regions) {
     Share gone;
     for (const Region& region : regions) {
         if (region.host == nullptr) continue;
-        // A mapping that munmap() could not remove counts in the share, which bounds these.
+        // A mapping that munmap() could not remove still counts in the share.
         if (munmap(region.host, region.size) == 0)
             gone = {gone.mappings + 1, gone.size + Bytes{region.size}};
         else
@@ -205,7 +205,7 @@ const SystemMemory::Region* SystemMemory::region_at(std::uint64_t address,
     return &it->second;
 }
 
-/// The region that reaches `address`, or the next one if it begins inside the range.
+/// True if the region at `address`, or the next region, overlaps the range.
 bool SystemMemory::overlaps(std::uint64_t address, std::uint64_t size) const {
     std::uint64_t start = 0;
     if (region_at(address, &start) != nullptr) return true;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // SystemMemory: the bus memory that one function may reach, as its client mapped it (DMA_MAP). A
-// range whose fd is a memfd sealed against shrinking is mapped into this process. Messages to the
-// client reach any other range, because a client that shrinks the file behind a mapping would kill
-// the reader. The same holds for memfds of huge pages, which kill the reader if the host has none
-// left, and for all that exceeds the client's share of this process' mappings and address space.
+// range whose fd is a memfd sealed against shrinking is mapped into this process. Every other range
+// is reached by messages to the client, because a client that shrinks the file behind a mapping
+// would kill the reader. Messages are also used for memfds of huge pages, which kill the reader if
+// the host has no huge page left, and for ranges beyond the client's share of this process'
+// mappings and address space.
 //
 // One BAR of the function itself is on the bus as well: an engine with the BAR's bus address, which
 // KFD passes for a process's doorbells, writes it without the client. It reads 0 there.
@@ -70,7 +71,8 @@ public:
     SystemMemory& operator=(const SystemMemory&) = delete;
 
     /// While building. `revoke` ends every translation of the function, and returns when no pointer
-    /// that Port::at() returned before is left. Without it unmap() trusts that no engine has one.
+    /// that Port::at() returned before is in use. Without `revoke`, unmap() assumes that no engine
+    /// has such a pointer.
     void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
     /// While building. The BAR is unreachable until it is placed. `write` is called on any thread,
     /// whatever locks it holds; offset + size is inside the BAR.
@@ -79,7 +81,7 @@ public:
     /// Moves the BAR to a bus address, or nowhere; it takes precedence over the client's mappings.
     /// Address 0 means nowhere, because an unprogrammed BAR holds 0.
     void place_own_bar(std::optional<Iova> address);
-    /// Whether the page is in the own BAR, which takes reads and writes, but no atomics.
+    /// True if the page is in the function's BAR, which takes reads and writes, but no atomics.
     [[nodiscard]] bool is_own_bar(Iova address) const {
         return own_bar_offset(address).has_value();
     }
@@ -92,7 +94,7 @@ public:
     /// Removes every mapping inside the range. EINVAL if the range cuts a mapping in two, ENOENT if
     /// it holds none; nothing is removed then.
     [[nodiscard]] Result<> unmap(Iova address, Bytes size);
-    /// For a client that goes; needs no range and cannot fail.
+    /// Removes every mapping, for a client that leaves; cannot fail.
     void unmap_all();
 
     /// The page that holds `address`. The host address is good until unmap() has revoked it.
@@ -131,7 +133,8 @@ private:
     [[nodiscard]] bool overlaps(std::uint64_t address, std::uint64_t size) const;
     [[nodiscard]] bool is_in_share(Bytes size) const;
     [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t wanted, Access access) const;
-    /// Revokes, then unmaps; regions_ has the regions no more, so no translation finds them.
+    /// Revokes, then unmaps. The caller has already taken the regions out of regions_, so that no
+    /// translation finds them.
     void retire(std::span<const Region> regions);
     template <typename Byte, typename Direct, typename Message, typename Own>
     bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,

@@ -54,7 +54,7 @@ VfVram::VfVram(DeviceVram& device, VfId vf)
       leaves_(std::make_unique<std::atomic<std::uint64_t>[]>(device.size().count / kLeaf)) {}
 
 VfVram::~VfVram() {
-    // No engine is left now, and the object behind the revocation may be gone already.
+    // No engine runs any more, and the object behind the revocation may be gone already.
     device_.return_pages(vf_);
 }
 
@@ -95,8 +95,8 @@ Result<> VfVram::back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes
     return {};
 }
 
-/// Releases the old VRAM first, even if the new one fails: its backing must not outlive the PF's
-/// order. Stores the leaves before the size that makes them visible.
+/// Releases the old VRAM first, even if the new one fails: the PF has ended its use. Stores the
+/// leaves before the size that makes them visible.
 Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     release();
     TRY(const std::vector<std::uint64_t> leaves, walk_table(root, size));

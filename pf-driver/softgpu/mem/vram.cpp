@@ -121,8 +121,8 @@ void DeviceVram::return_pages(VfId owner) {
     }
     for (const std::uint64_t page : pages) {
         const DeviceOffset offset{page * kLeafBytes};
-        // To replace a page costs at most a kernel object; if that fails, zeroes serve the next
-        // owner as well, and commit() maps its own memfd in any case.
+        // A replacement fails only if the kernel is out of memory. Zeroes then serve the next owner
+        // as well, and commit() maps its own memfd in any case.
         if (!map_fresh(offset, {kLeafBytes})) zero_non_temporal({host(offset), kLeafBytes});
     }
     const std::lock_guard lock(owners_mutex_);

@@ -29,7 +29,7 @@ public:
         /// IH_RB_CNTL of ring 0..2.
         std::function<void(unsigned ring, std::uint32_t value)> program_ih;
     };
-    /// What the guest has told the PSP; no other behaviour depends on it.
+    /// The guest's ring, and counters; no other behaviour depends on them.
     struct State {
         std::uint64_t ring = 0;               ///< MC address
         std::uint32_t ring_read_pointer = 0;  ///< dwords

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Registers of the bus interface and of the RLC that have a behaviour but no block of their own:
+// Registers of the bus interface and of the RLC that have a behaviour but no other block:
 //   PCIE_INDEX2/DATA2       window into SMN space: plain storage of the last few words written
 //   GPU_HDP_FLUSH_REQ/DONE  a flush is done at once (host writes are coherent here)
 //   HDP_MEM_COHERENCY_FLUSH_CNTL, HDP_READ_CACHE_INVALIDATE   write-only triggers, likewise
 //   RLC_SAFE_MODE           CMD is cleared after a write
-//   VM_INVALIDATE semaphores are rows of mem; nothing of GPUVM is here
+// Registers of GPUVM, e.g. the semaphores of VM_INVALIDATE, belong to mem.
 // A flat State and the block verbs; called with the VF's lock held.
 #pragma once
 

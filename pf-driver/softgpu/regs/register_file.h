@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Register file: one function's bank of BAR5 registers. Most are plain storage; blocks claim the
-// registers that have a behaviour. Two ways in:
+// registers that have a behaviour. There are two ways to access them:
 //   mmio_read / mmio_write   the function's own BAR accesses, filtered by regs.def's access column
 //   read / write             privileged paths: PM4 and SDMA packets, RLCG, the PF, blocks
 //   themselves
@@ -20,7 +20,7 @@
 
 namespace vgpu::softgpu::regs {
 
-/// Of a VF: open while it has full access (VGPU_GATES.REGWR_EN).
+/// The register write gate of a VF: open while the VF has full access (VGPU_GATES.REGWR_EN).
 enum class Gate : std::uint8_t { Shut, Open };
 /// Selects the access column of hw/regs.def; a VF does not have the PF-only range at all.
 enum class Role : std::uint8_t { Pf, Vf };
@@ -40,7 +40,8 @@ public:
     /// long as the register file and may use read(), write(), get() and set() of any register.
     void claim(RegisterIndex first, std::uint32_t count, Read read, Write write);
 
-    /// Runs the behaviour, ignores access rights. No such register: all ones, and writes vanish.
+    /// Runs the behaviour, ignores access rights. A register that does not exist reads all ones,
+    /// and writes to it vanish.
     [[nodiscard]] std::uint32_t read(RegisterIndex index);
     void write(RegisterIndex index, std::uint32_t value);
 

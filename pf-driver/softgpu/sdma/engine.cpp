@@ -38,7 +38,7 @@ std::uint64_t ring_bytes(const Engine::Queue& queue) {
     return kDwordBytes << queue.ring_log2;
 }
 
-/// Drops the position, so that nothing of an earlier ring is executed.
+/// Drops the position, so that no packet of an earlier ring is executed.
 void forget_position(Engine::Queue& queue) {
     queue.is_halted = 0;
     queue.ib_depth = 0;
@@ -215,7 +215,7 @@ bool Engine::unmap(DoorbellIndex doorbell) {
     return false;
 }
 
-/// An MQD that is gone harms its owner alone: the queue is off in any case.
+/// If the MQD is gone, only its owner loses the position: the queue is off in any case.
 void Engine::save_position(const Queue& queue) {
     const std::array pointers = {queue.read_pointer, queue.write_pointer};
     const SavedPosition position{kPositionMark, queue.ib_depth, queue.progress,
@@ -227,8 +227,8 @@ void Engine::save_position(const Queue& queue) {
     kernel.clear_fault();
 }
 
-/// All of it was in guest memory: sizes are cut to what a packet could contain, and a packet whose
-/// progress is beyond its end counts as done.
+/// The position was in guest memory, so its values are checked: sizes are cut to the largest
+/// packet, and a packet whose progress is beyond its end counts as done.
 void Engine::load_position(Queue& queue, std::span<const std::uint32_t> mqd) {
     const auto saved = softgpu::load<SavedPosition>(std::as_bytes(mqd), kPositionOffset);
     if (saved.mark != kPositionMark) return;
@@ -295,7 +295,7 @@ bool Engine::is_over(const Wait& wait, const Queue& queue) {
     const auto bytes = bytes_of(value).first(std::min<std::size_t>(wait.width, sizeof(value)));
     const bool is_read = memory.read(GpuVa{wait.address}, bytes);
     memory.clear_fault();
-    // A wait on memory that went away ends: step() then meets and reports the fault.
+    // If the memory of a wait is gone, the wait ends: step() then meets and reports the fault.
     return !is_read || compare(wait.function, value & wait.mask, wait.reference);
 }
 
@@ -308,7 +308,7 @@ bool Engine::has_work() {
 }
 
 /// A doorbell ends only a wait for more packets. Memory and registers may change without any
-/// report, and only looks end a counted poll.
+/// report, and a counted poll ends only by further tries.
 bool Engine::needs_polling() const {
     if (is_halted()) return false;
     return std::any_of(state_.queues.begin(), state_.queues.end(), [this](const Queue& queue) {
@@ -431,7 +431,7 @@ std::uint64_t Engine::available() const {
     return ib.dwords - ib.position;
 }
 
-/// The packet ends outside its stream: in a ring the rest may come, unless it could never fit.
+/// The packet ends outside its stream. In a ring the rest may follow, unless it could never fit.
 Engine::Outcome Engine::truncated() const {
     const bool is_in_ring = queue_->ib_depth == 0;
     const bool fits = length_ * kDwordBytes < ring_bytes(*queue_) || queue_->skip != 0;

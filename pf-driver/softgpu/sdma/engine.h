@@ -58,7 +58,7 @@ public:
         std::function<mem::Port&(Vmid)> port;
     };
 
-    /// What the head packet of a queue waits for.
+    /// The condition that the head packet of a queue waits for.
     enum class WaitKind : std::uint8_t {
         None,
         Memory,    ///< `width` bytes at `address` in `vmid`
@@ -128,7 +128,7 @@ public:
     /// MQD (a fault if that cannot be written), where the next map() continues.
     bool unmap(DoorbellIndex doorbell);
 
-    /// True if the doorbell is a queue's of this engine. `value`: new write pointer in bytes.
+    /// True if the doorbell belongs to a queue of this engine. `value`: new write pointer in bytes.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
     /// Runs one queue; the next call starts with the next queue.
@@ -192,7 +192,7 @@ private:
     void advance(std::uint64_t dwords);
     [[nodiscard]] Vmid vmid() const;
     [[nodiscard]] mem::Port& port() { return hooks_.port(vmid()); }
-    /// Whether this is the kernel's own stream, which may touch registers and choose VMIDs.
+    /// True for the kernel's own stream, which may touch registers and choose VMIDs.
     [[nodiscard]] bool is_privileged() const;
 
     // packets (packets.cpp)

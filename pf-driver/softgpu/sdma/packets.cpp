@@ -59,8 +59,8 @@ const Engine::Row* Engine::find_row(std::uint32_t header) {
     return row == kRows.end() ? nullptr : &*row;
 }
 
-/// Takes the length from the header, checks it against what is published, and only then fetches the
-/// rest: a guest may still be writing behind it.
+/// Takes the length from the header, checks it against the published dwords, and only then fetches
+/// the rest: the guest may still be writing the dwords behind.
 Engine::Outcome Engine::run_packet() {
     call_ = {};
     if (queue_->skip != 0) return pass_over();
@@ -224,7 +224,7 @@ Engine::Outcome Engine::set_timestamp() {
     return Outcome::Done;
 }
 
-/// The global one is the GPU clock itself.
+/// The global time stamp is the GPU clock itself.
 Engine::Outcome Engine::get_timestamp() {
     const bool is_global =
         HW_GET(SDMA_HEADER, SUB_OP, packet_[0]) == SDMA_SUB_OP_TIMESTAMP_GET_GLOBAL;
