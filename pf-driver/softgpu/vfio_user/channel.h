@@ -15,7 +15,7 @@
 // Writing sends each message whole; the part that the socket does not take at once waits in a
 // bounded backlog.
 //
-// fill() and next() are called on the io thread, everything else on any.
+// fill() and next() are called on the io thread, everything else on any thread.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,8 @@ namespace vgpu::softgpu::vfio_user {
 class Channel {
 public:
     using Input = MessageBuffer::Input;
-    /// What to watch the socket for: a client that does not read its replies is not read from.
+    /// The events to watch the socket for. While a client does not read its replies, the server
+    /// does not read its requests.
     enum class Interest : std::uint8_t { Nothing, Input, Output };
     /// The loop that watches the socket. Called on any thread, with the send lock held.
     struct Loop {
@@ -92,7 +93,7 @@ private:
     };
     enum class ReadBy : std::uint8_t { IoThread, Reader };
 
-    /// Limits of what the server keeps for a client that does not read or wait.
+    /// Limits of the data that the server keeps for a client that does not read or wait.
     static constexpr std::size_t kMaxBacklogBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedFds = 4 * kMaxFds;
@@ -113,7 +114,7 @@ private:
     std::deque<Queued> queue_;
     std::size_t queued_bytes_ = 0;
     std::size_t queued_fds_ = 0;
-    Queued served_;  // what next() gave out; of a message in place only the descriptors
+    Queued served_;  // the message that next() gave out; if in place, only its descriptors
 
     std::mutex send_mutex_;  // guards what follows
     std::deque<Unsent> unsent_;
@@ -141,7 +142,8 @@ public:
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// Handles all that has arrived and does one recvmsg; all but replies waits for the io thread.
+    /// Handles everything that has arrived, and does one recvmsg. Replies go to `replies`; all
+    /// other messages wait for the io thread.
     [[nodiscard]] Outcome read(ReplySink& replies);
     /// Waits until there is something to read. Sends the backlog meanwhile.
     void wait_until(std::chrono::steady_clock::time_point deadline);

@@ -6,10 +6,10 @@
 // reply arrives whatever the io thread waits for, even a lock of the caller.
 //
 // A transfer fails if the client refuses, answers nonsense, answers too late or goes away. The time
-// for which its slowness may hold up callers is limited per message and for all messages together
-// (StallBudget); once that is used up, transfers fail at once for a while. Quick answers are free,
-// because only the client's own function waits for them; they are not free while the io thread has
-// been at one piece of work for longer (PresentWork).
+// for which callers may wait for the client is limited per message and for all messages together
+// (StallBudget). When that time is used up, transfers fail at once for a while. Quick answers are
+// free, because only the client's own function waits for them. They count if the io thread has
+// already spent long on its present piece of work (PresentWork), because all clients wait then.
 //
 // A client such as QEMU cannot answer while one of its own requests is unanswered. If that request
 // needs a lock of the caller, the transfer ends when the budget does.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientNote: names the process that has a socket open, for vgpud to show: "PID NAME" in vf1.client
-// next to vf1.sock, as the kernel knows the client's end (SO_PEERCRED). The file exists as long as
-// the client is attached; it is made before the device learns of the client. Used by Session.
+// ClientNote: a file that names the process that has a socket open, for vgpud to show: vf1.client,
+// next to vf1.sock, holds "PID NAME". The kernel reports the process (SO_PEERCRED). The file exists
+// as long as the client is attached; it is made before the device learns of the client. Used by
+// Session.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace vgpu::softgpu::vfio_user {
 
 class ClientNote {
 public:
-    /// For a client at socket `path`, connected as `fd`. A note that cannot be written is missing.
+    /// For a client at socket `path`, connected as `fd`. A failure to write the note is ignored.
     ClientNote(const std::string& path, int fd);
     ~ClientNote();
     ClientNote(const ClientNote&) = delete;

@@ -25,7 +25,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// How long message DMA may take (Peer).
+/// Time limits of message DMA (Peer).
 struct DmaLimits {
     std::chrono::milliseconds answer{1000};  ///< per message
     StallBudget::Spec stalls{};              ///< all messages of a client together

@@ -4,10 +4,10 @@
 // often several posted writes at once; next() returns one message after the other, in place.
 // Descriptors belong to the message whose first byte they arrived with.
 //
-// How descriptors find their message: the kernel ends a recvmsg after the piece of the stream that
-// carried descriptors, and a client sends a message and its descriptors together, so they belong to
-// the last message that starts in the received bytes. While a message is incomplete, only its rest
-// is requested, so at most one message has descriptors waiting.
+// The kernel ends a recvmsg after the piece of the stream that carried descriptors, and a client
+// sends a message and its descriptors together. So descriptors belong to the last message that
+// starts in the received bytes. While a message is incomplete, only its rest is requested, so at
+// most one message has descriptors waiting.
 //
 // Not locked; used by Channel.
 #pragma once
@@ -36,7 +36,7 @@ public:
 
     MessageBuffer() : storage_(kTurnBytes) {}
 
-    /// One recvmsg, unless there is something to take first.
+    /// One recvmsg, unless a whole message waits for next().
     [[nodiscard]] Input fill(int socket);
     /// The next whole message, its descriptors in `fds` (empty before). None: call fill() again, or
     /// the stream is broken. Its body is valid until the next fill().

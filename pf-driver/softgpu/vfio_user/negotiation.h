@@ -18,7 +18,7 @@ namespace vgpu::softgpu::vfio_user {
 /// The contents of VERSION's reply.
 struct Agreement {
     Version version;
-    std::uint32_t max_transfer = kMaxTransfer;  ///< of the server's DMA messages
+    std::uint32_t max_transfer = kMaxTransfer;  ///< most data of a DMA message of the server
     std::string capabilities{};                 ///< JSON of the reply; empty: none was proposed
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // PresentWork: the time at which the io thread began its present piece of work (a message or a
-// posted function). A long time means that it waits, for a client whose memory it reads or for a
-// lock that another thread holds while it waits for a client; all other clients wait meanwhile. The
-// io thread writes it, threads that wait for a client read it (ClientMemory).
+// posted function). If that was long ago, the io thread waits: for a client whose memory it reads,
+// or for a lock whose holder waits for a client. All other clients wait meanwhile. The io thread
+// writes the time; threads that wait for a client read it (ClientMemory).
 #pragma once
 
 #include <atomic>

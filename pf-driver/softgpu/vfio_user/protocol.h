@@ -37,7 +37,7 @@ inline constexpr std::uint32_t kMaxFds = 16;             ///< descriptors of one
 inline constexpr std::uint32_t kMaxDmaMaps = 65535;      ///< QEMU refuses more
 inline constexpr std::uint32_t kPageBytes = 4096;
 inline constexpr std::uint32_t kMaxVersionData = 4096;  ///< JSON of VERSION, with its NUL
-inline constexpr std::uint32_t kMaxWrites = 200;        ///< of one message; QEMU sends no more
+inline constexpr std::uint32_t kMaxWrites = 200;  ///< writes of one message; QEMU sends no more
 
 /// vfio-user specification, "Header"; 16 bytes on the wire.
 struct Header {

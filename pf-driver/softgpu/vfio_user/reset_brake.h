@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// ResetBrake: limits how often clients may reset a device, as a bucket of resets. A reset holds up
-// the whole GPU (commands of the world switch wait for it, the PF checks the VF after it), so a
-// client whose device has used up the bucket is not served until there is room for the next one. A
-// well-behaved driver does not notice: after a reset it leaves the function alone for 100 ms (PCIe
-// 6.0, 6.6.2).
+// ResetBrake: limits how often clients may reset a device, as a bucket of resets. A reset delays
+// the whole GPU: commands of the world switch wait for it, and the PF checks the VF after it. So a
+// client whose device has used up the bucket is not served until the bucket has room for the next
+// reset. A well-behaved driver does not notice: after a reset it leaves the function alone for
+// 100 ms (PCIe 6.0, 6.6.2).
 //
-// Time points are passed in: nothing here looks at a clock. Io thread.
+// The caller passes time points in; this file reads no clock. Used on the io thread.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ public:
 
 private:
     Spec spec_{};
-    Time paid_at_{};  ///< when the bucket is empty again
+    Time paid_at_{};  ///< time at which the bucket is empty again
 };
 
 }  // namespace vgpu::softgpu::vfio_user

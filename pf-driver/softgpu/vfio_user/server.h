@@ -2,9 +2,9 @@
 //
 // Server: one io thread that serves many vfio-user sockets. listen() binds a socket (mode 0600,
 // replacing a stale one) to a Device; the first client that agrees on a version is attached, a
-// second one gets EBUSY and is closed. Sockets are non-blocking. A client that does not read its
-// replies is not read from meanwhile and delays no other client; one that sends much is served in
-// turns (Session), between which other clients are served and posted work runs.
+// second one gets EBUSY and is closed. Sockets are non-blocking. While a client does not read its
+// replies, the server does not read its requests, so it delays no other client. A client that sends
+// much is served in turns (Session); between them other clients are served and posted work runs.
 //
 // A socket whose file is removed is bound again, because no client could connect any more.
 //
@@ -38,8 +38,8 @@ public:
     /// The device outlives the server. EADDRINUSE: another server answers; EEXIST: not a socket.
     [[nodiscard]] virtual Result<> listen(const std::string& path, Device& device) = 0;
 
-    /// Posted: hangs up every client of `device`, also one that does not read, and those that wait
-    /// to be accepted. Clients that connect afterwards are served. Any thread.
+    /// Posted: disconnects every client of `device`, also clients that do not read and clients that
+    /// wait to be accepted. Clients that connect afterwards are served. Any thread.
     virtual void hang_up(const Device& device) = 0;
 
     /// Calls `readable` on the io thread whenever `fd` (borrowed) has something to read or hung up.

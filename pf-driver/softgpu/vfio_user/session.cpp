@@ -69,7 +69,7 @@ void Session::close() {
     port_.device.dma_unmap_all();
     port_.device.detach();
     note_.reset();
-    port_.brake.count(1, Clock::now());  // it is one
+    port_.brake.count(1, Clock::now());  // a detach counts as a reset
     log::info("{}: client detached", port_.device.name());
 }
 
@@ -404,7 +404,7 @@ bool Session::is_inside(const RegionAccess& access) const {
     return access.offset <= size && access.count <= size - access.offset;
 }
 
-/// Reads into the reply, without a copy. A bus has no posted reads: their data would reach no one.
+/// Reads into the reply, without a copy. A bus has no posted reads: nobody would get the data.
 Session::Reply Session::region_read(const Message& request) {
     const auto access = load<RegionAccess>(request.body);
     const bool is_posted = (request.header.flags & kNoReply) != 0;

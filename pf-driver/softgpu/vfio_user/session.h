@@ -8,13 +8,12 @@
 //
 // The session checks every request against the protocol (size, descriptors, indices, ranges) before
 // the device sees it, and answers it exactly once unless the client asked for no reply. After an
-// error the client gets an error reply; only a stream that cannot be followed any more ends the
-// connection.
+// error the client gets an error reply; only a broken stream ends the connection.
 //
-// A session serves for a turn of about a millisecond. The rest waits for its next turn, so that
-// other clients and posted work get theirs, however much a client sends. A turn ends between two
-// messages or two writes of one message. While its device has been reset too often, a session has
-// no turns at all (ResetBrake).
+// A session serves for a turn of about a millisecond. The remaining messages wait for its next
+// turn, so that other clients and posted work get their turns, however much a client sends. A turn
+// ends between two messages or two writes of one message. While its device has been reset too
+// often, a session has no turns at all (ResetBrake).
 //
 // Everything runs on the io thread. The Server drives the session: it calls on_readable() (also
 // when the session asks for a turn or is no longer held) and on_writable(), and drops it when it is
@@ -52,7 +51,7 @@ struct Port {
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
     std::shared_ptr<PresentWork> work = std::make_shared<PresentWork>();
-    /// Where replies are built: kMaxMessage bytes.
+    /// Buffer in which replies are built: kMaxMessage bytes.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;
     std::chrono::nanoseconds turn = std::chrono::milliseconds(1);

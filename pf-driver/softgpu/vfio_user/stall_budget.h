@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// StallBudget: the time for which one client's slowness may hold up the device, as a bucket. A
-// thread that waits for the client longer than the grace drains the bucket while it waits; several
-// threads at the same time drain it once, because they hold the device up once. Time without a wait
-// refills it, by a few per cent of that time. An empty bucket is spent until a reserve has
+// StallBudget: the time for which one slow client may delay the device, as a bucket. A thread that
+// waits for the client longer than the grace drains the bucket while it waits. Several threads that
+// wait at the same time drain it once, because they delay the device once. Time without a wait
+// refills the bucket, by a few per cent of that time. An empty bucket is spent until a reserve has
 // accumulated, so that a client that never answers costs one long wait now and then, not a short
-// one every time.
+// wait every time.
 //
 // A client has two such buckets (DmaLimits): one for waits that exceed the grace, and one for waits
-// of any length while the io thread is held up, because many short ones add up there.
+// of any length while the io thread is delayed, because many short waits add up there.
 //
 // The caller passes time points in (no clock is read here) and locks (ClientMemory).
 #pragma once
@@ -26,7 +26,7 @@ public:
         std::chrono::milliseconds grace{1};       ///< free of charge
         std::chrono::milliseconds capacity{300};  ///< full bucket, as at the start
         std::chrono::milliseconds reserve{20};  ///< level at which a spent bucket may be used again
-        unsigned refill_percent = 5;            ///< of the time without a wait
+        unsigned refill_percent = 5;            ///< share of the time without a wait
     };
 
     /// Full at the start.
