@@ -18,7 +18,7 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Leaves functions that it has not attached alone: clients of their own sockets may use them.
+/// Does not touch functions that it has not attached: clients of their sockets may use them.
 class Attachments final : private Iommu::Listener {
 public:
     /// The VM has connected. Functions attached later send message DMA and interrupts to `peer`.
@@ -62,7 +62,8 @@ private:
     [[nodiscard]] std::vector<Range> parts_of(const Iommu::Mapping& mapping) const;
     [[nodiscard]] Result<> fill(const Attached& each) const;
     void map_parts(pci::Function& function, const Iommu::Mapping& mapping) const;
-    /// Makes its mappings those of the present tables; logs errors, because the VM cannot see them.
+    /// Replaces the function's mappings by those of the present tables. Logs errors, because the VM
+    /// cannot see them.
     void refill(const Attached& each) const;
     [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> keep(int fd);
     [[nodiscard]] static Result<> map_in(pci::Function& function, const Range& range);

@@ -4,8 +4,8 @@
 // holds ids and BARs, and only Bus Master Enable of the command register can be written.
 //
 //   VFE           the configuration space answers, whoever has the VF
-//   BAR accessed  the host view attaches to the VF: reads all ones while a vfio-user client has it.
-//                 Drivers may use a VF for long before they need bus mastering, and amdgpu does
+//   BAR accessed  the host view attaches to the VF; while a vfio-user client has it, the BAR reads
+//                 all ones. Drivers such as amdgpu use a VF long before they need bus mastering
 //   BME set       the same, if nothing was accessed before; the bit stays 0 while a client has it
 //   BME cleared   it detaches, as it does at FLR, VF disable, bus reset and when the VM goes
 //

@@ -7,11 +7,10 @@
 //                        \-- memory windows --> RootPort's windows --> BARs of PF and VFs
 //
 // The functions are the same ones that have sockets; each is attached to one side at a time
-// (pci::Function). The PF is attached as long as a VM is connected, unless a client of its own
-// socket came first: then the VM finds no PF until it resets the endpoint after that client has
-// gone. For the VFs see BusVf. Interrupts of attached functions are posted writes to the VM. DMA
-// goes to the memory that the VM has mapped for the endpoint, through an IOMMU if the VM has a
-// driver for it.
+// (pci::Function). The PF is attached as long as a VM is connected, unless a client of pf.sock came
+// first: then the VM finds no PF until that client has gone and the VM resets the endpoint. For the
+// VFs see BusVf. Interrupts of attached functions are posted writes to the VM. DMA goes to the
+// memory that the VM has mapped for the endpoint, through an IOMMU if the VM has a driver for it.
 //
 // Everything that a VM does is untrusted: an access that decodes to nothing reads all ones or is
 // dropped. The Server calls it on the io thread only.

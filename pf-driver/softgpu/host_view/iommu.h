@@ -38,7 +38,7 @@ public:
     public:
         virtual ~Listener() = default;
         virtual void mapped(Domain domain, const Mapping& mapping) = 0;
-        /// Exactly a mapping that mapped() has reported.
+        /// A mapping that mapped() has reported is removed as a whole.
         virtual void unmapped(Domain domain, const Mapping& mapping) = 0;
         /// The function has been routed to another domain.
         virtual void routed(std::uint32_t routing_id) = 0;

@@ -2,8 +2,7 @@
 //
 // Builders of a configuration space: header, BARs and capabilities, as rows of registers with their
 // writable bits. Offsets and bits are those of <linux/pci_regs.h>; hw/pci.h gives the place of each
-// capability. Called by Function while it is
-// built; nothing here has behaviour.
+// capability. Called by Function while it is built; nothing here has behaviour.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ public:
     void read(std::uint32_t offset, std::span<std::byte> out) const;
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// The values after power-on, whoever uses the function now; calls no handlers.
+    /// The values after power-on, whatever the present values are; calls no handlers.
     void read_power_on(std::uint32_t offset, std::span<std::byte> out) const;
 
     /// Handlers of [first, first + count); a byte claimed twice is a programming error. Offsets

@@ -38,7 +38,7 @@ struct MappableMemory {
 };
 
 /// The bytes behind one BAR. offset + size is inside the BAR. Io thread. A bus reports no errors: a
-/// read that cannot be answered gives all ones, such a write is dropped.
+/// read that cannot be answered gives all ones, and a write that cannot be done is dropped.
 struct BarHandler {
     /// Fills all of `out`.
     std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
@@ -58,7 +58,7 @@ public:
     virtual void unmap_all() = 0;
 };
 
-/// How an attached function is reached, and so where its interrupts are delivered.
+/// The way to an attached function. It decides where its interrupts are delivered.
 enum class Reach : std::uint8_t {
     Socket,  ///< its own vfio-user client: eventfds
     Bus,     ///< behind a bridge of the host view: messages
@@ -140,9 +140,9 @@ private:
         Bytes size;
         BarHandler handler;
     };
-    /// The first part of a BAR access that has one meaning. Only the BAR with the MSI-X table has
-    /// several; in all others everything is the handler's. Stays within one page, because a handler
-    /// may hold a lock for all of an access.
+    /// The first part of a BAR access that lies in one place. Only the BAR with the MSI-X table has
+    /// several places; in all other BARs, everything belongs to the handler. A part stays within
+    /// one page, because a handler may hold a lock for all of an access.
     enum class Place : std::uint8_t { Handler, MsixTable, MsixPending };
     struct Piece {
         Place place = Place::Handler;

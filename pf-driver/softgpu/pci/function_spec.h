@@ -57,7 +57,7 @@ struct VsecSpec {
     std::uint16_t length = 0;
 };
 
-/// What happens to the configuration when the client goes. Interrupts end in both cases.
+/// The effect on the configuration when the client leaves. Interrupts end in both cases.
 enum class DetachPolicy : std::uint8_t {
     ResetConfig,  ///< a VF: the next client finds a fresh function
     KeepConfig,   ///< the PF: VFs stay enabled while its driver is restarted

@@ -10,8 +10,8 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// Eventfds (and their harmless kin, which cannot be signalled) are files without a type; any other
-// descriptor is a mistake that the client must learn of now.
+// Eventfds are files without a type. So are some other files, which are harmless: signalling them
+// only fails. Any other descriptor is a mistake, and the client must learn of it now.
 bool is_eventfd_like(int fd) {
     struct stat status {};
     return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;

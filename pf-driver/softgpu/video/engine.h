@@ -8,12 +8,12 @@
 //
 //   off ---- init table ran to its END ----> on, pointers 0 ---- bad packet, fault ----> halted
 //    ^            (VCPU stopped: on, but nothing is fetched)                                |
-//    +---------------------- next init table that speaks of the encoder --------------------+
+//    +------------------------ next init table that names the encoder ----------------------+
 //
-// A guest's mistakes: a bad table gets an error response and leaves its encoder off; a bad packet
-// halts its ring; a bad IB is dropped and the ring continues, because processes write IBs and the
-// kernel writes rings. All are counted. Rings and fences are in VMID 0; they are the kernel's and
-// reach every register of the VF.
+// A bad table gets an error response and leaves its encoder off. A bad packet halts its ring. A bad
+// IB is dropped and the ring continues, because processes write IBs and the kernel writes rings.
+// All are counted. Rings and fences are in VMID 0. The kernel owns them, so they reach every
+// register of the VF.
 //
 // Called by the engine's workers and by register or doorbell writes, with the VF's lock held.
 #pragma once
@@ -49,7 +49,7 @@ public:
         std::function<bool()> gate_is_open;
     };
 
-    /// What the head packet of a ring waits for.
+    /// The condition that the head packet of a ring waits for.
     enum class WaitKind : std::uint32_t {
         None,
         Register,  ///< (register & mask) == reference
@@ -80,7 +80,7 @@ public:
         std::uint64_t tables = 0;       ///< init tables that ran to their end
         std::uint64_t packets = 0;      ///< executed
         std::uint64_t jobs = 0;         ///< IBs walked and dropped
-        std::uint64_t bad_packets = 0;  ///< and tables, and IBs
+        std::uint64_t bad_packets = 0;  ///< bad packets, tables and IBs
         std::uint64_t faults = 0;
     };
 

@@ -2,8 +2,8 @@
 //
 // The MMSCH init table: a header and one list of register commands per encoder (hw/mmsch.h). A
 // guest wrote all of it, so only a copy is used and every size and offset is checked against that
-// copy. A command that does not fit or is unknown ends the list, and a list reaches the registers
-// of its own encoder only (never those of the MMSCH, so it cannot start another table). The
+// copy. A command that does not fit or is unknown ends the list. A list reaches only the registers
+// of its encoder; it cannot start another table, because it does not reach those of the MMSCH. The
 // firmware here boots at once: a polled condition that does not hold now never will.
 #pragma once
 
