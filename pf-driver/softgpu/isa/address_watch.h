@@ -17,7 +17,7 @@
 
 namespace vgpu::softgpu::isa {
 
-/// What a vector memory instruction does at an address.
+/// The kind of access of a vector memory instruction.
 enum class WatchedAccess : std::uint8_t { Load, Store, Atomic };
 
 /// The accesses that a watch reports: TCP_WATCHn_CNTL.MODE (kfd_dbg_trap_address_watch_mode).

@@ -487,7 +487,7 @@ void Decoder::mtbuf() {
     buffer(info(out_.op));
 }
 
-/// What MUBUF and MTBUF have in common.
+/// The operands that MUBUF and MTBUF have in common.
 void Decoder::buffer(const OpInfo& row) {
     if (field(w1_, enc::kMubufTfe) != 0) illegal();
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kMubufOffset));

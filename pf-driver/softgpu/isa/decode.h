@@ -8,8 +8,8 @@
 // invalidate() or until the watched epoch moves (ACQUIRE_MEM with the instruction-cache bit, TLB
 // invalidation). Its size is bounded; a full cache is emptied.
 //
-// A DecodeCache belongs to one engine thread and to one address space: the packet processor owns
-// one per compute unit and VMID, or calls invalidate() when a unit changes VMID or VF.
+// A DecodeCache belongs to one engine thread and to one address space: the packet processor of a VF
+// owns one per worker and VMID.
 #pragma once
 
 #include <array>

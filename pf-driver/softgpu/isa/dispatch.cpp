@@ -137,8 +137,9 @@ uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32
     return ~uint64_t{0} >> (kLanes - active);
 }
 
-/// What the hardware leaves in the trap temporaries for debuggers: the packet, the group's place in
-/// the grid, the wave's place in the group (ROCr trap handler; ROCdbgapi, architecture gfx9).
+/// The values that the hardware leaves in the trap temporaries for debuggers: the packet, the
+/// group's place in the grid, the wave's place in the group (ROCr trap handler; ROCdbgapi,
+/// architecture gfx9).
 void write_trap_temporaries(SgprWriter& out, const DispatchSpec& spec, const Placement& placement,
                             uint32_t wave) {
     constexpr uint32_t kTtmp6 = static_cast<uint32_t>(ScalarReg::Ttmp0) + 6;

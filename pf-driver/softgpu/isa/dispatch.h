@@ -45,7 +45,7 @@ struct DispatchSpec {
     std::array<std::uint32_t, 16> user_data{};
 };
 
-/// Why a dispatch cannot run; the packet processor maps the reason to the queue's error code.
+/// The reason why a dispatch cannot run; the packet processor maps it to the queue's error code.
 enum class DispatchError : std::uint8_t {
     None,
     Dimensions,    ///< a group or grid size is 0
@@ -73,7 +73,7 @@ struct LaunchExceptions {
     bool replace = false;  ///< true: instead of the kernel's bits; false: in addition
 };
 
-/// Where one group runs.
+/// The place where one group runs.
 struct Placement {
     std::array<std::uint32_t, 3> group_id{};
     /// Wave i of the group owns scratch bytes [(first_scratch_slot + i) * scratch_wave_bytes, ...).

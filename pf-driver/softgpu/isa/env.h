@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a handler sees: the wave that runs and the world around it. Built by run() for each turn;
-// nothing here outlives the turn. Scalar operands are read and written here, so that every unit
-// does it the same way.
+// Env: the view of a handler: the wave that runs and the world around the wave. run() builds it for
+// each turn; nothing here outlives the turn. Scalar operands are read and written here, so that
+// every unit does it the same way.
 //
 // Internal to isa/: included by the run loop and by the execute units.
 #pragma once
@@ -37,7 +37,7 @@ inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingle
                      kDx10Clamp = 1u << 8, kIeee = 1u << 9, kGprIndex = 1u << 27,
                      kHalfOverflow = 1u << 23, kSkipVector = 1u << 28, kForkShift = 29,
                      kExceptionShift = 12, kException = 0x7fu << kExceptionShift,
-                     kAddressWatch = 1u << 19;  // of EXCP_EN, for all four
+                     kAddressWatch = 1u << 19;  // bit of EXCP_EN, for all four
 }  // namespace mode
 
 /// Fields of the TRAPSTS register; EXCP is in the low bits, in the order of the host's MXCSR flags.
@@ -48,7 +48,7 @@ inline constexpr u32 kMemoryViolation = 1u << 8, kIllegalInstruction = 1u << 11,
 }  // namespace trapsts
 
 /// `s` and `v` are copies of pointers into the wave, so that the hot loops load them once. A
-/// handler may change `wave` and registers freely; its Outcome tells the run loop what to do next.
+/// handler may change `wave` and registers freely; the run loop acts on its Outcome.
 struct Env {
     WaveState& wave;
     u32* s;      ///< scalar file
@@ -60,7 +60,7 @@ struct Env {
     Workgroup& group;
     /// The world outside the group: memory, clock, messages, stop flag.
     const RunContext& context;
-    /// Where a handler leaves the details of a Fault or Trap.
+    /// A handler puts the details of a Fault or Trap here.
     RunResult& result;
     /// The wave gave up its turn only to wait, so run() may give the thread back.
     bool slept = false;

@@ -33,7 +33,7 @@ private:
     u32 before_;
 };
 
-/// Why a turn ended.
+/// The reason why a turn ended.
 enum class Turn : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
 /// Whether handlers need no checks: default float mode, no indexing, registers in range.
@@ -200,7 +200,7 @@ u32 Runner::running() const {
     return static_cast<u32>(std::ranges::count_if(group_.waves, is_running));
 }
 
-/// Moves the turn to the next wave that can run, starting with the one whose turn it is.
+/// Moves the turn to the next wave that can run; the search begins with the present wave.
 bool Runner::pick_wave() {
     const auto count = static_cast<u32>(group_.waves.size());
     for (u32 k = 0; k < count; ++k) {

@@ -45,8 +45,8 @@ struct Apertures {
     std::uint64_t private_base = 0x0002'0000'0000'0000;
 };
 
-/// Where waves of a process jump on a trap or an exception (SQ_SHADER_TBA, TMA). Waves enter it if
-/// they have STATUS.TRAP_EN and are not in it already.
+/// The code to which waves of a process jump on a trap or an exception (SQ_SHADER_TBA, TMA). A wave
+/// enters it if the wave has STATUS.TRAP_EN and is not in it already.
 struct TrapHandler {
     std::uint64_t base = 0;         ///< address of its first instruction; 0: no handler
     std::uint64_t memory = 0;       ///< address of its memory
@@ -67,8 +67,8 @@ struct RunContext {
     std::uint64_t reference_hz = 27'000'000;  ///< s_memrealtime
     std::uint64_t core_hz = 1'000'000'000;    ///< s_memtime
     TrapHandler trap{};
-    GlobalWaveSync* wave_sync = nullptr;      ///< of the process; nullptr: ds_gws_* are illegal
-    const AddressWatches* watches = nullptr;  ///< of the VF; nullptr: there are none
+    GlobalWaveSync* wave_sync = nullptr;      ///< nullptr: ds_gws_* are illegal
+    const AddressWatches* watches = nullptr;  ///< nullptr: the VF has none
     Vmid vmid{};                              ///< the VMID that the watches compare
 };
 
@@ -83,13 +83,13 @@ enum class StopReason : std::uint8_t {
     Halted,              ///< every wave that has not ended is halted
 };
 
-/// What happened in this call. In every case the waves are at an instruction boundary.
+/// The result of one call. In every case the waves are at an instruction boundary.
 struct RunResult {
     StopReason reason = StopReason::Budget;
     std::uint64_t retired = 0;  ///< instructions executed by this call
     /// In its last turn every wave only slept or waited: a good moment to run something else.
     bool only_sleepers = false;
-    // of the wave that caused Fault, IllegalInstruction or Trap
+    // about the wave that caused Fault, IllegalInstruction or Trap
     std::uint32_t wave = 0;
     std::uint32_t lane = 0;
     std::uint64_t pc = 0;
@@ -103,7 +103,7 @@ struct RunResult {
 /// Never throws; the result reports a wave's errors.
 [[nodiscard]] RunResult run(Workgroup& group, const RunContext& context);
 
-/// Which build of the execute unit run() uses on this machine.
+/// The build of the execute unit that run() uses on this machine.
 [[nodiscard]] Variant variant();
 /// For tests that compare the variants; false if this machine lacks it.
 [[nodiscard]] bool has_variant(Variant which);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Floating-point functions for ops/*.def, as lane_math.h: IEEE operations of the host, and what the
-// GPU does otherwise (min and max, saturating conversions, division helpers, half precision).
+// Floating-point functions for ops/*.def, as lane_math.h: IEEE operations of the host, and the
+// operations in which the GPU differs (min and max, saturating conversions, division helpers, half
+// precision).
 #pragma once
 
 #include "pf-driver/softgpu/isa/lane_math.h"
@@ -33,7 +34,7 @@ template <class T> VGPU_INLINE int exponent_of(T a) {
     return static_cast<int>((bits_of(a) >> F::kMantissa) &
                             static_cast<typename F::Bits>(F::kMaxExponent));
 }
-/// By its bits: no operation that might quiet it looks at it.
+/// Tests only the bits, because an arithmetic operation might make the NaN quiet.
 template <class T> VGPU_INLINE bool is_signalling(T a) {
     return a != a && (bits_of(a) & FloatTraits<T>::kQuiet) == 0;
 }
@@ -82,7 +83,7 @@ VGPU_INLINE f32 sqrt_of(f32 a) {
 VGPU_INLINE f64 sqrt_of(f64 a) {
     return __builtin_sqrt(a);
 }
-/// In double precision, for the accuracy of the single result.
+/// Computes in double precision, for the accuracy of the single result.
 VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
     return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
 }
@@ -102,7 +103,7 @@ VGPU_INLINE f32 log2_of(f32 a) {
     return std::log2(a);
 }
 
-/// What v_exp_f32 gives: results that would be denormal are 0, whatever MODE says.
+/// The result of v_exp_f32: a value that would be denormal is 0, whatever MODE says.
 VGPU_INLINE f32 exp2_approximate(f32 a) {
     return a < -126.0f ? 0.0f : exp2_of(a);
 }
@@ -129,7 +130,7 @@ VGPU_INLINE f32 cos_in_domain(f32 a) {
     return is_beyond_turns(a) ? 1.0f : cos_turns(a);
 }
 
-/// Below 1 always: a tiny negative number would round up to it.
+/// Always below 1, although the fraction of a tiny negative number would round up to 1.
 template <class T> VGPU_INLINE T fraction(T a) {
     const T r = a - floor_of(a);
     constexpr T below_one = T{1} - std::numeric_limits<T>::epsilon() / 2;
@@ -191,7 +192,7 @@ template <class T> VGPU_INLINE T max_of(T a, T b, bool ieee) {
     const T quiet_b = ieee && is_signalling(b) ? quieted(b) : number;
     return ieee && is_signalling(a) ? quieted(a) : quiet_b;
 }
-/// With a NaN it is the smallest of the numbers (Vega ISA manual, V_MED3_F32).
+/// If an operand is a NaN, the result is the smallest of the numbers (Vega ISA manual, V_MED3_F32).
 template <class T> VGPU_INLINE T median_of(T a, T b, T c, bool ieee) {
     if (a != a || b != b || c != c) return min_of(min_of(a, b, ieee), c, ieee);
     const T low = min_of(a, b, false);
@@ -205,7 +206,7 @@ template <class T> VGPU_INLINE T atomic_max(T d, T a) {
     return max_of(d, a, false);
 }
 
-/// Saturates, NaN becomes 0; C++ leaves both undefined.
+/// Saturates; a NaN becomes 0. C++ leaves both cases undefined.
 template <class T> VGPU_INLINE i32 to_i32(T a) {
     if (!(a > T{-2147483648.0})) return a != a ? 0 : std::numeric_limits<i32>::min();
     return a >= T{2147483648.0} ? std::numeric_limits<i32>::max() : static_cast<i32>(a);
@@ -241,7 +242,7 @@ template <class T> VGPU_INLINE T frexp_mantissa(T a) {
     int exponent = 0;
     return std::frexp(a, &exponent);
 }
-/// By a power of two in double precision: one rounding, also into the denormals.
+/// Multiplies by a power of two in double precision: one rounding, also into the denormals.
 VGPU_INLINE f32 scale_by(f32 a, i32 exponent) {
     const i32 bounded = exponent < -300 ? -300 : (exponent > 300 ? 300 : exponent);
     const f64 power = std::bit_cast<f64>(static_cast<u64>(i64{bounded} + 1023) << 52);
@@ -303,8 +304,8 @@ template <class T> VGPU_INLINE bool div_scale_flag(T b, T c) {
     if (exponent_of(c) - exponent_of(b) >= DivTraits<T>::kFar) return true;
     return !is_denormal(b) && is_denormal(c / b);
 }
-/// The quotient sum of v_div_fmas, scaled back by what v_div_scale had put in: a big quotient had
-/// been made smaller, a small one bigger.
+/// The quotient sum of v_div_fmas, with the scaling of v_div_scale undone: v_div_scale made a big
+/// quotient smaller and a small one bigger.
 template <class T> VGPU_INLINE T div_scaled_back(T sum, T estimate) {
     constexpr int scale = DivTraits<T>::kScale;
     return scale_by(sum, exponent_of(estimate) > FloatTraits<T>::kBias ? scale : -scale);

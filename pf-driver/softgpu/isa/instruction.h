@@ -57,7 +57,7 @@ enum class OperandKind : std::uint8_t {
 /// Part of a 32-bit register, in the numbers of the SDWA encoding.
 enum class Select : std::uint8_t { Byte0, Byte1, Byte2, Byte3, Word0, Word1, Dword };
 
-/// What happens to the rest of a register if an SDWA instruction writes a part of it.
+/// The effect on the rest of a register if an SDWA instruction writes a part of it.
 enum class Unused : std::uint8_t { Zero, SignExtend, Preserve };
 
 /// One source, ready to be read.
@@ -77,10 +77,10 @@ enum class Modifier : std::uint8_t {
     Dpp,   ///< source 0 from other lanes
 };
 
-/// Which rounding and denormal mode applies.
+/// The rounding and denormal mode that applies.
 enum class FloatClass : std::uint8_t { None, Single, DoubleOrHalf };
 
-/// What the engine does after an instruction.
+/// The next action of the engine after an instruction.
 enum class Outcome : std::uint8_t {
     Next,
     Jump,          ///< the wave's pc has been set

@@ -16,7 +16,8 @@ namespace {
 constexpr unsigned kGroup = 8;
 constexpr u32 kWholeGroup = (1u << kGroup) - 1;
 
-/// Offsets of eight lanes in a page or in LDS. Lanes that are off have that of the first one on.
+/// Offsets of eight lanes in a page or in LDS. Lanes that are off have the offset of the first lane
+/// that is on.
 struct GroupPlaces {
     alignas(32) u32 at[kGroup];
     bool follow = false;  ///< words, each directly behind the last

@@ -240,8 +240,9 @@ template <class T>
     }
 }
 
-/// Where a result is computed: in place if all lanes are on, else in spare rows until commit(). A
-/// source may be the destination, and lanes that are off keep their contents.
+/// The rows in which a result is computed: the destination itself if all lanes are on, else spare
+/// rows until commit(). A source may be the destination, and lanes that are off keep their
+/// contents.
 template <class D> struct Result {
     Row spare_low;
     Row spare_high;

@@ -118,8 +118,8 @@ bool is_vector_alu(const OpInfo& row) {
     return row.encoding >= Encoding::Vop2 && row.encoding <= Encoding::Vop3p;
 }
 
-/// Operations that keep denormals under every MODE: they move bits, test them, or convert between
-/// formats of which only one has a mode (Vega ISA manual, V_CVT_F16_F32).
+/// Operations that keep denormals under every MODE: they move bits, test bits, or convert between
+/// two formats, only one of which has a mode (Vega ISA manual, V_CVT_F16_F32).
 bool keeps_denormals(Op op) {
     switch (op) {
         case Op::v_cndmask_b32:
@@ -357,7 +357,7 @@ u32 harmless_word(Type type, u32 word) {
 }
 
 /// The operation works on all lanes, and host flags do not show which lane raised them. So lanes
-/// that EXEC turns off hold harmless numbers while it runs.
+/// that EXEC turns off hold harmless numbers while the operation runs.
 class QuietLanes {
 public:
     QuietLanes(Env& env, const Instruction& i) : env_(env), off_(~env.exec()) {

@@ -48,7 +48,7 @@ constexpr std::array<Widths, 16> kDataFormats{{
 struct Format {
     Widths widths;
     u32 number;
-    u32 bytes;  ///< of an element; 0: not a format
+    u32 bytes;  ///< length of an element; 0: not a format
 
     explicit Format(u32 code)
         : widths(kDataFormats[bits_at(code, enc::kDataFormat)]),

@@ -10,7 +10,7 @@ namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 namespace {
 
-/// How an instruction addresses memory; named by the rows of ops/*.def.
+/// The addressing mode of an instruction; named by the rows of ops/*.def.
 enum class Segment { Flat, Global, Scratch, Buffer };
 
 /// Reads `extra` bytes behind the lane's address. False on a fault, which the port holds.

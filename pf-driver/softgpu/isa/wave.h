@@ -52,7 +52,8 @@ struct alignas(64) VgprRow {
     std::array<std::uint32_t, kLanes> lane;
 };
 
-/// A wave without its vector registers. Another layout requires a new kStateVersion in gpu.cpp.
+/// A wave without its vector registers. Another layout requires a new kStateVersion
+/// (gpu_vf_panel.cpp).
 struct WaveState {
     alignas(8) std::array<std::uint32_t, 128> scalar{};
     /// GPU address of the next instruction, a multiple of 4.
@@ -107,8 +108,8 @@ struct Wave {
     void resize_vgprs(unsigned count);
 };
 
-/// A work-group: its waves, its local data share, its place in the grid. It is a value: to move or
-/// save it is all that moving a running work-group takes.
+/// A work-group: its waves, its local data share, its place in the grid. It is a value: a running
+/// work-group is moved by moving this struct.
 struct Workgroup {
     std::vector<Wave> waves;
     /// A multiple of 512 bytes, as dispatch makes it; at most kMaxLds.
