@@ -7,6 +7,9 @@
 function(vgpu_options target)
     target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+        target_compile_options(${target} PRIVATE -Wdocumentation)
+    endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
         # gcc bug 105651: false alarms about std::string at -O3
         target_compile_options(${target} PRIVATE -Wno-restrict)

@@ -13,6 +13,7 @@ import sys
 
 import advice
 import dbus_page
+import documentation
 import names
 import sizes
 
@@ -412,6 +413,16 @@ def check_dbus_page(files):
     yield from dbus_page.complaints()
 
 
+def check_spelling(files):
+    """No word of the tree is one of codespell's common errors."""
+    yield from documentation.spelling(ROOT, files)
+
+
+def check_kernel_doc(files):
+    """The kernel's script kernel-doc has nothing to say about the headers of uapi and PF core."""
+    yield from documentation.kernel_doc(ROOT, files)
+
+
 def check_vgpud_configuration(files):
     """Documents name every key of vgpud's configuration; the one that install.md writes keeps libvirt's names."""
     schema, install = 'schemas/vgpud-config.schema.json', 'docs/install.md'
@@ -531,7 +542,11 @@ def main(wanted):
         sys.exit(f'run.py: no check {unknown[0]}; there are: {" ".join(sorted(checks))}')
     failed = 0
     for name in wanted or checks:
-        complaints = list(checks[name](files))
+        try:
+            complaints = list(checks[name](files))
+        except documentation.Skipped as reason:
+            print(f'skip {name}: {reason}')
+            continue
         print(f'{"FAIL" if complaints else "ok  "} {name}: {checks[name].__doc__}')
         for line in complaints[:40]:
             print('     ' + line)

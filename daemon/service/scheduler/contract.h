@@ -44,7 +44,7 @@ struct Contract {
 /// engine for VFs without reservations.
 struct Engine {
     std::int64_t switch_ns = 100'000;
-    std::int64_t min_run_ns = 100'000;       ///< shortest slice, never pre-empted earlier
+    std::int64_t min_run_ns = 100'000;       ///< shortest slice, never preempted earlier
     std::uint32_t reservable_ppm = 900'000;  ///< for reservations with their switches
 };
 

@@ -86,7 +86,7 @@ Result<Plan> plan(std::span<const Claim> claims, Limits limits);
 /// Whether plan() makes a table, at the cost of an order or two.
 Result<> check(std::span<const Claim> claims, Limits limits);
 
-/// Which VFs may pre-empt a running slice on waking while `plan` is in force, and for how long: the
+/// Which VFs may preempt a running slice on waking while `plan` is in force, and for how long: the
 /// VF's longest slice less its debt, all reduced so that no other VF falls behind by more than half
 /// a slice even if all wake at once. Advances too short to run are left out.
 std::vector<Entry> reserve_of(const Plan& plan, std::span<const Claim> claims);

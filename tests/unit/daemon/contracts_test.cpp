@@ -130,7 +130,7 @@ TEST(Contracts, AGangIsASlotOfTheTableWithAPhase) {
     EXPECT_EQ(contract.ahead, 0u);
     EXPECT_EQ(contract.phase_us, 2500u);
     EXPECT_EQ(contract.flags, static_cast<std::uint32_t>(VGPU_PF_CONTRACT_GANG));
-    EXPECT_EQ(table.reserve_count, 0u) << "it does not pre-empt when it wakes";
+    EXPECT_EQ(table.reserve_count, 0u) << "it does not preempt when it wakes";
 }
 
 TEST(Contracts, AGangNeitherCompetesNorIsOwedAnything) {

@@ -59,7 +59,7 @@ TEST(Reservations, WhatIsAdmittedMissesNoDeadline) {
 }
 
 /// The theoretical edge of earliest-deadline-first: all budgets and switches together fill the
-/// engine. Admission may give away no more than 5 % of it for what cannot be pre-empted.
+/// engine. Admission may give away no more than 5 % of it for what cannot be preempted.
 TEST(Reservations, AdmissionRefusesWithinFivePercentOfTheEdge) {
     using daemon::scheduler::Party;
     for (const int reserved : {1, 2, 4, 8}) {
