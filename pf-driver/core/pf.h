@@ -36,7 +36,7 @@ enum vgpu_pf_home {
 };
 
 /**
- * struct vgpu_pf_params - what the home decides when it starts a core
+ * struct vgpu_pf_params - parameters that the home sets when it starts a core
  * @boot_id: differs from those of all earlier cores
  * @home: kind of the home
  * @time_scale: factor on waits for guests and the device; 1 on silicon
@@ -61,7 +61,7 @@ struct vgpu_pf_params {
 struct vgpu_pf;
 
 /**
- * struct vgpu_pf_device - what the device offers
+ * struct vgpu_pf_device - properties of the device
  * @is_attached: a device is attached; the other members keep the values of the last device
  * @total_vfs: number of VFs
  * @vram_bytes: VRAM of the device

@@ -11,7 +11,7 @@
 #include "pf-driver/core/resource/range.h"
 #include "pf-driver/core/run/state.h"
 
-/* timers of the whole PF, and what they do; vf.h has those of a VF */
+/* timers of the whole PF, and their actions; vf.h has the timers of a VF */
 enum vgpu_pf_timer_id {
 	VGPU_PF_TIMER_SWITCH = 0,   /* poll the command of a world switch */
 	VGPU_PF_TIMER_SLICE,	    /* end the running slice */

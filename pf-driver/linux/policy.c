@@ -231,7 +231,7 @@ static bool is_anything_provisioned(struct vgpu_home *home)
 	return false;
 }
 
-/* the same result for the same device and count, whatever happened before */
+/* depends only on device and count, so that the result is always the same */
 static u64 fair_bytes(const struct vgpu_home *home, u32 count)
 {
 	const struct vgpu_pf_device *device = vgpu_pf_view_device(home->pf);
@@ -298,7 +298,7 @@ static bool start_auto_release(struct vgpu_home *home, u32 vf)
 	return is_given;
 }
 
-/* Release what numvfs provisioned; vgpu_policy_release_left() retries what fails now. */
+/* Release the VFs that numvfs provisioned; vgpu_policy_release_left() retries after a failure. */
 void vgpu_policy_release_auto(struct vgpu_home *home)
 {
 	u32 started = 0;
@@ -311,8 +311,8 @@ void vgpu_policy_release_auto(struct vgpu_home *home)
 }
 
 /*
- * Release, without waiting, what could not be released with the functions. A VF that is in use
- * again keeps its resources until the functions come and go again.
+ * Release, without waiting, the VFs that could not be released with the functions. A VF that is in
+ * use again keeps its resources until the functions come and go again.
  */
 void vgpu_policy_release_left(struct vgpu_home *home)
 {

@@ -60,7 +60,7 @@ NUMBER_FILE(preempt_timeout_us, VGPU_PF_POLICY_PREEMPT_TIMEOUT_US,
 	    vgpu_policy_preempt_timeout(vf->home, vf->number))
 NUMBER_FILE(vram_quota, VGPU_PF_POLICY_VRAM_QUOTA, vgpu_policy_quota(vf->home, vf->number))
 
-/* ---- choices: the one in force has brackets ---- */
+/* ---- choices: the choice in force has brackets ---- */
 
 static const char *const priority_names[VGPU_PRIORITIES] = {
 	[VGPU_PRIORITY_LOW] = "low",

@@ -106,7 +106,7 @@ struct Verb {
 };
 constexpr std::array<Verb, 3> kVerbs{{{"inject", inject}, {"clear", clear}, {"stats", stats}}};
 
-/// Exactly one verb per line, so that the order alone matches answers with requests.
+/// Exactly one verb per line, so that answers match requests by their order.
 Result<Json> execute(Gpu& gpu, const Json& order) {
     if (order.is_object() && order.size() == 1)
         for (const Verb& verb : kVerbs)
@@ -139,7 +139,8 @@ GpuControl::~GpuControl() {
     ::unlink(path_.c_str());
 }
 
-/// A line that is not JSON parses to a discarded value, which is not an object: the same error.
+/// A line that is not JSON parses to a discarded value. It is not an object, so the error is the
+/// same.
 std::string GpuControl::answer(std::string_view line) {
     const Json order = Json::parse(line, nullptr, false);
     const Result<Json> answer = execute(gpu_, order);

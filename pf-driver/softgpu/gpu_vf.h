@@ -123,9 +123,9 @@ public:
     [[nodiscard]] bool read_vram(VfOffset offset, std::span<std::byte> out) override;
     [[nodiscard]] bool write_vram(VfOffset offset, std::span<const std::byte> data) override;
     Result<> scrub_state() override;
-    /// The blocks, then mailbox and latched doorbells: all of the VF except VRAM, gates and what
-    /// the PF programmed. load_state() of a VF of any device of the same version accepts the
-    /// stream.
+    /// The blocks, then mailbox and latched doorbells: all of the VF except VRAM, gates and the
+    /// values that the PF programmed. load_state() of a VF of any device of the same version
+    /// accepts the stream.
     [[nodiscard]] Result<std::vector<std::byte>> save_state() override;
     [[nodiscard]] Result<> load_state(std::span<const std::byte> stream) override;
 

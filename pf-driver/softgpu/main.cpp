@@ -32,8 +32,8 @@ namespace {
 using namespace vgpu;
 using namespace vgpu::softgpu;
 
-/// The command line. Options whose type is not that of Gpu::Spec have members here; the others are
-/// parsed into `gpu` directly.
+/// The command line. Most options are parsed into `gpu` directly; options of another type have
+/// their own members.
 struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
@@ -126,8 +126,8 @@ void raise_descriptor_limit() {
     (void)::setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
-/// SIGTERM and SIGINT as a descriptor; blocks them before any thread starts. SIGHUP has no effect,
-/// because there is no configuration to read again.
+/// Makes a descriptor for SIGTERM and SIGINT, and blocks both before any thread starts. SIGHUP has
+/// no effect, because there is no configuration to read again.
 Result<OwnedFd> take_signals() {
     sigset_t signals;
     sigemptyset(&signals);

@@ -195,7 +195,7 @@ enum vgpu_pf_vf_state {
  * @switches: world switches since the core started
  * @switch_p50_ns: median duration of a world switch, from the decision until the core has seen its
  *	end; rounded up to a quarter of an octave
- * @switch_p99_ns: 99th percentile of the same
+ * @switch_p99_ns: 99th percentile of the duration of a world switch
  * @switch_max_ns: longest world switch
  * @whole_resets: resets of the whole device since the core started
  * @name: of the GPU, NUL-terminated

@@ -78,7 +78,7 @@ struct request {
 	uint32_t fd_count;
 	void *reply; /* receives the bytes after the reply's header */
 	size_t reply_bytes;
-	void *payload; /* receives what is behind them; the reply must not be longer */
+	void *payload; /* receives the bytes behind them; the reply must not be longer */
 	size_t payload_bytes;
 	size_t reply_got; /* length of both */
 };

@@ -61,7 +61,7 @@ struct vgpu_pf_call {
 	void *payload;
 	uint64_t token;
 	uint64_t client;
-	struct vgpu_vf *vf; /* the one that the payload names */
+	struct vgpu_vf *vf; /* the VF that the payload names; NULL: none */
 };
 
 /* event.c: the ring of events that clients read */
@@ -74,7 +74,7 @@ void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint
 void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message);
 void vgpu_pf_reply_flush(struct vgpu_pf *pf);
 
-/* tell.c: rate limit on reports of what a guest causes */
+/* tell.c: rate limit on events and log lines that a guest causes */
 bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 

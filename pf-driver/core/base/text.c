@@ -25,7 +25,7 @@ uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 	return used;
 }
 
-/* Set the error message of the request: what, where, and how to fix it. Return: error. */
+/* Set the error message of the request: the failure, its place, and the remedy. Return: error. */
 int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 {
 	va_list args;

@@ -37,7 +37,7 @@ struct vgpu_vf_control {
 	uint32_t mismatches; /* events that the transition table does not have */
 };
 
-/* provision.c: what the VF was provisioned with; a part of the journal: keep the layout */
+/* provision.c: the resources of the VF. The journal has this struct: keep the layout */
 struct vgpu_vf_config {
 	uint64_t vram_bytes;
 	uint64_t cu_mask;
@@ -126,7 +126,7 @@ struct vgpu_vf_share {
 	uint64_t early_ns;  /* service counted before its run was in the log */
 };
 
-/* the files of run/: service received, and what they keep of each VF between runs */
+/* the files of run/: service received, and state of the VF between runs */
 struct vgpu_vf_service {
 	uint64_t ns;
 	uint64_t reserved_ns; /* part of ns that the reservation paid for */

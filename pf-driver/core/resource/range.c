@@ -154,7 +154,7 @@ bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct 
 	return false;
 }
 
-/* The same for the runs of dirty units. */
+/* Walk the runs of dirty units of an owner, as vgpu_pf_range_next() does for all units. */
 bool vgpu_pf_range_next_dirty(const struct vgpu_range_map *map, uint8_t owner,
 			      struct vgpu_range *range)
 {

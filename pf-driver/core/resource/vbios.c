@@ -120,7 +120,7 @@ void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 			image[image_texts[i].offset + c] = (uint8_t)image_texts[i].text[c];
 }
 
-/* Write the image into a VF's VRAM, over what the guest left. Return: 0 or negative errno. */
+/* Write the image into a VF's VRAM, over the guest's data. Return: 0 or negative errno. */
 int vgpu_pf_vbios_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_vbios_build(pf->scratch, (uint32_t)(vf->config.vram_bytes >> 20));

@@ -24,7 +24,7 @@ static uint64_t get_entry(const uint8_t *table, uint32_t index)
 	return entry;
 }
 
-/* finds the next unit of a VF, in the order of the VF's VRAM, and sets *unit to the one after it */
+/* finds the VF's next unit, in the order of the VF's VRAM, and sets *unit to the unit after it */
 static bool next_unit(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t *unit)
 {
 	while (*unit < pf->vram.count) {

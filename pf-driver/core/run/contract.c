@@ -122,7 +122,7 @@ static void note_held(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
 
 /* ---- reservations ---- */
 
-/* adds the next budgets that are due; if none is, the reservation stays exhausted */
+/* adds the next budgets that are due; if no budget is due, the reservation stays exhausted */
 static void fill_budget(struct vgpu_vf_contract *contract, uint64_t now)
 {
 	const struct vgpu_pf_contract *terms = &contract->terms;
@@ -138,7 +138,7 @@ static void fill_budget(struct vgpu_vf_contract *contract, uint64_t now)
 	contract->is_exhausted = contract->budget_ns < REMNANT_NS;
 }
 
-/* whether budget left <= (deadline - now) * budget / period: using it keeps within the bandwidth */
+/* whether budget left <= (deadline - now) * budget / period, so that its use keeps the bandwidth */
 static bool is_usable(const struct vgpu_vf_contract *contract, uint64_t now)
 {
 	uint64_t left_us = ((uint64_t)contract->budget_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US;

@@ -113,7 +113,7 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/* ---- what happens to the run in the engine ---- */
+/* ---- events of the run in the engine ---- */
 
 /* Handle a wake: VFs outside the engine have work. */
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)

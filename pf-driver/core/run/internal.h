@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Functions of the run-table scheduler for its own files only, grouped by file; each function is
- * documented where it is defined. run/parts.h has those for the rest of the core.
+ * documented where it is defined. run/parts.h has the functions for the rest of the core.
  */
 #ifndef VGPU_CORE_RUN_INTERNAL_H
 #define VGPU_CORE_RUN_INTERNAL_H

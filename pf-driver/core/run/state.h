@@ -22,7 +22,7 @@ struct vgpu_pf_switch {
 	uint64_t poll_delay_ns;
 };
 
-/* a table, with what is derived from it */
+/* a table, and values that are derived from it */
 struct vgpu_run_slots {
 	struct vgpu_pf_run_table table; /* its weights are not all zero */
 	uint32_t listed;		/* bit per VF that has an entry */
@@ -54,7 +54,7 @@ enum vgpu_executor_state {
 enum vgpu_run_kind {
 	VGPU_RUN_SLICE = 0, /* its turn in the table, or its share */
 	VGPU_RUN_SOLE,	    /* uncontended: runs until another VF wakes */
-	VGPU_RUN_REST,	    /* idle-resident: no VF has work, and this one stays in the engine */
+	VGPU_RUN_REST,	    /* idle-resident: no VF has work, and the VF stays in the engine */
 	VGPU_RUN_RESCUE,    /* starvation boost: a short run after too long a wait */
 	VGPU_RUN_RESERVE,   /* preempted the table, from the table's reserve section */
 	VGPU_RUN_CONTRACT,  /* served by the reservation of its contract */

@@ -33,7 +33,7 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
 	vgpu_pf_event_init(pf);
 }
 
-/* handles what happened to the engine, then events of VFs, and decides which VF is next */
+/* handles events of the engine, then events of VFs, and decides which VF is next */
 static void settle_engine(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached) {
@@ -282,7 +282,7 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			 LLU(vf->config.vram_bytes >> 20));
 }
 
-/* continues what was in progress when the previous core ended */
+/* continues the operations that were in progress when the previous core ended */
 static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_control_set_gates(pf, vf);

@@ -125,7 +125,7 @@ static int release(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	struct vgpu_vf *vf = request->vf;
 
-	/* the VF was released before, and only its scrub has failed */
+	/* the VF was released before, and its scrub was given up: try the scrub again */
 	if (vgpu_pf_scrub_has_given_up(vf)) {
 		vgpu_pf_scrub_again(pf, vf);
 		return 0;

@@ -2,9 +2,9 @@
 /*
  * The inbox holds the events of a VF (vgpu_vf_post()) until the core settles. First the core
  * carries out the events before PAUSE, the most severe first, whether the VF is in the engine or
- * not. When the VF is not in the engine, the most severe of the other events follows. That event
- * drops the less severe ones. Only the event that an operator requested stays; it is carried out if
- * the new state allows it. Nobody posts LOADED and UNLOADED: the inbox asks the engine where the VF
+ * not. When the VF is not in the engine, the most severe of the other events follows. It drops the
+ * less severe events, except an event that an operator requested; this event is carried out if the
+ * new state allows it. LOADED and UNLOADED are not posted: the inbox asks the engine where the VF
  * is.
  */
 #include "pf-driver/core/vf/parts.h"

@@ -6,8 +6,8 @@
  * for half of the driver's limit; then the answer is FAIL. Unknown messages are acknowledged and
  * counted.
  *
- * A message that drivers acknowledge stays in the box until they have, or for OUTBOX_LIMIT_NS.
- * Drivers do not acknowledge FLR notifications: the next message overwrites these.
+ * A message that drivers acknowledge stays in the box until the driver has acknowledged it, or for
+ * OUTBOX_LIMIT_NS. Drivers do not acknowledge FLR notifications: the next message overwrites them.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"

@@ -294,7 +294,7 @@ static void stop_waiting(struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_RESETTING || vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
 		return;
-	/* the next guest must not answer the notification of this one */
+	/* the next guest must not answer the notification to this guest */
 	vf->reset.guest_told = false;
 	complete(vf);
 }

@@ -136,7 +136,7 @@ static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		scrub_finished(pf, vf);
 }
 
-/* Begin the scrub of a VF from the start. None of its operations is in progress. */
+/* Begin the scrub of a VF from the start. No operation of the scrub is in progress. */
 void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;

@@ -52,7 +52,7 @@ private:
     std::vector<std::byte>& out_;
 };
 
-/// Reads what Writer wrote; for load(). The bytes may come from a file or a guest's memory: a
+/// Reads the stream of a Writer; for load(). The bytes may come from a file or a guest's memory: a
 /// Reader never reads beyond them and never allocates for a length that they cannot hold. The block
 /// checks what the values mean.
 class Reader {
@@ -76,14 +76,14 @@ public:
         values.resize(count);
         return bytes(std::as_writable_bytes(std::span<T>(values)));
     }
-    /// Bytes left. A whole stream that leaves some is of another kind.
+    /// Bytes left. If bytes are left after the last block, the stream is foreign.
     [[nodiscard]] std::size_t remaining() const { return in_.size(); }
 
 private:
     std::span<const std::byte> in_;
 };
 
-/// The verbs above. A block that lacks one does not compile in the contract suite.
+/// The functions above. A block that lacks one of them does not compile in the contract suite.
 template <typename B>
 concept Block = requires(B block, const B constant, Writer& writer, Reader& reader) {
     block.reset();

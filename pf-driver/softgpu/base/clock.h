@@ -18,7 +18,7 @@ public:
     [[nodiscard]] virtual Nanoseconds now() const = 0;
 };
 
-/// The host's monotonic clock. It runs on while the guest is stopped.
+/// The host's monotonic clock. The clock continues while the guest is stopped.
 class SteadyClock final : public Clock {
 public:
     [[nodiscard]] Nanoseconds now() const override {

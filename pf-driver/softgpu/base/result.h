@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T>: a value, or an error that says what failed, where, and the fix. For errors of the
+// Result<T>: a value, or an error with the failure, its place, and the remedy. For errors of the
 // caller and of the world only: a block answers a guest's mistake as hardware would, never with a
 // Result that leaves the block. TRY() returns early with the callee's error.
 #pragma once
@@ -16,7 +16,7 @@ namespace vgpu {
 /// The layer that knows the VF and the operation adds context, once.
 struct Error {
     int code = EINVAL;    ///< errno value, for exit codes and wire replies
-    std::string message;  ///< what happened, where, and the fix
+    std::string message;  ///< the failure, its place, and the remedy
 
     /// `what`, then the system's message for `code`: "cannot map VRAM: Cannot allocate memory".
     static Error from_errno(int code, std::string what) {
@@ -28,7 +28,7 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// An error; `message` says what failed, where and, if the caller can act, the fix.
+/// An error; `message` names the failure, its place and, if the caller can act, the remedy.
 inline tl::unexpected<Error> fail(int code, std::string message) {
     return tl::make_unexpected(Error{code, std::move(message)});
 }

@@ -29,7 +29,7 @@ using Bytes64 = std::array<std::byte, AQL_PACKET_BYTES>;
 using PacketHandlerAql = Verdict (*)(Core&, Queue&, const Bytes64&);
 
 /// Address of packet `index`; the ring wraps by packets. A ring smaller than one packet counts as
-/// one, so nothing divides by 0.
+/// one packet, so that no division is by 0.
 GpuVa packet_address(const Queue& queue, std::uint64_t index) {
     const std::uint64_t packets =
         std::max<std::uint64_t>(queue.ring_dwords() / (AQL_PACKET_BYTES / 4), 1);
@@ -220,7 +220,7 @@ void describe(const Queue& queue, const aql_kernel_dispatch& packet,
     spec.kernarg_address = packet.kernarg_address;
 }
 
-/// Error code by the packet alone, before any memory is read; 0 if none.
+/// Error code for the values in the packet, before any memory is read; 0: no error.
 std::uint32_t check_packet(const aql_kernel_dispatch& packet) {
     if (HW_GET(AQL_SETUP, DIMENSIONS, packet.setup) == 0) return AQL_QUEUE_ERROR_DIMENSIONS;
     if (packet.kernel_object == 0 || packet.kernel_object % alignof(aql_kernel_descriptor) != 0)
@@ -272,7 +272,7 @@ std::optional<std::int64_t> signal_value(Core& core, const Queue& queue, std::ui
 enum class Met : std::uint8_t { No, Yes, Fault };
 
 /// Barrier-AND and barrier-OR. A signal is met at value 0; a handle of 0 means no signal (HSA
-/// Platform System Architecture, Barrier-AND packet). Met also if the packet names no signal.
+/// Platform System Architecture, Barrier-AND packet). A packet that names no signal is met, too.
 Met is_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     const bool is_or = HW_GET(AQL_HEADER, TYPE, barrier.header) == AQL_TYPE_BARRIER_OR;
     bool has_signal = false;
@@ -413,7 +413,7 @@ bool run_one(Core& core, Queue& queue) {
         return false;
     }
     const GpuVa address = packet_address(queue, state.next);
-    // Read the header first and alone, because it makes the rest of the packet valid.
+    // Read only the header first, because it makes the rest of the packet valid.
     const auto header = core.memory.load<std::uint32_t>(queue.vmid(), address);
     if (!header) {
         core.fault(queue);

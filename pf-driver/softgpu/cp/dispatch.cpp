@@ -17,7 +17,7 @@ constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
 /// Most groups of one kernel in a stream: full CUs of groups of one wave, and one group in excess.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
-/// True if slots of the same number are the same memory.
+/// True if slots with equal numbers are the same memory.
 bool has_same_scratch(const DispatchState& a, const DispatchState& b) {
     return a.spec.scratch_base == b.spec.scratch_base &&
            a.spec.scratch_wave_bytes == b.spec.scratch_wave_bytes && a.vmid == b.vmid;

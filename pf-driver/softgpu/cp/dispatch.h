@@ -7,9 +7,9 @@
 // goes to the end of the line, so groups that spin for each other all make progress. Kernels take
 // turns with each other.
 //
-// All of it is state of the VF. Every lent group comes back at an instruction boundary. Then every
-// dispatch can be saved, dropped or loaded, alone (context save of one queue) or all together
-// (world switch).
+// Dispatches and groups are state of the VF. Every lent group comes back at an instruction
+// boundary. Then the dispatches of one queue (context save) or all of them (world switch) can be
+// saved, dropped or loaded.
 //
 // Called with the VF's lock held; the Workgroup of a loan belongs to the worker until it is back.
 #pragma once
@@ -86,7 +86,7 @@ struct Dispatch {
 /// Owned by Core; one per VF.
 class Dispatcher {
 public:
-    /// `queues` are all of the VF by id; they say which CUs their work-groups may use.
+    /// `queues` are all queues of the VF by id; they name the CUs that their work-groups may use.
     Dispatcher(std::uint32_t compute_units, std::span<const Queue> queues)
         : queues_(queues), occupancy_(compute_units) {}
 
@@ -133,8 +133,8 @@ public:
     /// Adds the kernels of a stream, all or none. EPROTO for a kernel that start() and the
     /// hardware's sizes would not allow.
     [[nodiscard]] Result<> load(Reader& in);
-    /// The same from a queue's save area, which belongs to the guest: whatever the area says, the
-    /// kernels are those of `queue` and, if `vmid` is given, run in `vmid`.
+    /// Like load() above, from a queue's save area. The area belongs to the guest, so all kernels
+    /// become kernels of `queue` and, if `vmid` is given, run in `vmid`.
     [[nodiscard]] Result<> load(Reader& in, QueueId queue, std::optional<Vmid> vmid);
 
 private:

@@ -24,8 +24,8 @@ inline constexpr std::uint32_t kVgprBytesPerCu = 256u << 10;
 inline constexpr std::uint32_t kLdsBytesPerCu = 64u << 10;
 inline constexpr std::uint32_t kBytesPerVgpr = 256;  // 64 lanes of 4 bytes
 
-/// The part of a CU that one work-group takes, by the kernel's descriptor and packet; equal for all
-/// groups of a kernel.
+/// The part of a CU that one work-group takes. It follows from the kernel's descriptor and packet,
+/// and is equal for all groups of a kernel.
 struct Footprint {
     std::uint32_t waves = 0;
     std::uint32_t lds_bytes = 0;

@@ -54,11 +54,11 @@ enum class StopMode : std::uint8_t { Preempt, Reset };
 /// The condition that the head packet waits for.
 enum class WaitKind : std::uint8_t {
     None,
-    Memory,       ///< a 32-bit value in memory compares
-    Register,     ///< a register compares
+    Memory,       ///< a 32-bit value in memory fulfils a comparison
+    Register,     ///< a register fulfils a comparison
     Dispatches,   ///< kernels of this queue complete
     Window,       ///< room for another AQL packet in flight
-    Signals,      ///< AQL barrier: the packet says which
+    Signals,      ///< AQL barrier: signals that the packet names
     SignalValue,  ///< AQL barrier-value
     Unmap,        ///< queues being unmapped are off
     Valid,        ///< AQL header stops being INVALID
@@ -93,8 +93,8 @@ struct QueueState {
     /// CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI, in their order in register space and in the MQD
     /// (Linux 6.12, include/v9_structs.h).
     std::array<std::uint32_t, MQD_HQD_COUNT> hqd{};
-    /// COMPUTE_* registers from COMPUTE_DISPATCH_INITIATOR on: each queue has its own, not the
-    /// bank's.
+    /// COMPUTE_* registers from COMPUTE_DISPATCH_INITIATOR on. Each queue has its own copy; the
+    /// values of the register bank are not used.
     std::array<std::uint32_t, MQD_SH_COUNT> sh{};
     std::uint32_t done = 0;  ///< AQL: bit i is set if packet rptr + i is complete
     std::uint64_t rptr = 0;  ///< PM4: dword in the ring; AQL: index of the oldest unfinished packet
@@ -123,7 +123,7 @@ struct QueueState {
     std::uint32_t reserved = 0;
 };
 
-/// The place of a queue in the hardware's terms; the gfx ring has 0, 0, 0.
+/// The hardware's numbers for a queue; the gfx ring has 0, 0, 0.
 struct QueuePlace {
     std::uint32_t me = 0;
     std::uint32_t pipe = 0;

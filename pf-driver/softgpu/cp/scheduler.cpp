@@ -283,7 +283,7 @@ bool refuse_run_list(Core& core, std::uint32_t header) {
     return false;
 }
 
-/// The same for a memory fault.
+/// Ends the list for a memory fault. Returns false.
 bool fault_run_list(Core& core) {
     core.fault(core.queue(core.scheduler.owner));
     end_run_list(core);
@@ -423,7 +423,7 @@ bool step_starved(Core& core) {
         return true;
     }
     const std::optional<unsigned> victim = find_oldest(core);
-    // no process has what the entry needs: it can never be mapped
+    // no process has the VMID or slot that the entry needs: it can never be mapped
     if (!victim) return refuse_run_list(core, 0);
     if (!is_quantum_over(core, core.scheduler.processes[*victim])) return false;
     evict(core, *victim);

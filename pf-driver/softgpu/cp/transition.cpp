@@ -27,8 +27,8 @@ constexpr std::uint32_t kStreamMagic = 0x53574356;  // VCWS
 constexpr std::uint32_t kStreamVersion = 4;
 constexpr std::uint32_t kControlRecordBytes = 8;
 constexpr std::size_t kStreamReserve = 64u << 10;
-/// Bound, per compute unit, of a stream that is read back; more than twice what a CU holds (256 KiB
-/// of VGPRs, 64 KiB of LDS).
+/// Bound, per compute unit, of a stream that is read back; more than twice the state of a CU (256
+/// KiB of VGPRs, 64 KiB of LDS).
 constexpr std::uint64_t kStreamBytesPerCu = 1u << 20;
 
 /// The packet bookkeeping in front of the kernels. Dispatcher::save() of the queue follows, padded
@@ -150,8 +150,9 @@ bool is_in_flight(const Core& core, const Queue& queue) {
     return core.dispatcher.in_flight(queue.id) != 0 || queue.state.frame_count != 0;
 }
 
-/// Decides how the queue leaves, once none of its groups is lent. Reset or nothing in flight: at
-/// once. Else through the save area, if it holds the stream; else by running to the end.
+/// Decides how the queue leaves, when no group of it is lent. After a Reset, or with nothing in
+/// flight, it leaves at once. Otherwise its state goes to the save area, if the area can hold the
+/// stream; if not, its kernels run to their end.
 bool leave(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.stop == StopMode::Reset || !is_in_flight(core, queue)) {

@@ -22,8 +22,8 @@ struct UnmapRequest {
     std::uint16_t pasid = 0;
 };
 
-/// Reads all fields. Those that a form does not use hold arbitrary values; is_selected() looks only
-/// at its form's fields.
+/// Reads all fields. Fields that a form does not use hold arbitrary values; is_selected() uses only
+/// the fields of the form.
 UnmapRequest parse_unmap(const Packet& packet) {
     UnmapRequest request;
     const std::uint32_t control = packet.dword(1);
@@ -115,7 +115,7 @@ void give_up(Core& core, Queue& scheduler_queue) {
 Outcome handle_unmap_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     const std::uint32_t action = HW_GET(UNMAP_QUEUES_1, ACTION, packet.dword(1));
-    // The gfx ring runs on by itself to the trailing fence: there is nothing to preempt.
+    // The gfx ring continues to the trailing fence by itself: no preemption is needed.
     if (action == PM4_UNMAP_PREEMPT_NO_UNMAP) return Outcome::Done;
     QueueState& state = packet.queue.state;
     Core& core = packet.core;
@@ -125,7 +125,7 @@ Outcome handle_unmap_queues(Packet& packet) {
         state.is_unmapping = 1;
         state.stop_deadline = has_limit ? core.now_ns() + latency : kNever;
         begin_unmap(packet, action == PM4_UNMAP_RESET ? StopMode::Reset : StopMode::Preempt);
-        // Not a queue that must end a packet first: that packet would overwrite the one in hand.
+        // Skip a queue that must end a packet first: that packet would overwrite core.packet.
         for (Queue& queue : core.queues)
             if (queue.state.stopped_by == packet.queue.id && queue.state.progress == 0)
                 (void)step_transition(core, queue, packet.budget);

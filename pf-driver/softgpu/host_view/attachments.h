@@ -26,7 +26,7 @@ public:
     /// The VM has gone; detaches all functions.
     void close();
 
-    /// EBUSY: the function has another attachment. `routing_id` is the one in its accesses.
+    /// EBUSY: the function has another attachment. `routing_id` is in the function's accesses.
     [[nodiscard]] Result<> attach(pci::Function& function, std::uint32_t routing_id);
     /// Does nothing if the host view has not attached the function.
     void detach(pci::Function& function);

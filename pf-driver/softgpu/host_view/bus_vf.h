@@ -23,7 +23,7 @@ namespace vgpu::softgpu::host_view {
 /// Header fields: PCIe 6.0, 9.3.4.1.
 class BusVf {
 public:
-    /// `routing_id`: the one in its accesses, counted from the first function behind the root port.
+    /// `routing_id`: in the VF's accesses, counted from the first function behind the root port.
     BusVf(pci::Function& function, std::uint32_t routing_id, Attachments& attachments)
         : function_(function), routing_id_(routing_id), attachments_(attachments) {}
 
@@ -41,7 +41,7 @@ private:
     /// False while a client of the VF's socket has it; the VF's BARs then read all ones.
     [[nodiscard]] bool attach();
     void set_bus_master();
-    /// Detaches, but keeps what the driver wrote into the MSI capability.
+    /// Detaches, but keeps the values that the driver wrote into the MSI capability.
     void clear_bus_master();
 
     pci::Function& function_;

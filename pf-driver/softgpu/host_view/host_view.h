@@ -55,7 +55,7 @@ private:
         pci::Function* function = nullptr;  ///< none: no function answers
         std::uint32_t bar = 0;
         std::uint64_t offset = 0;
-        std::uint64_t left = 0;  ///< bytes from here on that have the same answer
+        std::uint64_t left = 0;  ///< bytes from the address on for which this target answers
     };
 
     /// Whether the VM sees the PF; false while a client of pf.sock has it.

@@ -99,7 +99,7 @@ void Iommu::add(Domain domain, const Mapping& mapping) {
     listener_.mapped(domain, mapping);
 }
 
-/// A mapping that is cut is removed as a whole; the rest of it is added again.
+/// A mapping that is cut is removed as a whole; its remaining part is added again.
 Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t size) {
     const auto found = domains_.find(domain);
     if (found == domains_.end() || !is_well_formed({address, 0, size})) return Outcome::Refused;

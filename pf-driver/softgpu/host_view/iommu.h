@@ -58,7 +58,7 @@ public:
     void reset();
 
 private:
-    /// For all domains together: limits what a VM can make softgpu remember.
+    /// For all domains together: limits the memory that a VM can make softgpu use.
     static constexpr std::size_t kMaxMappings = 65536;
     static constexpr std::size_t kMaxDomains = 64;
     /// The value that STATUS shows.

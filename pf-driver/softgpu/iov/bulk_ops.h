@@ -39,7 +39,7 @@ public:
         std::uint64_t size = 0;
     };
     /// The largest state stream that LOAD_STATE accepts. A stream is held in memory as a whole, so
-    /// this bounds what a PF can make softgpu allocate.
+    /// this bounds the memory that a PF can make softgpu allocate.
     static constexpr std::uint64_t kMaxStateBytes = 256ull << 20;
 
     /// `bus` is the PF's memory.

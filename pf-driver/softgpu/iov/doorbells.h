@@ -83,7 +83,7 @@ public:
     /// BAR2 reads as the latched values, 0 elsewhere.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
 
-    /// A shut gate drops new rings; latched rings stay and are replayed all the same.
+    /// A shut gate drops new rings; latched rings stay and are still replayed.
     void set_gate(regs::Gate gate) { gate_ = gate; }
     /// Sets the pages that the PF enables, counted in 4 KiB from the start of the BAR. Both numbers
     /// are cut to the BAR; a count of 0 enables none. All pages are enabled at the start.

@@ -62,7 +62,7 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
     return {};
 }
 
-/// The relaxed load keeps a device without a plan off the mutex. A row that is being added may miss
+/// The relaxed load avoids the mutex if there is no plan. A row that is being added may miss
 /// this one event, never the next.
 std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     if (planned_.load(std::memory_order_relaxed) == 0) return std::nullopt;

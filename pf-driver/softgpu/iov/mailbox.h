@@ -14,9 +14,9 @@
 //   VF: RCV_ACK             RCV_VALID and RCV_DW0 are cleared; the device interrupts the PF
 //   PF: neither bit         RCV_VALID is cleared; the dwords stay
 //
-// A write that acknowledges leaves the sender's bits alone, so a dword write of RCV_ACK withdraws
-// nothing. The mailbox works the same while the VF is off the engine. It survives an FLR, over
-// which the register bank keeps its MAILBOX_* values; reset() is for a new owner. All calls are
+// A write that acknowledges does not change the sender's bits, so a dword write of RCV_ACK
+// withdraws no message. The mailbox also works while the VF is off the engine. It survives an FLR,
+// because the register bank keeps its MAILBOX_* values; reset() is for a new owner. All calls are
 // made with the VF's lock held.
 #pragma once
 

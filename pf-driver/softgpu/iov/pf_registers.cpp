@@ -228,8 +228,8 @@ template <auto Get> std::uint32_t PfRegisters::ask(VfId vf, std::uint32_t) {
     return (vfs_[vf].*Get)();
 }
 
-/// Both bits may be in one write: the acknowledgement belongs to the last reset, the request is the
-/// next.
+/// Both bits may be in one write: the acknowledgement belongs to the last reset, and the request
+/// begins the next reset.
 void PfRegisters::write_reset(VfId vf, std::uint32_t value) {
     if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vfs_[vf].acknowledge_flr();
     if (HW_GET(VGPU_RESET, FLR, value) != 0) vfs_[vf].request_flr();

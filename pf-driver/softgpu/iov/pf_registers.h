@@ -23,7 +23,7 @@ namespace vgpu::softgpu::iov {
 /// Register numbers, fields and units are those of hw/regs.def, block VGPU.
 class PfRegisters {
 public:
-    /// Values that the PF reads, checked by Gpu; `switch_mode` is the one at power-on.
+    /// Values that the PF reads, checked by Gpu; `switch_mode` is the mode at power-on.
     struct Spec {
         Bytes vram;
         Bytes aperture;

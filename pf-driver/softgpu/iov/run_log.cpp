@@ -21,7 +21,7 @@ void RunLog::configure(Iova base, std::uint32_t entries) {
 }
 
 /// Writes in three steps, because a reader on another CPU may look at any time: the entry with seq
-/// 0, a fence, then the number alone. The number counts up even when the write fails, so that the
+/// 0, a fence, then only the number. The number counts up even when the write fails, so that the
 /// reader sees the gap.
 void RunLog::append(vgpu_hw_run_log_entry entry) {
     const std::scoped_lock lock(mutex_);

@@ -190,7 +190,7 @@ private:
 
     std::mutex action_;  // held while the machine acts; guards the next block
     SwitchState state_ = SwitchState::Empty;
-    VfId function_ = kPf;       // the one in the engine, kPf: none
+    VfId function_ = kPf;       // the function in the engine; kPf: none
     std::vector<Step> script_;  // steps of the command that executes; reused
     std::size_t position_ = 0;  // index of the current step
     bool is_executing_ = false;
@@ -200,7 +200,7 @@ private:
     std::optional<std::uint64_t> open_run_;  // the stay that is not recorded yet
     Nanoseconds switching_{};                // time in SAVE, LOAD, RUN since the last record
 
-    mutable std::mutex mutex_;  // leaf; guards what other threads see
+    mutable std::mutex mutex_;  // leaf; guards the state that other threads see
     View view_;
     SwitchState seen_state_ = SwitchState::Empty;
     std::optional<Nanoseconds> seen_due_;

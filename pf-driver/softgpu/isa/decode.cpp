@@ -179,8 +179,8 @@ Operand Decoder::inline_constant(uint32_t code, Type type) {
     return {OperandKind::ConstantHigh, 0, false, false, constant.double_high};
 }
 
-/// Source numbers are the same in all encodings (Vega ISA manual, "SSRC/SRC0 operands"); those that
-/// an encoding cannot have make the instruction illegal.
+/// Source numbers are the same in all encodings (Vega ISA manual, "SSRC/SRC0 operands"). A number
+/// that an encoding cannot have makes the instruction illegal.
 Operand Decoder::source(uint32_t code, Type type) {
     if (type == Type::none) return {};
     if (code >= enc::kFirstVgpr) return vgpr(code - enc::kFirstVgpr, width(type));

@@ -164,7 +164,8 @@ std::string with_signs(const Operand& operand, Type type, bool absolute) {
 
 // ---- text of one instruction
 
-/// Prints one instruction. `row_` gives the encoding; the words hold what decoding did not keep.
+/// Prints one instruction. `row_` gives the encoding; the words have bits that decoding did not
+/// keep.
 class Printer {
 public:
     explicit Printer(const Instruction& instruction)
@@ -307,7 +308,7 @@ void Printer::vector_sources() {
             continue;
         }
         const bool extends = is_sdwa() && k < 2 && i_.sign_extend[k];
-        // LLVM prints the literal of v_madak_f16, but not this one, as a half
+        // LLVM prints the literal of v_madak_f16 as a half, but not the literal here
         if (multiplies_constant && source.is_literal) {
             add(number32(source.value));
             continue;
@@ -317,7 +318,7 @@ void Printer::vector_sources() {
         const bool is_exponent = is_sdwa() && k == 1 && i_.op == Op::v_ldexp_f16;
         const std::string text = has_signs ? with_signs(source, row_.src[k], source.absolute)
                                            : plain(source, is_exponent ? Type::f16 : row_.src[k]);
-        // the one bit operation whose operands can have float signs in other encodings
+        // the only bit operation with operands that can have float signs in other encodings
         const bool is_of_bits = !has_signs || i_.op == Op::v_cndmask_b32;
         add(extends && is_of_bits ? fmt::format("sext({})", text) : text);
     }

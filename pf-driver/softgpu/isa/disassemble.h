@@ -12,7 +12,7 @@
 namespace vgpu::softgpu::isa {
 
 /// "v_add_f32_e32 v3, s4, v1"; "illegal 0xbfff0000 0x00000000" for words that are no instruction.
-/// Depends on the instruction alone. Allocates, so it is not for hot paths.
+/// The text depends only on the instruction. Allocates, so it is not for hot paths.
 [[nodiscard]] std::string disassemble(const Instruction& instruction);
 
 }  // namespace vgpu::softgpu::isa

@@ -110,7 +110,7 @@ struct Instruction {
     /// Clamps float results to [0, 1]; integer results saturate if the operation can.
     bool clamp = false;
     std::uint8_t omod = 0;   ///< 1: * 2, 2: * 4, 3: / 2
-    bool keep_high = false;  ///< a 16-bit result leaves the other half alone
+    bool keep_high = false;  ///< a 16-bit result leaves the other half unchanged
     FloatClass float_class = FloatClass::None;
     /// The block ends here: control may continue elsewhere, or MODE may change.
     bool ends_block = false;

@@ -93,7 +93,7 @@ VGPU_INLINE void blend(u32* to, const u32* from, const u32* where) {
     for (unsigned l = 0; l < kLanes; ++l) to[l] = (from[l] & where[l]) | (to[l] & ~where[l]);
 }
 
-/// The same for the lanes of a mask, usually EXEC.
+/// Blends the lanes of a mask, usually EXEC.
 VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
 #if defined(__AVX2__)
     const __m256i place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);

@@ -246,7 +246,7 @@ template <unsigned Count> void to_memory(const Env& env, u32 first, std::byte* h
             std::memcpy(host + (l * Count + k) * 4, &env.v[first + k].lane[l], 4);
 }
 
-/// Writes loaded words under EXEC; a 16-bit part leaves the other half of the register alone.
+/// Writes loaded words under EXEC; a 16-bit part leaves the other half unchanged.
 template <Part P>
 void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 lanes) {
     if (P == Part::Whole && lanes == ~u64{0}) {

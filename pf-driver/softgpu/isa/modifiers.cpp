@@ -3,7 +3,7 @@
 // Wrappers around an operation: parts of registers (SDWA, OP_SEL), values of other lanes (DPP), and
 // unusual circumstances (float modes, register indexing, registers that do not exist). Each
 // prepares a copy of the instruction whose operands are plain rows, runs the operation on it, and
-// moves the result to its place. None of this is on the fast path.
+// moves the result to its place. The fast path does not use these wrappers.
 #include <immintrin.h>
 
 #include "pf-driver/softgpu/isa/env.h"
@@ -280,7 +280,7 @@ u32 kept_bits(const Instruction& i) {
     return i.keep_high || i.op == Op::v_mad_mixlo_f16 ? high : 0;
 }
 
-/// Runs the operation itself: adjusts the sources and the result to what MODE allows.
+/// Runs the operation itself: adjusts the sources and the result to MODE.
 Outcome run_operation(Env& env, const Instruction& instruction) {
     const u32 wave_mode = env.wave.mode;
     constexpr u32 float_bits = mode::kFloatBits | mode::kHalfOverflow;

@@ -2,7 +2,7 @@
 //
 // Execute unit: buffers with format conversion (MUBUF "format" and MTBUF). An element is up to four
 // components of 2 to 32 bits; a register holds one component, or two of 16 bits. Sources: Vega ISA
-// manual, "Buffer resource descriptor" and "MTBUF"; docs/isa.md lists what it leaves open.
+// manual, "Buffer resource descriptor" and "MTBUF"; docs/isa.md lists its gaps.
 #define VGPU_ISA_VARIANT format_unit
 #include "pf-driver/softgpu/isa/memory_access.h"
 

@@ -55,7 +55,7 @@ void gather_lds(const Env& env, const u32* address, u32 offset, Row* rows) {
     }
 }
 
-/// The same for writes of active lanes, in lane order.
+/// Writes `Count` words of every active lane, in lane order; all_inside() holds.
 template <unsigned Count>
 void scatter_lds(const Env& env, const u32* address, u32 offset, const VgprRow* source) {
     for (unsigned first = 0; first < kLanes; first += kGroup) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit, compiled once: scalar arithmetic, branches, program control. None works on lanes.
+// Execute unit, compiled once: scalar arithmetic, branches, program control. No operation here
+// works on lanes.
 #define VGPU_ISA_VARIANT scalar_unit
 #include "pf-driver/softgpu/isa/lane_math.h"
 

@@ -216,7 +216,7 @@ void GpuVm::refresh_contexts(Hub hub) {
     }
 }
 
-/// Complete on return. Only epochs move: the costs do not depend on what is cached.
+/// Complete on return. Only epochs move: the cost does not depend on the number of cached entries.
 void GpuVm::on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request) {
     const std::uint32_t vmids = HW_GET(VM_INVALIDATE_REQ, VMIDS, request);
     flush(static_cast<std::uint16_t>(vmids));

@@ -79,7 +79,7 @@ public:
     /// Ends all translations of the VMIDs whose bit is set. Returns at once; a walk in progress
     /// fills a stale entry. Pointers of Port::at() stay usable until the engine's next stop point.
     void invalidate(std::uint16_t vmid_mask);
-    /// The same for the VMIDs of a process; with the VF's lock held.
+    /// Ends all translations of the VMIDs of a process; with the VF's lock held.
     void invalidate_pasid(std::uint16_t pasid);
     void invalidate_all();
     /// Sets a hook that is called when the guest has ended translations by a request or by PASID,
@@ -151,7 +151,8 @@ private:
     void flush(std::uint16_t vmid_mask);
     void publish_roots();
 
-    /// Any thread. The only place that decides what an access of a VMID reaches; never allocates.
+    /// Any thread. The only place that decides which memory an access of a VMID reaches; never
+    /// allocates.
     [[nodiscard]] Location locate(Hub hub, Vmid vmid, GpuVa va, Access access) const;
     /// The place, with the fault that `access` raises there, if any.
     [[nodiscard]] static Location checked(Location at, GpuVa va, Access access);

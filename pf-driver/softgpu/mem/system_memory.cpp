@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint8_t kReadWrite =
     static_cast<std::uint8_t>(Access::Read) | static_cast<std::uint8_t>(Access::Write);
 
-/// Engines translate pages of 4 KiB; a finer range could not be revoked alone.
+/// Engines translate pages of 4 KiB; a smaller range could not be revoked separately.
 Result<> check_range(Iova address, Bytes size) {
     const std::uint64_t start = raw(address);
     const bool is_aligned = (start | size.count) % SystemMemory::kPageBytes == 0;

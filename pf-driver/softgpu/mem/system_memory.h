@@ -45,7 +45,7 @@ public:
         /// Used during map() only; the mapping outlives it.
         int fd = -1;  ///< borrowed; -1: message DMA
         std::uint64_t fd_offset = 0;
-        std::uint8_t access = 0;  ///< Access::Read | Access::Write: what the device may do
+        std::uint8_t access = 0;  ///< accesses of the device: Access::Read | Access::Write
     };
     /// One 4 KiB page as an engine sees it.
     struct Page {
@@ -145,7 +145,7 @@ private:
     std::uint64_t own_bar_size_ = 0;
     std::atomic<std::uint64_t> own_bar_base_{0};  // 0: nowhere
     std::function<void()> revoke_;
-    mutable std::shared_mutex mutex_;  // guards what follows; never held during message DMA
+    mutable std::shared_mutex mutex_;  // guards the members below; never held during message DMA
     Regions regions_;
     Share used_;
     std::shared_ptr<Peer> peer_;

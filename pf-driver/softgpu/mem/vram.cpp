@@ -24,7 +24,7 @@ void* map_anonymous(void* at, std::uint64_t bytes, int extra_flags) {
 
 }  // namespace
 
-/// Reserved, not committed (MAP_NORESERVE): a 16 GiB device costs what its VFs touch.
+/// Reserved, not committed (MAP_NORESERVE): only pages that VFs touch use memory of the host.
 Result<std::unique_ptr<DeviceVram>> DeviceVram::create(Bytes size) {
     if (size < kPfBytes || size.count % VGPU_VRAM_UNIT_BYTES != 0)
         return fail(EINVAL,

@@ -66,7 +66,7 @@ public:
     }
     /// Adds registers whose offsets count from `base`.
     void add(std::uint32_t base, std::initializer_list<ConfigRegister> registers);
-    /// Makes the present state the one that reset() restores.
+    /// Makes the present state the state that reset() restores.
     void seal() { power_on_ = value_; }
     void reset() { value_ = power_on_; }
 

@@ -35,7 +35,7 @@ private:
     EventfdSignaller() = default;
     void forget_results();
 
-    std::mutex mutex_;  // for start(); what it sets stays constant
+    std::mutex mutex_;  // for start(); the members that it sets stay constant
     OwnedFd null_;
     aio_context_t context_ = 0;
 };

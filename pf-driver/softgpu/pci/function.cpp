@@ -134,7 +134,7 @@ void Function::sriov_control_changed() {
     owner_.sriov_changed(sriov_);
 }
 
-/// Updates explicitly what follows the configuration: reset() of the space runs no observers.
+/// Updates the state that follows the configuration: reset() of the space runs no observers.
 void Function::reset_config() {
     config_.reset();
     interrupts_.reset();
@@ -271,7 +271,7 @@ std::errc Function::write(std::uint32_t region, std::uint64_t offset,
     return {};
 }
 
-/// An access may begin before the table and end in it, so it is split where the meaning changes.
+/// An access may begin before the table and end in it, so it is split at the border.
 Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
                                    std::size_t size) const {
     struct Stretch {

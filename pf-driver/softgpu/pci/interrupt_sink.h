@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// InterruptSink: the destination of a function's interrupts. The way a function is reached decides
-// which sink it has: a vfio-user client gets eventfds (EventfdSink), the bus of the host view the
-// messages that its driver programmed (MessageSink). Interrupts owns the sink and decides whether a
-// vector may be delivered; it calls the sink with its lock held, so from any thread.
+// InterruptSink: the destination of a function's interrupts. A vfio-user client gets eventfds
+// (EventfdSink). The bus of the host view gets the messages that the driver programmed
+// (MessageSink). Interrupts owns the sink and decides whether a vector may be delivered; it calls
+// the sink with its lock held, on any thread.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] virtual Result<> assign(const vfio_user::IrqRequest& request) = 0;
     /// Drops the destination: no client listens any more.
     virtual void withdraw() = 0;
-    /// False: the client keeps the MSI-X table to itself, so an unwritten entry is not masked.
+    /// False: the client never writes the MSI-X table, so an unwritten entry is not masked.
     [[nodiscard]] virtual bool sees_table() const = 0;
 };
 

@@ -60,7 +60,7 @@ InterruptMessage Interrupts::message_of(std::size_t vector) const {
             load<std::uint32_t>(table_, entry + PCI_MSIX_ENTRY_DATA)};
 }
 
-/// An unwritten entry is masked (PCIe 6.0, 7.7.2), unless the client keeps the table to itself.
+/// An unwritten entry is masked (PCIe 6.0, 7.7.2), unless the client never writes the table.
 bool Interrupts::is_masked(std::size_t vector) const {
     const Vector& state = vectors_[vector];
     if (state.is_client_masked || function_ == Delivery::Off) return true;

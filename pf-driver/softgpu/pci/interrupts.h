@@ -5,9 +5,9 @@
 // masks it. A masked vector stays pending and is delivered when the mask is removed. Any other
 // vector is lost, as on the bus, and counted.
 //
-// A vfio-user client may keep the MSI-X table to itself (QEMU never forwards table writes): an
-// unwritten entry then counts as unmasked. Assigning eventfds enables the capability and disabling
-// the index disables it, as the kernel's vfio-pci does: a user-space driver need not touch it.
+// A vfio-user client may never write the MSI-X table (QEMU does not forward table writes). Then an
+// unwritten entry counts as unmasked. Assigning eventfds enables the capability and disabling the
+// index disables it, as the kernel's vfio-pci does: a user-space driver need not touch it.
 //
 // raise() may be called from any thread; all else is called on the io thread.
 #pragma once
@@ -35,7 +35,7 @@ class Interrupts {
 public:
     static constexpr std::uint32_t kTableEntryBytes = 16;
 
-    /// `index` is Msi or Msix: the one interrupt type the function has.
+    /// `index` is Msi or Msix: the interrupt type of the function.
     Interrupts(std::string name, vfio_user::Irq index, std::uint32_t vectors);
 
     /// Sets the sink of the function's attachment; at first, a client that assigns eventfds.

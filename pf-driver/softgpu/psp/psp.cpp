@@ -92,7 +92,7 @@ std::uint32_t Psp::consume(std::uint32_t write_pointer) {
     return PSP_REPLY_OK;
 }
 
-/// A refused command still gets its response and fence: the driver waits for the fence alone.
+/// A refused command still gets its response and fence: the driver waits only for the fence.
 bool Psp::run_frame(std::uint64_t address) {
     psp_frame frame{};
     if (!kernel_.read(GpuVa{address}, bytes_of(frame))) return false;

@@ -66,7 +66,7 @@ private:
     [[nodiscard]] std::uint32_t run_command(const psp_command& command);
 
     std::uint32_t load_firmware(const psp_command& command);
-    /// Without effect: there is no trusted memory.
+    /// Accepts a command that has no effect, because there is no trusted memory.
     std::uint32_t accept(const psp_command& command);
     std::uint32_t program_register(const psp_command& command);
 

@@ -53,7 +53,7 @@ public:
     [[nodiscard]] std::uint32_t mmio_read(RegisterIndex index);
     /// NA and RO always refuse, FA while the gate is shut; the guest sees no error, as on hardware.
     void mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate);
-    /// The same for bytes of BAR5 of any size and alignment, split into registers. Reads beyond the
+    /// MMIO of bytes of BAR5, of any size and alignment, split into registers. Reads beyond the
     /// registers give all ones. A partial write, as drivers do to MAILBOX_CONTROL, triggers its
     /// register once.
     void mmio_read(std::uint64_t byte_offset, std::span<std::byte> out);

@@ -123,7 +123,7 @@ Channel::Reader::Outcome Channel::Reader::read(ReplySink& replies) {
     return sort(replies) == Sorted::UntilFull ? Outcome::Full : Outcome::Data;
 }
 
-/// Also sends: otherwise two sides that both wait for room would wait for ever.
+/// Also sends the backlog: otherwise two sides that both wait for room would wait for ever.
 void Channel::Reader::wait_until(std::chrono::steady_clock::time_point deadline) {
     const bool had_backlog = channel_.has_backlog();
     const short events = had_backlog ? POLLIN | POLLOUT : POLLIN;

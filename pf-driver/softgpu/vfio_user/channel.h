@@ -109,14 +109,14 @@ private:
 
     const OwnedFd socket_;
 
-    mutable std::mutex input_mutex_;  // guards what follows; taken before send_mutex_
+    mutable std::mutex input_mutex_;  // guards the members below; taken before send_mutex_
     MessageBuffer buffer_;
     std::deque<Queued> queue_;
     std::size_t queued_bytes_ = 0;
     std::size_t queued_fds_ = 0;
     Queued served_;  // the message that next() gave out; if in place, only its descriptors
 
-    std::mutex send_mutex_;  // guards what follows
+    std::mutex send_mutex_;  // guards the members below
     std::deque<Unsent> unsent_;
     std::size_t unsent_bytes_ = 0;
     std::atomic<bool> has_backlog_{false};

@@ -183,7 +183,7 @@ std::errc ClientMemory::outcome(const Call& call, const Message& reply) {
                                        : static_cast<std::errc>(reply.header.error);
     if (reply.header.command != static_cast<std::uint16_t>(call.command))
         return std::errc::protocol_error;
-    // Clients differ in what they send behind the header of a write's reply.
+    // Clients send different data behind the header of a write's reply.
     if (reply.body.size() < expected) return std::errc::protocol_error;
     if (expected != 0 && load<DmaAccess>(reply.body).count != call.count)
         return std::errc::protocol_error;

@@ -82,7 +82,7 @@ private:
     const DmaLimits limits_;
 
     std::atomic<std::uint32_t> max_transfer_{kMaxTransfer};
-    std::mutex mutex_;  // guards what follows; never held while the channel is read
+    std::mutex mutex_;  // guards the members below; never held while the channel is read
     std::condition_variable changed_;
     std::vector<Call*> calls_;
     std::uint16_t next_id_ = 0;

@@ -79,7 +79,8 @@ void Session::close_broken(const char* what) {
     close();
 }
 
-/// Serves what has arrived before it handles the end of the stream: a client may send and close.
+/// First serves all messages that have arrived, then handles the end of the stream: a client may
+/// send and close.
 void Session::on_readable() {
     if (state_ == State::Closed) return;
     const auto got = channel_->fill();

@@ -79,7 +79,7 @@ public:
 
     /// A turn: receives once and serves everything that has arrived, also through other threads.
     void on_readable();
-    /// Sends the backlog, then serves what was received before.
+    /// Sends the backlog, then serves the messages that were received before.
     void on_writable();
     /// The client is gone or must go. Idempotent.
     void close();
