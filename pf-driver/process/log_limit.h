@@ -40,7 +40,7 @@ static inline uint32_t vgpu_log_key(uint32_t level, const char *text, size_t byt
 	return key ? key : 1;
 }
 
-/* reuses a place whose allowance has passed; if there is none, shares the subject's first place */
+/* reuses a place whose allowance has passed; if none, shares the subject's first place */
 static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limit, uint32_t key,
 						     uint64_t now_ms)
 {

@@ -48,8 +48,8 @@ public:
         VfId vf{1};
         Bytes aperture;
         std::uint32_t compute_units = 8;
-        /// Number of worker indices that the engine uses; each has ports and decoded code of its
-        /// own in the CP.
+        /// Number of worker indices that the engine uses. The CP has separate ports and decoded
+        /// code for each.
         std::uint32_t workers = 1;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
     };

@@ -152,7 +152,7 @@ static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 	return true;
 }
 
-/* Account for the next run of the log; engine.c acts on `end`. Return: false if there is none. */
+/* Account for the next run of the log; engine.c acts on `end`. Return: false if none. */
 bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 {
 	struct vgpu_hw_run_log_entry entry;

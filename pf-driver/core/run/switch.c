@@ -111,7 +111,7 @@ static const struct culprit_row command_culprits[] = {
 	{GPUIOV_CMD_SAVE, true, VGPU_PF_REASON_SAVE_TIMEOUT},
 	{GPUIOV_CMD_LOAD, false, VGPU_PF_REASON_LOAD_TIMEOUT},
 	{GPUIOV_CMD_RUN, false, VGPU_PF_REASON_RUN_TIMEOUT},
-	/* if the status does not say who is guilty: the VF that leaves had the engine */
+	/* the status does not name the guilty VF: blame the VF that leaves, which had the engine */
 	{GPUIOV_CMD_CONTEXT_SWITCH, true, VGPU_PF_REASON_IDLE_TIMEOUT},
 };
 

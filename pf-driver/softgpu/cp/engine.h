@@ -80,15 +80,14 @@ public:
     /// the engine, or its quantum ended meanwhile; quantum_expired() has returned then. Never call
     /// with the VF lock held, or another lock that the listener takes.
     std::optional<RunReport> park();
-    /// The VF on the engine, also while it is being parked. Out of date at once unless the caller
-    /// prevents switches.
+    /// The VF on the engine, also while it is being parked. The answer may be out of date at once
+    /// unless the caller prevents switches.
     [[nodiscard]] std::optional<VfId> running() const;
 
     /// Reports new work for the running VF; cheap, any lock may be held.
     void kick();
-    /// Returns when no wave of the VF uses a pointer from a Port any more that is older than the
-    /// call: workers inside the VF have passed a stop point. Does not disturb other VFs. The VF
-    /// lock may be held.
+    /// Returns when no wave of the VF still uses a Port's pointer from before the call: all workers
+    /// inside the VF have passed a stop point. Does not disturb other VFs. The VF lock may be held.
     void quiesce(VfId vf);
     /// Makes the threads read the clock again, after a virtual clock has advanced.
     void tick();

@@ -40,7 +40,7 @@ public:
         }
         if (is_told_ && !rests_since_) rests_since_ = now;
     }
-    /// Time until the dry spell is to be reported; zero or less: now. nullopt if there is none, or
+    /// Time until the dry spell is to be reported; zero or less: now. nullopt if none, or
     /// it was reported.
     [[nodiscard]] std::optional<Nanoseconds> left(Nanoseconds now) const {
         if (!is_dry_ || is_told_) return std::nullopt;

@@ -26,7 +26,7 @@ public:
     Endpoint(EndpointKind kind, Bytes high_window);
 
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
-    /// Bytes of a BAR, 0 if there is none.
+    /// Bytes of a BAR, 0 if none.
     [[nodiscard]] std::uint64_t bar_size(std::uint32_t bar) const;
     /// The address that the VM has set; 0 before: windows then decode as if they began at 0.
     [[nodiscard]] std::uint64_t bar_address(std::uint32_t bar) const;

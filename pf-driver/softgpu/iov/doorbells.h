@@ -47,8 +47,8 @@ public:
     virtual ~DoorbellListener() = default;
     /// True if the IH took the ring as a read pointer; no other block gets it then.
     [[nodiscard]] virtual bool ring_interrupts(const Ring& ring) = 0;
-    /// A ring of an active VF, or one that activate() replays. A doorbell without a listening queue
-    /// is ignored.
+    /// A ring of an active VF, or a ring that activate() replays. A doorbell without a listening
+    /// queue is ignored.
     virtual void ring(const Ring& ring) = 0;
     /// Called when an inactive VF has latched a ring in an empty latch, or when an engine has rung
     /// for the first time since step() took all rings. Any thread, with or without the VF's lock.
@@ -74,8 +74,8 @@ public:
     [[nodiscard]] Result<> make_mappable();
     /// Any thread.
     [[nodiscard]] DoorbellMode mode() const { return mode_; }
-    /// Poll mode: makes a new memfd for the next client. On an error that client gets none, and its
-    /// rings are trapped.
+    /// Poll mode: makes a new memfd for the next client. After an error that client gets no memfd,
+    /// and its rings are trapped.
     [[nodiscard]] Result<> renew();
 
     /// A BAR2 write: 4 or 8 bytes, naturally aligned; anything else is dropped.

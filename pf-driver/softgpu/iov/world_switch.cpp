@@ -20,8 +20,8 @@
 //     any --Reset--> Empty
 //
 // Loading, Starting, Idling and Saving last as long as their work; a planned fault can prolong them
-// (late) or end them in Stalled (lost, wrong). A QuantumEnd that arrives after the VF was stopped
-// otherwise changes no state; its stay is still recorded.
+// (late) or end them in Stalled (lost, wrong). A QuantumEnd that arrives after a command has
+// stopped the VF changes no state; its stay is still recorded.
 #include "pf-driver/softgpu/iov/world_switch.h"
 
 #include "pf-driver/softgpu/base/bits.h"

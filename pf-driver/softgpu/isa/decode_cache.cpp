@@ -18,7 +18,7 @@ bool fetch(std::uint64_t va, mem::Port& port, std::uint32_t& word) {
     return !port.has_fault() && port.read(GpuVa{va}, bytes_of(word));
 }
 
-/// Fetches as many words as the longest encoding has; a fetch past the last page is no fault.
+/// Fetches as many words as the longest encoding has; a fetch past the last page is not a fault.
 std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint32_t, 2>& words) {
     if (!fetch(va, port, words[0])) return 0;
     if (fetch(va + 4, port, words[1])) return 2;

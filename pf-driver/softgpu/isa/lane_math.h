@@ -61,11 +61,11 @@ VGPU_INLINE u32 popcount(u32 a) {
 VGPU_INLINE u32 popcount(u64 a) {
     return static_cast<u32>(std::popcount(a));
 }
-/// Place of the lowest one bit; all ones if there is none.
+/// Place of the lowest one bit; all ones if none.
 template <class T> VGPU_INLINE u32 first_one(T a) {
     return a == 0 ? ~0u : static_cast<u32>(std::countr_zero(a));
 }
-/// Number of zeros above the highest one bit; all ones if there is none.
+/// Number of zeros above the highest one bit; all ones if none.
 template <class T> VGPU_INLINE u32 leading_zeros(T a) {
     return a == 0 ? ~0u : static_cast<u32>(std::countl_zero(a));
 }

@@ -86,7 +86,7 @@ u32 insert_part(u32 old, u32 value, Select part, Unused unused) {
     return above << place.shift;
 }
 
-/// Lane that a lane reads under a DPP control; 64 or more if there is none.
+/// Lane that a lane reads under a DPP control; 64 or more if none.
 u32 dpp_source(u32 control, u32 lane) {
     constexpr u32 none = kLanes, row = 16;
     const u32 row_base = lane & ~(row - 1);

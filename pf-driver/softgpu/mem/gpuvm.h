@@ -55,7 +55,7 @@ struct VmFault {
 /// Page tables: hw/gpuvm.h; Linux 6.12, amdgpu/amdgpu_vm.h (AMDGPU_PTE_*) and gmc_v9_0.c.
 class GpuVm {
 public:
-    /// Contexts are not part of it: they are registers, and saved with the register file.
+    /// Contexts are not part of the state: they are registers, and saved with the register file.
     struct State {
         /// By VMID; counts only where process_mask has the bit.
         std::array<std::uint64_t, kVmids> process_root{};  ///< PDE format

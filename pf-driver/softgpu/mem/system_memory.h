@@ -7,8 +7,8 @@
 // the host has no huge page left, and for ranges beyond the client's share of this process'
 // mappings and address space.
 //
-// One BAR of the function itself is on the bus as well: an engine with the BAR's bus address, which
-// KFD passes for a process's doorbells, writes it without the client. It reads 0 there.
+// One BAR of the function itself is on the bus as well. KFD passes its bus address for a process's
+// doorbells. Engines write the BAR at this address without the client, and read 0 there.
 //
 // find(), read() and write() may be called from any thread. unmap() returns only after no engine
 // can hold a pointer into the range: it is called by the io thread, without locks an engine could
@@ -60,7 +60,7 @@ public:
         Bytes size;
     };
     /// One client's share if a process may have `max_map_count` mappings (vm.max_map_count). All
-    /// clients together leave most of them free, and no client can use up what another needs.
+    /// clients together leave most mappings free, and no client can use up the share of another.
     [[nodiscard]] static Share share_of(std::uint64_t max_map_count);
 
     /// Every access fails until the client maps something. The share follows this host's limit.

@@ -124,7 +124,7 @@ public:
 
     /// Maps a user queue, if it is not mapped; false if there is no slot or the MQD is unusable.
     [[nodiscard]] bool map(const MapRequest& request);
-    /// Unmaps the user queue with that doorbell; false if there is none. Its position goes into its
+    /// Unmaps the user queue with that doorbell; false if none. Its position goes into its
     /// MQD (a fault if that cannot be written), where the next map() continues.
     bool unmap(DoorbellIndex doorbell);
 

@@ -100,7 +100,7 @@ Engine::Outcome Engine::indirect() {
     return Outcome::Done;
 }
 
-/// Writes after everything before it in this queue; the guest's CPU polls the word.
+/// Writes after all earlier packets of the queue have taken effect; the guest's CPU polls the word.
 Engine::Outcome Engine::fence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const bool is_written =
@@ -127,8 +127,8 @@ Engine::Outcome Engine::wait_for(const Wait& wait) {
     return Outcome::Blocked;
 }
 
-/// Signal adds 1 or writes it; wait subtracts 1 when the value allows. A wait that loses the race
-/// against another engine continues to wait.
+/// Signal adds 1 or writes 1; wait subtracts 1 when the value allows. If another engine is faster,
+/// a wait continues.
 Engine::Outcome Engine::semaphore() {
     const std::uint64_t address = pair(1) & ~7ull;
     if (HW_GET(SDMA_SEM, SIGNAL, packet_[0]) != 0) {

@@ -66,7 +66,8 @@ public:
 
     /// One recvmsg; does nothing while another thread reads.
     [[nodiscard]] Input fill();
-    /// The next message that is no reply, valid until the next call. None: fill() again, or broken.
+    /// The next message that is not a reply, valid until the next call. None: call fill() again, or
+    /// the stream is broken.
     [[nodiscard]] std::optional<Message> next(ReplySink& replies);
     /// The size in the next message's header is impossible.
     [[nodiscard]] bool is_broken() const;

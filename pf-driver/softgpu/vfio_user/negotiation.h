@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VERSION: the client's proposal and the agreement of both sides. The reply names only capabilities
-// that the client named and never exceeds its offer: QEMU reads the reply into the buffer of its
-// own, longer proposal. The JSON is untrusted; kMaxVersionData bounds its size.
+// that the client named, and is never longer than the proposal: QEMU reads the reply into the
+// buffer of its proposal. The JSON is untrusted; kMaxVersionData bounds its size.
 #pragma once
 
 #include <cstddef>

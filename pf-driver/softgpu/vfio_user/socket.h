@@ -65,7 +65,7 @@ struct Transfer {
 };
 
 /// Binds and listens at `path`, mode 0600. Replaces a socket that no server answers at.
-/// ENAMETOOLONG, EEXIST (the path is no socket), EADDRINUSE (a server answers there).
+/// ENAMETOOLONG, EEXIST (the path is not a socket), EADDRINUSE (a server answers there).
 [[nodiscard]] Result<OwnedFd> listen_at(const std::string& path);
 /// Non-blocking and close-on-exec, like all sockets here.
 [[nodiscard]] Result<OwnedFd> accept_client(int listener);
