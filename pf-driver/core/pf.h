@@ -262,7 +262,8 @@ void vgpu_pf_detach(struct vgpu_pf *pf);
  * vgpu_pf_park() - suspend the core: the device is about to be reset or to lose its power
  * @pf: the PF; nothing happens without a device
  *
- * Does the same as vgpu_pf_detach(), but logs no error. The device no longer uses host memory.
+ * Does the same as vgpu_pf_detach(), but logs no error. The home has already ended the device's
+ * access to host memory.
  */
 void vgpu_pf_park(struct vgpu_pf *pf);
 
@@ -270,8 +271,8 @@ void vgpu_pf_park(struct vgpu_pf *pf);
  * vgpu_pf_leave() - shut down in order, because the home ends
  * @pf: the PF; nothing happens without a device
  *
- * VFs stay in service: the journal has what the next core must know. The device no longer uses host
- * memory afterwards.
+ * VFs stay in service, and the next core adopts them (see vgpu_pf_attach()). The home has already
+ * ended the device's access to host memory.
  */
 void vgpu_pf_leave(struct vgpu_pf *pf);
 
