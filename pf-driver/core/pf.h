@@ -301,7 +301,7 @@ void vgpu_pf_stream_ready(struct vgpu_pf *pf);
  * @pf: the PF
  * @token: of the request
  *
- * The core does not use the payload any more. What the request started continues.
+ * The core does not use the payload any more. The action that the request started continues.
  */
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
 

@@ -41,7 +41,8 @@ Result<std::string> text(const Json& object, const char* key) {
     return found->get<std::string>();
 }
 
-/// Without "vf" the fault applies to the PF: point "device", and "irq" for interrupts of the PF.
+/// Without "vf" the fault applies to the PF. The PF has the points "device", and "irq" for its
+/// interrupts.
 Result<Json> inject(Gpu& gpu, const Json& order) {
     constexpr std::uint64_t kMaxCount = 1'000'000;
     constexpr std::uint64_t kMaxDelayMs = 600'000;

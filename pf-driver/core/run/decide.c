@@ -253,11 +253,11 @@ static void rest(struct vgpu_pf *pf)
 /* ---- when ---- */
 
 /*
- * Whether the busy bits read before are good enough for this decision: a quantum has ended, and
- * nothing else has happened. The bits were read when the quantum began. Interrupts have reported
- * all wakes since, and the run log says whether the VF that ran still has work. So the core
- * switches to the next VF at once, and reads the bits while that VF runs. If no other VF seems to
- * have work, no VF waits, and the core reads the bits first.
+ * Whether the core may decide with the busy bits that it read when the quantum began. This is so if
+ * the quantum has ended and nothing else has happened: interrupts have reported all wakes since,
+ * and the run log says whether the VF that ran still has work. So the core switches to the next VF
+ * at once, and reads the bits while that VF runs. If no other VF seems to have work, no VF waits,
+ * and the core reads the bits first.
  */
 static bool knows_busy(const struct vgpu_pf_executor *executor)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the core as a whole that pf.h does not declare, for the core itself and unit tests.
- * Grouped by file; each function is documented where it is defined.
+ * Functions of the folder core/top for the rest of the core and for unit tests; pf.h declares the
+ * functions for the home. They are grouped by file; each function is documented where it is
+ * defined.
  */
 #ifndef VGPU_CORE_TOP_PARTS_H
 #define VGPU_CORE_TOP_PARTS_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The inbox holds the events of a VF (vgpu_vf_post()) until the core settles. First the core
- * carries out the events before PAUSE, the most severe first, whether the VF is in the engine or
- * not. When the VF is not in the engine, the most severe of the other events follows. It drops the
- * less severe events, except an event that an operator requested; this event is carried out if the
- * new state allows it. LOADED and UNLOADED are not posted: the inbox asks the engine where the VF
- * is.
+ * The inbox holds the events of a VF (vgpu_vf_post()) until the core settles. Events that come
+ * before PAUSE in enum vgpu_vf_event are carried out first, the most severe first, whether the VF
+ * is in the engine or not. When the VF is not in the engine, the most severe of the other events
+ * follows. Less severe events are then dropped, except an event that an operator requested; this
+ * event is carried out if the new state allows it. LOADED and UNLOADED are not posted: the inbox
+ * asks the engine where the VF is.
  */
 #include "pf-driver/core/vf/parts.h"
 

@@ -14,17 +14,18 @@
 namespace vgpu::softgpu {
 
 /// Access to client memory by message, for ranges that came without a usable descriptor. Blocks
-/// until the client has answered. Any thread, also inside a Device method, and with any lock held:
-/// the caller reads the client's reply itself if necessary. vfio_user::DmaLimits bounds the time
-/// that a slow client can cost; a transfer beyond the limit ends with ETIMEDOUT. Some clients
-/// (QEMU) answer nothing while one of their own requests is unanswered. If the answer to that
-/// request depends on the transfer, the transfer ends with ETIMEDOUT, too.
+/// until the client has answered. Called on any thread, also inside a Device method, and with any
+/// lock held: the caller reads the client's reply itself if necessary. vfio_user::DmaLimits bounds
+/// the time that a slow client can cost; a transfer beyond the limit ends with ETIMEDOUT. Some
+/// clients (QEMU) answer nothing while one of their own requests is unanswered. If the answer to
+/// that request depends on the transfer, the transfer ends with ETIMEDOUT, too.
 class Peer {
 public:
     virtual ~Peer() = default;
     [[nodiscard]] virtual std::errc dma_read(Iova address, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual std::errc dma_write(Iova address, std::span<const std::byte> data) = 0;
-    /// A posted write of at most a page, for interrupts: not waited for, its arrival not reported.
+    /// Posts a write of at most a page, for interrupts. The call does not wait for the write, and
+    /// nobody reports whether the write arrived.
     [[nodiscard]] virtual std::errc dma_post(Iova address, std::span<const std::byte> data) = 0;
 };
 

@@ -107,8 +107,8 @@ void Core::fault(Queue& queue) {
     fault(queue, memory.fault_vmid(), memory.fault());
 }
 
-/// No retry: the fault is reported once, and the process gets the queue back only if it unmaps it,
-/// as with XNACK off.
+/// The access is not retried, as with XNACK off. The fault is reported once, and the queue stays
+/// halted until it is unmapped.
 void Core::fault(Queue& queue, Vmid vmid, const mem::Fault& what) {
     count_fault(vmid, what);
     halt(queue, Halt::Fault);

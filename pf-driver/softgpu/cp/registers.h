@@ -2,8 +2,8 @@
 //
 // The registers of the command processor: the HQD bank (selected by GRBM_GFX_CNTL), SH_MEM_*
 // (selected by its VMID field) and the gfx ring (CP_RB0_*). A write of 1 to CP_HQD_ACTIVE maps the
-// selected queue with the registers that it has, which is how the KIQ starts. A DEQUEUE_REQUEST
-// unmaps the queue; ACTIVE reads 0 when the queue is off.
+// selected queue with the present values of its registers; a driver starts the KIQ in this way. A
+// DEQUEUE_REQUEST unmaps the queue; ACTIVE reads 0 when the queue is off.
 //
 // For a debugger there are address watches (TCP_WATCHn_*), which are decoded here for the waves,
 // and the exceptions that new waves enable (SPI_GDBG_TRAP_MASK).

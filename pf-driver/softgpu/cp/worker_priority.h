@@ -30,8 +30,8 @@ public:
     [[nodiscard]] bool goes_on() { return is_hasty() && haste_.go_on(thread_time()); }
     /// True if the thread was in real time: call relax() then.
     [[nodiscard]] bool end() { return std::exchange(is_real_time_, false); }
-    /// Own. The host may preempt the thread at once, so best called without a lock that others
-    /// need.
+    /// Own. The host may preempt the thread at once, so a caller best holds no lock that other
+    /// threads need.
     void relax() const { make_normal(thread_); }
 
 private:

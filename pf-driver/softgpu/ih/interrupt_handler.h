@@ -42,7 +42,7 @@ public:
     };
 
     /// `kernel` is a port of VMID 0 for rings in GPUVM; `msi` raises the function's interrupt.
-    /// All references outlive it. Claims IH_RB_CNTL* and IH_RB_RPTR*.
+    /// All references outlive the object. Claims IH_RB_CNTL* and IH_RB_RPTR*.
     InterruptHandler(regs::RegisterFile& regs, mem::SystemMemory& system, mem::Port& kernel,
                      const Clock& clock, std::function<void()> msi);
 

@@ -82,8 +82,8 @@ private:
     [[nodiscard]] std::uint32_t bank(VfId vf, hw_reg first) const;
     void set_bank(VfId vf, hw_reg first, std::uint32_t value);
     [[nodiscard]] std::uint64_t pair(hw_reg low) const;
-    /// The VF that MAILBOX_INDEX selects; kPf if it names none. Then the mailbox reads 0 and writes
-    /// are ignored.
+    /// The VF that MAILBOX_INDEX selects; kPf if the index names no VF. Then the mailbox reads 0,
+    /// and writes are ignored.
     [[nodiscard]] VfId selected_vf() const;
 
     const Spec spec_;

@@ -36,9 +36,9 @@ namespace vgpu::softgpu::iov {
 class SwitchPort {
 public:
     virtual ~SwitchPort() = default;
-    /// Takes the VF off the engine and returns when it is off; nullopt if no VF is on it. nullopt
-    /// also if the VF parked itself at the end of its quantum; quantum_expired() has reported its
-    /// stay then. Takes as long as the waves need to reach a stop point.
+    /// Takes the VF off the engine and returns when the VF is off. This takes as long as the waves
+    /// need to reach a stop point. The result is nullopt if no VF is on the engine, or if the VF
+    /// parked itself at the end of its quantum; then quantum_expired() has reported the stay.
     virtual std::optional<cp::RunReport> park() = 0;
     /// Puts the VF on the engine for its quantum; returns the number of the new stay. Numbers count
     /// up and are never reused.
@@ -68,7 +68,7 @@ enum class SwitchState : std::uint8_t {
     Idling,   ///< its work is being stopped
     Saving,   ///< its state is being saved
     Stalled,  ///< a step never ended; only a reset helps
-    Mismatch  ///< an event met a state where it is impossible
+    Mismatch  ///< an event came in a state where the event is impossible
 };
 inline constexpr std::size_t kSwitchStates = 9;
 

@@ -152,9 +152,9 @@ void Decoder::scalar_result(uint32_t first, uint32_t count) {
     out_.dst = static_cast<uint8_t>(first);
 }
 
-/// There is one at most: operands that ask for a literal all get it.
+/// An instruction has at most one literal: all operands that ask for a literal get the same one.
 Operand Decoder::literal(Type type) {
-    // only short encodings have room for one
+    // only a short encoding has room for a literal
     if (!has_literal_ && (out_.size != 4 || !second_word())) {
         illegal();
         return {};

@@ -58,7 +58,8 @@ enum class DispatchError : std::uint8_t {
 /// The first error of the spec; reads no memory.
 [[nodiscard]] DispatchError check(const DispatchSpec& spec);
 
-/// Work-groups in each dimension, partial ones included. From here on check() accepted the spec.
+/// Work-groups in each dimension, partial ones included. This function and the functions below
+/// require a spec that check() accepted.
 [[nodiscard]] std::array<std::uint32_t, 3> group_counts(const DispatchSpec& spec);
 
 /// Waves of a full group: the unit of scratch slots and occupancy.

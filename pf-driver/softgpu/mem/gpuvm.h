@@ -64,7 +64,7 @@ public:
         std::uint64_t invalidations = 0;
     };
 
-    /// Claims the VM_* registers of both hubs in `regs`. All three outlive it.
+    /// Claims the VM_* registers of both hubs in `regs`. All three references outlive the object.
     GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system);
     ~GpuVm();
     GpuVm(const GpuVm&) = delete;

@@ -37,28 +37,29 @@ struct MappableMemory {
     std::vector<vfio_user::MmapArea> areas;
 };
 
-/// The bytes behind one BAR. offset + size is inside the BAR. Io thread. A bus reports no errors: a
-/// read that cannot be answered gives all ones, and a write that cannot be done is dropped.
+/// The bytes behind one BAR. Called on the io thread; offset + size is inside the BAR. A bus
+/// reports no errors: a read that cannot be answered gives all ones, and a write that cannot be
+/// done is dropped.
 struct BarHandler {
     /// Fills all of `out`.
     std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
     std::function<void(std::uint64_t offset, std::span<const std::byte> data)> write;
-    /// Called whenever the client asks about the region. Without it, or if it gives none, every
-    /// access is trapped.
+    /// Called whenever the client asks about the region. Every access is trapped if there is no
+    /// such function, or if the function returns nullopt.
     std::function<std::optional<MappableMemory>()> memory = nullptr;
 };
 
-/// Client memory of the function. All on the io thread.
+/// Takes client memory of the function. Called on the io thread.
 class DmaSink {
 public:
     virtual ~DmaSink() = default;
     [[nodiscard]] virtual Result<> map(const vfio_user::DmaRange& range, int fd) = 0;
-    /// When it returns, no engine reaches the range.
+    /// When unmap() returns, no engine reaches the range.
     virtual void unmap(const vfio_user::DmaRange& range) = 0;
     virtual void unmap_all() = 0;
 };
 
-/// The way to an attached function. It decides where its interrupts are delivered.
+/// The way to an attached function. The way decides where the function's interrupts are delivered.
 enum class Reach : std::uint8_t {
     Socket,  ///< its own vfio-user client: eventfds
     Bus,     ///< behind a bridge of the host view: messages
@@ -85,19 +86,19 @@ public:
     virtual void detached() = 0;
     /// The configuration space has been reset; the owner resets the function's blocks.
     virtual void reset(ResetKind kind) = 0;
-    /// After a write, or a reset that took the VFs away.
+    /// Called after a write to the capability, or after a reset that took the VFs away.
     virtual void sriov_changed(const SriovState&) {}
-    /// After a reset, or a write to BARs or the memory bit: BARs may have moved or gone.
+    /// Called after a reset, or a write to BARs or the memory bit: BARs may have moved or gone.
     virtual void bars_moved() {}
 };
 
-/// `owner` and `dma` outlive it.
+/// `owner` and `dma` outlive the Function.
 class Function final : public vfio_user::Device {
 public:
     Function(FunctionSpec spec, FunctionOwner& owner, DmaSink& dma);
 
-    /// While building; a BAR of the spec without a handler reads all ones.
-    /// The BAR must be one of the spec.
+    /// Called while the function is built. The BAR must be one of the spec; a BAR of the spec
+    /// without a handler reads all ones.
     void set_bar(std::uint32_t index, BarHandler handler);
     [[nodiscard]] ConfigSpace& config() { return config_; }
     [[nodiscard]] const FunctionSpec& spec() const { return spec_; }

@@ -74,7 +74,8 @@ struct FunctionSpec {
     DetachPolicy detach_policy = DetachPolicy::ResetConfig;
 };
 
-/// `vram`: all of the device's (BAR0, rounded up to a power of two); `vf_aperture`: BAR0 of a VF.
+/// `vram`: size of the device's VRAM (BAR0 is rounded up to a power of two); `vf_aperture`: size of
+/// BAR0 of a VF.
 [[nodiscard]] FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture);
 [[nodiscard]] FunctionSpec vf_function(VfId vf, Bytes aperture);
 

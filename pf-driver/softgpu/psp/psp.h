@@ -39,7 +39,7 @@ public:
         std::uint64_t memory_errors = 0;
     };
 
-    /// `kernel`: port of VMID 0. References outlive it. Claims C2PMSG_64 and C2PMSG_101.
+    /// `kernel`: port of VMID 0. References outlive the object. Claims C2PMSG_64 and C2PMSG_101.
     Psp(regs::RegisterFile& regs, mem::Port& kernel, Hooks hooks);
 
     [[nodiscard]] const State& state() const { return state_; }

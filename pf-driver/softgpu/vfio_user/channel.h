@@ -64,7 +64,7 @@ public:
 
     [[nodiscard]] int fd() const { return socket_.get(); }
 
-    /// One recvmsg; does nothing while another thread reads.
+    /// Calls recvmsg() once; does nothing while another thread reads.
     [[nodiscard]] Input fill();
     /// The next message that is not a reply, valid until the next call. None: call fill() again, or
     /// the stream is broken.

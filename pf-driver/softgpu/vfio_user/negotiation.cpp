@@ -98,7 +98,7 @@ Result<Agreement> agree(std::span<const std::byte> body) {
     if (offered.contains("capabilities")) {
         TRY(Json agreed, capabilities_of(offered.at("capabilities")));
         agreement.max_transfer = agreed.value(kMaxTransferKey, kMaxTransfer);
-        // With less, the device would wait for thousands of answers instead of a few.
+        // With smaller transfers, the device would wait for thousands of answers instead of a few.
         if (agreement.max_transfer < kMinTransfer)
             return fail(EINVAL, fmt::format("{} {}: it must be {} at least", kMaxTransferKey,
                                             agreement.max_transfer, kMinTransfer));

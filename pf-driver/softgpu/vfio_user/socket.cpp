@@ -27,7 +27,7 @@ OwnedFd new_socket() {
     return OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Whether a server accepts connections there, or might: a full backlog is not stale.
+// Whether a server listens at the address. A server with a full backlog also counts.
 bool is_answered(const sockaddr_un& address) {
     const OwnedFd probe = new_socket();
     if (!probe) return true;
@@ -103,7 +103,8 @@ Result<OwnedFd> accept_client(int listener) {
     return client;
 }
 
-/// Close-on-exec from the start, so that a program started by another thread does not inherit them.
+/// Received fds are close-on-exec from the start, so that a program that another thread starts does
+/// not inherit them.
 Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds) {
     iovec data{.iov_base = out.data(), .iov_len = out.size()};
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxFds * sizeof(int))> control{};
