@@ -3,8 +3,8 @@
  * DOC: Services of the home
  *
  * struct vgpu_os_ops has the fifteen services of the platform that the PF core uses. The core uses
- * nothing else outside, so the same core runs in the kernel module, in the process vgpu-pf, and in
- * tests. Each platform (the code calls it a home) fills struct vgpu_os_ops and embeds struct
+ * nothing else of the platform, so the same core runs in the kernel module, in the process vgpu-pf,
+ * and in tests. Each platform (the code calls it a home) fills struct vgpu_os_ops and embeds struct
  * vgpu_os.
  *
  * The home calls one function of the core at a time, so the core needs no locks. The core never

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the lowest folder of the core: device access by name, texts, timers, events. They
- * call no function of the folders above.
- * Grouped by file; each function is documented where it is defined.
+ * Functions of the lowest folder of the core: device access by name, texts, timers, events. These
+ * functions call no function of another folder of the core. Grouped by file; each function is
+ * documented where it is defined.
  */
 #ifndef VGPU_CORE_BASE_PARTS_H
 #define VGPU_CORE_BASE_PARTS_H

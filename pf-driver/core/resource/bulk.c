@@ -131,7 +131,7 @@ static void wait_more(struct vgpu_pf *pf)
 /* Check whether the operation in progress has ended, and start the next one. */
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
-	/* look and start: two turns for each operation; bounded, as owners may add operations */
+	/* each operation takes two turns; the loop is bounded, as owners may add operations */
 	for (uint32_t turn = 0; turn < 2 * VGPU_BULK_QUEUE && pf->bulk.used; turn++) {
 		int error;
 

@@ -6,7 +6,7 @@
  */
 #include "pf-driver/core/pf.h"
 
-/* the sum of the parts: the whole, or the sum of the floors if more, or of the caps if less */
+/* the sum of the parts: max(sum of floors, min(sum of caps, whole)) */
 static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 {
 	uint64_t least = 0, most = 0;
@@ -39,7 +39,7 @@ static uint64_t sum_at(const struct vgpu_share *shares, uint32_t count, uint32_t
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count)
 {
 	uint64_t total = total_of(shares, count);
-	uint64_t heaviest = 1, low = 0, high = UINT64_MAX; /* divisors: too small, large enough */
+	uint64_t heaviest = 1, low = 0, high = UINT64_MAX; /* low: too small; high: large enough */
 	uint32_t shift;
 
 	for (uint32_t i = 0; i < count; i++)
