@@ -31,8 +31,8 @@ struct Budget {
     }
 };
 
-/// A source must not block: it remembers what it waits for, and has_work() reports when the wait is
-/// over.
+/// A source must not block: it remembers the condition of its wait, and has_work() reports when the
+/// wait is over.
 class PacketSource {
 public:
     virtual ~PacketSource() = default;

@@ -9,8 +9,8 @@
 // An error stops the queue and is reported in its queue_inactive_signal (enum aql_queue_error);
 // errors of packets also go to KFD as an interrupt (enum ih_packet_error). A request for missing
 // scratch uses the same signal, and the packet is tried again when the runtime has answered with 0.
-// While a queue is off the hardware only the signal records the request, so a queue that is mapped
-// with a signal other than 0 waits, too.
+// While a queue is off the hardware, only the signal records the request. So a queue also waits if
+// the signal is not 0 when the queue is mapped.
 //
 // Functions over Core, with the VF's lock held.
 #pragma once
@@ -46,8 +46,8 @@ void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why);
 [[nodiscard]] bool is_header_valid(Core& core, const Queue& queue);
 /// True if the runtime has answered the request of a halted queue.
 [[nodiscard]] bool is_answered(Core& core, const Queue& queue);
-/// True if the runtime has not answered the queue's request yet, which may be from before the queue
-/// was unmapped: the inactive signal is not 0. False if the signal cannot be read.
+/// True if the inactive signal is not 0: the runtime has not answered the queue's request yet. The
+/// request may have come before the queue was last unmapped. False if the signal cannot be read.
 [[nodiscard]] bool is_inactive(Core& core, const Queue& queue);
 
 }  // namespace vgpu::softgpu::cp

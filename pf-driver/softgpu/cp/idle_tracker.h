@@ -40,8 +40,8 @@ public:
         }
         if (is_told_ && !rests_since_) rests_since_ = now;
     }
-    /// Time until the dry spell is to be reported; zero or less: now. nullopt if none, or
-    /// it was reported.
+    /// Time until the dry spell is to be reported; zero or less: now. nullopt if there is no dry
+    /// spell, or if it was reported.
     [[nodiscard]] std::optional<Nanoseconds> left(Nanoseconds now) const {
         if (!is_dry_ || is_told_) return std::nullopt;
         return has_worked_ ? dry_since_ + grace_ - now : Nanoseconds::zero();

@@ -7,7 +7,8 @@
 //   BAR accessed  the host view attaches to the VF; while a vfio-user client has it, the BAR reads
 //                 all ones. Drivers such as amdgpu use a VF long before they need bus mastering
 //   BME set       the same, if nothing was accessed before; the bit stays 0 while a client has it
-//   BME cleared   it detaches, as it does at FLR, VF disable, bus reset and when the VM goes
+//   BME cleared   the host view detaches; it also detaches at FLR, VF disable and bus reset, and
+//                 when the VM goes
 //
 // While a client has the VF, writes here are lost, and the capabilities look as after power-on.
 // Part of HostView; io thread only.
@@ -23,11 +24,12 @@ namespace vgpu::softgpu::host_view {
 /// Header fields: PCIe 6.0, 9.3.4.1.
 class BusVf {
 public:
-    /// `routing_id`: in the VF's accesses, counted from the first function behind the root port.
+    /// `routing_id` names the VF in its accesses; it counts from the first function behind the
+    /// root port.
     BusVf(pci::Function& function, std::uint32_t routing_id, Attachments& attachments)
         : function_(function), routing_id_(routing_id), attachments_(attachments) {}
 
-    /// Only while VF Enable is set; HostView guarantees that.
+    /// Called only while VF Enable is set; HostView guarantees that.
     void config_read(std::uint32_t offset, std::span<std::byte> out) const;
     void config_write(std::uint32_t offset, std::span<const std::byte> data);
     /// The function that answers an access to a BAR; none while a client has the VF.
@@ -38,7 +40,7 @@ public:
     [[nodiscard]] bool is_attached() const { return function_.reach() == pci::Reach::Bus; }
 
 private:
-    /// False while a client of the VF's socket has it; the VF's BARs then read all ones.
+    /// False while a client of the VF's socket has the VF; the VF's BARs then read all ones.
     [[nodiscard]] bool attach();
     void set_bus_master();
     /// Detaches, but keeps the values that the driver wrote into the MSI capability.

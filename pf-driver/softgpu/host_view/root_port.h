@@ -20,14 +20,14 @@ public:
     explicit RootPort(std::function<void()> secondary_reset);
 
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
-    /// Routing id of a function behind the port; each bus has 256, the first one 0 to 255. None if
-    /// it is not behind the port, or out of reach while ARI forwarding is off.
+    /// Routing id of a function behind the port; each bus has 256, the first bus 0 to 255. None if
+    /// the function is not behind the port, or out of reach while ARI forwarding is off.
     [[nodiscard]] std::optional<std::uint32_t> function_behind(std::uint32_t bus,
                                                                std::uint32_t devfn) const;
-    /// Bytes from `address` on that one of the two memory windows forwards; 0 if none, also while
-    /// the bus is in reset or decoding is off.
+    /// Number of bytes from `address` on that a memory window forwards. 0 if the address is in
+    /// neither window, and while the bus is in reset or decoding is off.
     [[nodiscard]] std::uint64_t forwards(std::uint64_t address) const;
-    /// Offset in its own BAR; none if the address is not in it.
+    /// Offset of the address in the port's own BAR; none if the address is not in the BAR.
     [[nodiscard]] std::optional<std::uint64_t> in_own_bar(std::uint64_t address) const;
     void reset();
 

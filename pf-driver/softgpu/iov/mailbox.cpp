@@ -104,8 +104,8 @@ void Mailbox::pf_withdraw() {
     set_control(state_.control & ~kRcvValid);
 }
 
-/// Drops an acknowledgement without a message, and a second one: either could only confuse the
-/// guest.
+/// Drops an acknowledgement without a message, and a second acknowledgement of the same message:
+/// either could only confuse the guest.
 void Mailbox::pf_acknowledge() {
     const std::uint32_t vf = state_.control;
     if ((vf & kTrnValid) == 0 || (vf & kTrnAck) != 0) return;

@@ -44,7 +44,7 @@ constexpr std::array<Widths, 16> kDataFormats{{
     {},
 }};
 
-/// A data format and a number format together; `bytes` of 0 makes every access drop.
+/// A data format and a number format together. If `bytes` is 0, every access is dropped.
 struct Format {
     Widths widths;
     u32 number;

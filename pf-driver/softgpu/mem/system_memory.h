@@ -70,12 +70,12 @@ public:
     SystemMemory(const SystemMemory&) = delete;
     SystemMemory& operator=(const SystemMemory&) = delete;
 
-    /// While building. `revoke` ends every translation of the function, and returns when no pointer
-    /// that Port::at() returned before is in use. Without `revoke`, unmap() assumes that no engine
-    /// has such a pointer.
+    /// Called while the GPU is built. `revoke` ends every translation of the function, and returns
+    /// when no pointer that Port::at() returned before is in use. Without `revoke`, unmap() assumes
+    /// that no engine has such a pointer.
     void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
-    /// While building. The BAR is unreachable until it is placed. `write` is called on any thread,
-    /// whatever locks it holds; offset + size is inside the BAR.
+    /// Called while the GPU is built. The BAR is unreachable until it is placed. `write` is called
+    /// on any thread, whatever locks it holds; offset + size is inside the BAR.
     using WriteBar = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
     void set_own_bar(WriteBar write, Bytes size);
     /// Moves the BAR to a bus address, or nowhere; it takes precedence over the client's mappings.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // EventfdSignaller: signals eventfds that belong to clients without waiting for any client.
-// write(2) to an eventfd whose count is full waits unless the file is non-blocking, and a client,
-// which has the same open file, can fill it and change that flag at any moment. The kernel's own
-// signal never waits, and user space gets it as the end of an asynchronous I/O request
-// (io_submit(2), aio_resfd): here an empty write to /dev/null, which has ended when io_submit()
-// returns. It costs one system call, as write(2) does.
+// write(2) to an eventfd whose count is full waits unless the file is non-blocking. A client has
+// the same open file, so it can fill the count and change that flag at any moment. A signal by the
+// kernel itself never waits, and the kernel signals an eventfd at the end of an asynchronous I/O
+// request (io_submit(2), aio_resfd). Here the request is an empty write to /dev/null, which has
+// ended when io_submit() returns. A signal costs one system call, as write(2) does.
 //
-// One per process, because the host limits all of them together (fs.aio-max-nr). Any thread.
+// One object per process, because the host limits asynchronous I/O of all processes together
+// (fs.aio-max-nr). Any thread.
 #pragma once
 
 #include <linux/aio_abi.h>

@@ -70,7 +70,7 @@ private:
     std::size_t end_ = 0;     // one behind the last byte received
     bool is_pinned_ = false;  // in storage_
     ReceivedFds fds_;
-    std::size_t fds_owner_ = 0;  // start of the message fds_ belong to
+    std::size_t fds_owner_ = 0;  // start of the message to which fds_ belong
 };
 
 }  // namespace vgpu::softgpu::vfio_user

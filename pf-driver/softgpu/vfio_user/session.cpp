@@ -222,7 +222,7 @@ std::errc Session::attach_device() {
     return {};
 }
 
-/// Sets the limits before the device is attached, because it may start DMA at once.
+/// Sets the limits before the device is attached, because the device may start DMA at once.
 Session::Reply Session::negotiate(const Message& request) {
     if (state_ != State::Negotiating) return {.error = std::errc::invalid_argument};
     const auto agreement = agree(request.body);

@@ -74,7 +74,7 @@ public:
 
     /// Whether messages wait that did not fit into this turn.
     [[nodiscard]] bool wants_turn() const { return wants_turn_; }
-    /// Until then nothing is served and the socket is not watched for input.
+    /// Until this time nothing is served, and the socket is not watched for input; nullopt: served.
     [[nodiscard]] std::optional<Time> held_until() const { return held_until_; }
 
     /// A turn: receives once and serves everything that has arrived, also through other threads.

@@ -61,7 +61,7 @@ public:
         std::uint32_t mask = 0;
         std::uint32_t reference = 0;
     };
-    /// Set up by an init table; registers show its pointers.
+    /// The ring of an encoder. An init table sets the ring up; registers show its pointers.
     struct Ring {
         std::uint32_t is_on = 0;
         std::uint32_t is_halted = 0;
