@@ -85,7 +85,7 @@ enum vgpu_host_view_bar {
 enum vgpu_iommu_reg {
 	VGPU_IOMMU_SUBJECT = 0x00, /* 32 bits: domain; ROUTE: function, counted behind the port */
 	VGPU_IOMMU_ADDRESS = 0x08, /* 64 bits: address that the function accesses */
-	VGPU_IOMMU_TARGET = 0x10,  /* 64 bits: address it is mapped to; ROUTE: domain */
+	VGPU_IOMMU_TARGET = 0x10,  /* 64 bits: address to which it is mapped; ROUTE: domain */
 	VGPU_IOMMU_SIZE = 0x18,	   /* 64 bits */
 	VGPU_IOMMU_COMMAND = 0x20, /* 32 bits: enum vgpu_iommu_command, executed at once */
 	VGPU_IOMMU_STATUS = 0x24,  /* 32 bits: 0: the last command succeeded, 1: it was refused */
