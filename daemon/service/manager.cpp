@@ -16,7 +16,7 @@ constexpr Range kWeights{scheduler::kMinWeight, scheduler::kMaxWeight};
 constexpr Range kQuanta{scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs};
 constexpr Range kGaps{kMinGapMs, kMaxGapMs};
 
-/// Options have 64 bits; larger values are out of range, never cut.
+/// Reads an option of 64 bits. A value that does not fit in 32 bits is out of range, and never cut.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
                                               Range range) {
     range.most = std::min<std::uint64_t>(range.most, UINT32_MAX);
@@ -120,7 +120,8 @@ std::string Manager::clash_of(const std::string& name, const Target& own,
                        way_out);
 }
 
-/// A GPU may return with a name given meanwhile, and states may be edited by hand.
+/// Finds names that are not unique. A GPU may return with a name that was given meanwhile, and
+/// states may be edited by hand.
 void Manager::look_for_clashes() {
     if (clashes_version_ == store_.names_version()) return;
     clashes_version_ = store_.names_version();
@@ -148,8 +149,8 @@ void Manager::look_for_clashes() {
     }
 }
 
-/// Paths first: a name cannot look like GPU/vfN (is_valid_name). Only VFs in view are found: names
-/// on an absent GPU are not.
+/// Tries paths first, because a name cannot look like GPU/vfN (is_valid_name). Finds only VFs in
+/// view: names on an absent GPU are not found.
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
@@ -228,7 +229,7 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
     return {};
 }
 
-/// Refuses names of requests under way: their records may come while the holder plans.
+/// Refuses names of requests under way, because their records may come while the holder plans.
 Result<> Manager::hold(const std::string& holder, const std::vector<std::string>& gpus,
                        const std::vector<std::string>& names) {
     if (!holder_.empty()) return fail(ErrorId::Busy, fmt::format("{} is under way", holder_));
@@ -236,7 +237,7 @@ Result<> Manager::hold(const std::string& holder, const std::vector<std::string>
         if (names_asked_for_.contains(name))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is being assigned by another request", name));
-    // a recovery continues a run, with its ended claims
+    // a recovery continues a run, including its ended claims
     if (!store_.apply()) ended_claims_.clear();
     holder_ = holder;
     held_gpus_ = {gpus.begin(), gpus.end()};
@@ -269,7 +270,8 @@ Result<> Manager::not_held(const std::string& gpu) const {
     return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
 }
 
-/// Later claims are in no plan, so their VFs are not made again.
+/// Notes the end of a claim. Claims made after the plan are in no plan, so their VFs are not made
+/// again.
 void Manager::note_end(const EndedClaim& claim) {
     if (!held_gpus_.contains(claim.gpu)) return;
     for (const auto& [vf, record] : store_.gpu(claim.gpu).vfs)
@@ -279,7 +281,8 @@ void Manager::note_end(const EndedClaim& claim) {
     ended_claims_.insert(claim);
 }
 
-/// Without an intent nothing was destroyed, and claims end by release. Kept claims do not end.
+/// Without an intent nothing was destroyed, and claims end by a release. Kept claims do not end
+/// here.
 void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;
@@ -298,7 +301,7 @@ bool Manager::has_ended(const std::string& gpu, const OwnerRecord& claim) const 
 /// Reserves `name` until `done` is called.
 template <typename T> Done<T> Manager::while_reserved(const std::string& name, Done<T> done) {
     if (name.empty()) return done;
-    // Requests of GPUs run in different threads: only the main thread sees all names.
+    // Requests of GPUs run in different threads, so only the main loop sees all names.
     names_asked_for_.insert(name);
     return [this, name, done = std::move(done)](Result<T> result) {
         names_asked_for_.erase(name);
@@ -330,7 +333,7 @@ Result<> Manager::start_release(const Target& target, const std::string& owner,
     gpu->ask<void>([vf = target.vf, owner, generation,
                     after](GpuModel& model) { return model.release(vf, owner, generation, after); },
                    [this, gpu = target.gpu, owner, generation, done](const Result<>& released) {
-                       // a VF that is gone may come back
+                       // an apply may make the VF again
                        if (released || released.error().id == ErrorId::NoSuchVf)
                            note_end({.gpu = gpu, .owner = owner, .generation = generation});
                        done(released);
@@ -344,7 +347,7 @@ void Manager::create(const std::string& gpu, const Options& options, Done<Target
         TRY(GpuHost * chosen, gpu_for(gpu));
         TRY_VOID(not_held(chosen->id()));
         if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
-        // By value: the caller's options are gone when the GPU's thread runs.
+        // Captured by value, because the caller's options are gone when the GPU's thread runs.
         chosen->ask<Target>(
             [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
                 TRY(const std::uint32_t vf, model.create(request));

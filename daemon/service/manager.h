@@ -2,8 +2,8 @@
 //
 // Manager: all GPUs of one vgpud. Finds targets (gpu0, gpu0/vf3, a VF's name or UUID), chooses the
 // GPU of a new VF, keeps names unique, and passes checked options to GpuModels. Owns GPUs and state
-// store. Main loop; never waits for a PF core. finish() calls `done`; early refusals call it at
-// once.
+// store. Main loop; never waits for a PF core. finish() calls `done`. A request that is refused at
+// once calls `done` before it returns.
 #pragma once
 
 #include "daemon/service/gpu/host.h"
@@ -35,7 +35,7 @@ struct Target {
 [[nodiscard]] tl::unexpected<Error> ambiguous(std::string_view name, std::span<const Target> found);
 
 /// Names are unique over all GPUs and VFs on record and all requests under way. VFs that share a
-/// name in a state are reported, and can only be reached by path.
+/// name in a state file are reported, and can be reached only by path.
 class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port, &clock), clock_(clock) {
@@ -57,38 +57,38 @@ public:
     [[nodiscard]] Result<GpuHost*> gpu_of(const std::string& id) const;
 
     void finish();
-    /// Ends the GPUs' threads; open requests get no answer.
+    /// Ends the GPUs' threads. Requests under way get no answer.
     void end() { gpus_.clear(); }
 
     /// Tries a GPU's id, GPU/vfN, and a VF's name or UUID. NoSuchVf, with the nearest name;
     /// AmbiguousName, with the VFs' paths.
     Result<Target> resolve(const std::string& text) const;
-    /// `gpu` empty: the one with the most VRAM for one VF. Options: docs/dbus-api.md.
+    /// Creates a VF. `gpu` empty: the GPU with the most VRAM for one VF. Options: docs/dbus-api.md.
     void create(const std::string& gpu, const Options& options, Done<Target> done);
     void set_vf(const Target& target, const Options& options, Done<> done);
     void set_gpu(const Target& target, const Options& options, Done<> done);
-    /// Answers with the generation being released when the release has begun.
+    /// When the release has begun, answers with the generation that is being released.
     void destroy(const Target& target, const Options& options, Done<std::uint32_t> done);
     void control(const Target& target, vgpu_pf_control_action action, const Options& options,
                  Done<> done);
 
-    /// Until let_go() only the holder may change VFs of `gpus` or use `names`. One holder at a
-    /// time; Busy, or NameTaken for a name in another request.
+    /// Locks `gpus` and `names`: until let_go() only the holder may change VFs of `gpus` or use
+    /// `names`. One holder at a time. Busy, or NameTaken for a name in another request.
     Result<> hold(const std::string& holder, const std::vector<std::string>& gpus,
                   const std::vector<std::string>& names);
-    /// Adds names for the current holder.
+    /// Adds names to the current holder's lock.
     void hold_names(const std::vector<std::string>& names);
     void let_go();
     /// Makes the apply under way (or none) durable, in a GPU's thread.
     void commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done);
 
-    /// `owner` released all VFs: ends its claims of VFs that the current apply has destroyed.
+    /// `owner` released all its VFs: ends its claims of VFs that the current apply has destroyed.
     void end_claims(const std::string& owner);
-    /// Whether the claim has ended since `gpu` was held: then a VF made again has no owner. Not
-    /// durable; the next vgpud's recovery only knows the intent.
+    /// Whether the claim has ended since `gpu` was locked; a VF that is made again then has no
+    /// owner. Not durable: the recovery of the next vgpud knows only the intent.
     [[nodiscard]] bool has_ended(const std::string& gpu, const OwnerRecord& claim) const;
 
-    /// The generation of the claim. Options: generation, keep, lease_s.
+    /// Answers with the generation of the claim. Options: generation, keep, lease_s.
     void claim(const Target& target, const std::string& owner, const Options& options,
                const Done<std::uint64_t>& done);
     void release(const Target& target, const std::string& owner, std::uint64_t generation,
@@ -114,7 +114,7 @@ private:
     void note_end(const EndedClaim& claim);
     Result<> start_release(const Target& target, const std::string& owner, std::uint64_t generation,
                            AfterRelease after, const Done<>& done);
-    /// Why the name of the VF `own` is not unique; or empty.
+    /// Why the name of the VF `own` is not unique; empty if it is.
     [[nodiscard]] std::string clash_of(const std::string& name, const Target& own,
                                        const StateStore::Names& names) const;
     void look_for_clashes();
@@ -130,7 +130,8 @@ private:
     std::optional<std::uint64_t> clashes_version_;
     std::string holder_;
     std::set<std::string> held_gpus_, held_names_;
-    std::set<EndedClaim> ended_claims_;  ///< of held GPUs, since the run or its recovery began
+    std::set<EndedClaim> ended_claims_;  ///< claims of held GPUs that ended since the run or its
+                                         ///< recovery began
     std::vector<std::unique_ptr<GpuHost>> gpus_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Texts: names of VFs, and helpers of text/. Pure functions, used in error causes and properties
-// throughout daemon/service.
+// Texts: names of VFs, and helpers of text/. Pure functions, used in error causes and properties in
+// all of daemon/service.
 #pragma once
 
 #include "text/nearest.h"

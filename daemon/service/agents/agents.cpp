@@ -16,7 +16,7 @@ constexpr Range kLimits{100, 300'000};
 
 }  // namespace
 
-/// Cheap in most turns, in which none of perhaps hundreds of sessions has work.
+/// Cheap in most iterations, in which none of perhaps hundreds of sessions has work.
 void Agents::step() {
     const auto& gpus = manager_.gpus();
     followed_.resize(gpus.size());
@@ -75,7 +75,8 @@ void Agents::end() {
     places_.clear();
 }
 
-/// Keeps a place without a socket, so that the failure is logged once.
+/// If the socket cannot be opened, the place stays without a socket, so that the failure is logged
+/// once.
 void Agents::open(const Target& target, const VfView& view, const Tenure& tenure) {
     const std::string stem = view.socket.substr(0, view.socket.size() - kVfSocketEnd.size());
     auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),

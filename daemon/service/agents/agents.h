@@ -14,10 +14,11 @@
 
 namespace vgpu::daemon {
 
-/// A new session begins when the VF may have a new owner, so that no guest answers for the next
-/// one: a VF made again (another UUID), emptied or resized (another generation), the end of a
-/// claim, and the next claim, because the old guest may have connected again in between. A first
-/// claim, or a renewal, keeps the session: the guest is that owner's.
+/// A VF's session is replaced whenever the VF may have a new owner, so that no guest answers for
+/// the next one. This happens when the VF is made again (another UUID), emptied or resized (another
+/// generation), at the end of a claim, and at the next claim, because the old guest may have
+/// connected again in between. A first claim and a renewal keep the session: the guest is that
+/// owner's.
 class Agents {
 public:
     Agents(Manager& manager, AgentPort& port, const Clock& clock)

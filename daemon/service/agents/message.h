@@ -15,7 +15,8 @@
 
 namespace vgpu::daemon {
 
-/// Another number is refused as misbehaviour, with that reason.
+/// Version of the protocol. An agent with another version is disconnected for misbehaviour, and the
+/// reason names the version.
 inline constexpr std::uint32_t kAgentProtocol = 1;
 /// Longest line in either direction, newline included.
 inline constexpr std::size_t kMaxAgentLine = 64 * 1024;
@@ -24,10 +25,10 @@ inline constexpr std::size_t kMaxAgentLine = 64 * 1024;
 struct AgentHello {
     std::string agent, kernel, driver, rocr;
     std::string pci_address, unique_id;
-    bool is_welcomed = false;  ///< it answers our welcome
+    bool is_welcomed = false;  ///< the agent sent this hello in answer to our welcome
 };
 
-/// A process of the guest that uses the VF, as the guest claims.
+/// A process of the guest that uses the VF, as the agent reports it.
 struct AgentProcess {
     std::uint32_t pid = 0;
     std::string comm;
@@ -58,9 +59,10 @@ using AgentMessage = std::variant<AgentHello, AgentStatus, AgentResult>;
 /// The message of a line without its newline, or its mistake.
 tl::expected<AgentMessage, std::string> parse_agent_line(std::string_view line);
 
-/// A line with newline; the agent sends its status every `status_interval_s`.
+/// The line of a welcome, with newline. It asks for a status every `status_interval_s` seconds.
 std::string encode_agent_welcome(std::uint32_t status_interval_s);
-/// `what`: "status", "self-test", "quiesce" or "thaw"; the agent has `limit_ms`.
+/// The line of request `id`, with newline. `what`: "status", "self-test", "quiesce" or "thaw". The
+/// agent must answer within `limit_ms`.
 std::string encode_agent_ask(std::uint64_t id, std::string_view what, std::uint64_t limit_ms);
 
 }  // namespace vgpu::daemon

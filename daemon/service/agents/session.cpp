@@ -54,7 +54,7 @@ AgentSession::~AgentSession() {
     port_.close(path_);
 }
 
-/// In Shut, drops what was read before the disconnect.
+/// In Shut, drops input that was read before the disconnect.
 void AgentSession::on_input(const AgentInput& input) {
     if (state_ == State::Shut) return;
     if (input.kind == AgentInput::Kind::Connected) {
@@ -85,7 +85,7 @@ void AgentSession::take_bytes(std::string_view bytes) {
     }
 }
 
-/// New agents send an empty line to end what an earlier one may have begun.
+/// A new agent first sends an empty line, which ends a line that an earlier agent left incomplete.
 void AgentSession::take_line(std::string_view line) {
     if (line.empty()) return;
     lines_.refill(clock_.now());
@@ -96,7 +96,7 @@ void AgentSession::take_line(std::string_view line) {
     std::visit([this](auto& one) { take(std::move(one)); }, *message);
 }
 
-/// An agent that was not welcomed has restarted, and knows no requests.
+/// An agent that sends a hello before our welcome has restarted, and knows no requests.
 void AgentSession::take(AgentHello hello) {
     if (!hello.is_welcomed) {
         lose("the agent has restarted");
@@ -111,7 +111,8 @@ void AgentSession::take(AgentHello hello) {
              fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
 }
 
-/// Welcomes an agent again that was silent for too long.
+/// Outside Serving, the status comes from an agent that was silent for too long: it is welcomed
+/// again.
 void AgentSession::take(AgentStatus status) {
     if (state_ != State::Serving) return enter_welcomed();
     status_ = std::move(status);
@@ -119,7 +120,7 @@ void AgentSession::take(AgentStatus status) {
     if (misbehaved_ == 0 || clock_.now() - open_at_ > kLongestPause) pause_ = kFirstPause;
 }
 
-/// Erased before it is answered, because the answer may call ask().
+/// The request is erased before it is answered, because the answer may call ask().
 void AgentSession::take(AgentResult result) {
     const auto at = asked_.find(result.id);
     if (at == asked_.end()) return;  // late: answered as timed out before
@@ -177,7 +178,7 @@ void AgentSession::step() {
         lose("the agent is silent");
         state_ = State::Welcomed;
     }
-    // Collected first, because an answer may call ask() and change asked_.
+    // Late requests are collected first, because an answer may call ask() and change asked_.
     std::vector<Asked> late;
     for (auto at = asked_.begin(); at != asked_.end();) {
         const bool is_late = now >= at->second.deadline;

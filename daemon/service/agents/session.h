@@ -11,8 +11,8 @@
 //     │                                               │ misbehaviour (also from Welcomed)
 //     └────────────── the pause is over ────────── Shut ◀┘
 //
-// Each request is answered once: with the agent's result, or an error if the agent goes, falls
-// silent, or is late. Owned by Agents; main loop only; time is the Clock's.
+// Each request is answered once: with the agent's result, or with an error if the agent
+// disconnects, falls silent or is late. Owned by Agents; main loop only; time is the Clock's.
 #pragma once
 
 #include "daemon/ports/agent_port.h"
@@ -35,11 +35,12 @@ class AgentSession {
 public:
     using Done = std::function<void(Result<AgentReport>)>;
 
-    /// Requested in the welcome.
+    /// Interval between statuses, requested in the welcome.
     static constexpr std::uint32_t kStatusIntervalS = 2;
-    /// Several status intervals, because a guest may be suspended or slow.
+    /// Silence after which an agent no longer serves. Several intervals, because a guest may be
+    /// suspended or slow.
     static constexpr Nanoseconds kSilence = std::chrono::seconds(15);
-    /// Added to the agent's limit.
+    /// Extra time for an answer, added to the limit that the agent gets.
     static constexpr Nanoseconds kGrace = std::chrono::seconds(5);
     static constexpr Nanoseconds kFirstPause = std::chrono::seconds(1);
     static constexpr Nanoseconds kLongestPause = std::chrono::seconds(64);
@@ -49,7 +50,8 @@ public:
     /// Limits of one agent's news, so that a guest cannot flood the events.
     static constexpr std::uint64_t kBurstNews = 16;
     static constexpr Nanoseconds kNewsEvery = std::chrono::minutes(5);
-    /// Requests under way per agent; as many thaws in addition, for quiesced guests.
+    /// Limit of requests under way per agent. A thaw is accepted up to twice this limit, so that a
+    /// quiesced guest can be resumed.
     static constexpr std::size_t kMaxAsked = 8;
 
     /// `target`: "gpu0/vf3", for messages. listen() opens the socket.
@@ -62,7 +64,7 @@ public:
     [[nodiscard]] Result<> listen() { return port_.listen(path_); }
     [[nodiscard]] const std::string& path() const { return path_; }
 
-    /// In the order of AgentPort::take().
+    /// Takes one input; call in the order of AgentPort::take().
     void on_input(const AgentInput& input);
     void step();
     /// When to call step() if the client sends nothing.
@@ -82,7 +84,7 @@ private:
     /// As in the diagram above.
     enum class State { Listening, Welcomed, Serving, Shut };
 
-    /// `deadline`: the agent's limit and kGrace.
+    /// `deadline`: end of the agent's limit plus kGrace.
     struct Asked {
         AgentAct act;
         Nanoseconds deadline{0};
@@ -109,7 +111,7 @@ private:
     /// Forgets the connection's state; version and driver stay in view.
     void lose(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
-    /// Beyond kBurstNews and kNewsEvery, news is only counted.
+    /// Emits news. Beyond kBurstNews and kNewsEvery, news is only counted.
     void tell(std::string_view kind, std::string text);
 
     std::string target_, path_;

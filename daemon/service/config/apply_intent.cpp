@@ -26,13 +26,13 @@ WantedGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
     WantedGpu section = as_it_is(gpu);
-    // owners are not part of what is wanted
+    // A configuration does not ask for owners.
     for (WantedVf& vf : section.vfs)
         vf = WantedVf{.definition = std::move(vf.definition), .vf = vf.vf};
     return section;
 }
 
-/// Null if it did not exist.
+/// The VF of `step` as it was before the apply; null if it did not exist.
 const WantedVf* found_before(const ApplyIntent& intent, const Step& step) {
     if (!step.from) return nullptr;
     for (const WantedGpu& gpu : intent.before) {

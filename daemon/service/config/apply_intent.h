@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ApplyIntent: an apply under way, in the state files from before its first act until after its
-// last: the wanted state of its GPUs, and the state before. A vgpud that finds one finishes it or
-// takes it back (apply_recovery.h), so these GPUs have the old or the new configuration after any
-// crash. Plain values; made by ApplyRun, part of Records.
+// ApplyIntent: the record of an apply that is under way. The state files hold it from before the
+// first step of the apply until after the last one: the wanted state of its GPUs, and the state
+// before. A vgpud that finds an intent at start finishes the apply or rolls it back
+// (apply_recovery.h), so these GPUs have the old or the new configuration after any crash. Plain
+// values; made by ApplyRun.
 #pragma once
 
 #include "daemon/service/config/configuration.h"
@@ -20,12 +21,12 @@ namespace vgpu::daemon {
 struct ChangePlan;
 struct Step;
 
-/// Both lists have all VFs of the same GPUs: `before` with UUID, number and owner, `wanted` as the
-/// plan leaves them, new ones without a UUID.
+/// Both lists have the same GPUs with all their VFs. In `before` a VF has its UUID, number and
+/// owner. In `wanted` a VF is as the plan leaves it, and a new one has no UUID.
 struct ApplyIntent {
     std::string label;
-    bool is_forced = false;    ///< for VFs in use when it began
-    std::string back_cause{};  ///< why it is taken back; empty: it goes forward
+    bool is_forced = false;    ///< may take VFs that were in use when the apply began
+    std::string back_cause{};  ///< why the apply is rolled back; empty: it goes forward
     std::vector<WantedGpu> wanted, before;
 
     bool operator==(const ApplyIntent&) const = default;
@@ -36,11 +37,11 @@ struct ApplyIntent {
     }
 };
 
-/// `plan` is applied to `gpus`, the state before it.
+/// The intent to apply `plan` to `gpus`, the state before the apply.
 ApplyIntent intent_of(const ChangePlan& plan, bool is_forced, std::span<const GpuInventory> gpus);
 
 std::vector<std::string> gpus_of(const ApplyIntent& intent);
-/// All names of its VFs, before and after.
+/// Names of all VFs of the apply, before and after it.
 std::vector<std::string> names_of(const ApplyIntent& intent);
 
 enum class Claims { All, NotKept };
@@ -48,12 +49,12 @@ enum class Claims { All, NotKept };
 std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
                                       std::string_view owner, Claims which = Claims::All);
 
-/// Whether the VF of `step` is unused, or its use began before a forced apply: the operator
-/// accepted only that use.
+/// Whether the step may take its VF: the VF is unused, or the apply is forced and the VF was in use
+/// before it began. The operator accepted only the uses of that time.
 bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
                      std::span<const GpuInventory> gpus);
 
-/// Whether the VF differs from before the apply, or is new: then the apply caused its trouble.
+/// Whether the VF differs from before the apply, or is new. Then the apply caused its trouble.
 bool is_changed_by(const ApplyIntent& intent, const Step& step);
 
 }  // namespace vgpu::daemon

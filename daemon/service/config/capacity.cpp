@@ -23,7 +23,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-/// "96 MiB or 112 MiB"
+/// "96 MiB or 112 MiB": the multiples of `unit` below and above `bytes`.
 std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_t most) {
     const std::uint64_t above = round_up(bytes, unit);
     const std::uint64_t below = above - unit;
@@ -87,7 +87,7 @@ std::string reserve_text(const GpuInventory& gpu) {
                                   : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
 }
 
-/// The smallest VF that makes up for the shortage, or else several, the largest first.
+/// Names the smallest VF that makes up for the shortage, or else several, the largest first.
 std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t shortage) {
     std::vector<const VfDefinition*> by_size;
     for (const VfDefinition& vf : vfs) by_size.push_back(&vf);

@@ -16,18 +16,20 @@ namespace vgpu::daemon {
 /// NoDoorbells, NoComputeUnits. The shape must be normalised.
 Result<> check_vf_capacity(const GpuInventory& gpu, const VfDefinition& vf);
 
-/// All `vfs` together on an empty `gpu`: check_vf_capacity(), admit(), NoFreeVf.
+/// Checks all `vfs` together on an empty `gpu`. Errors: those of check_vf_capacity() and admit(),
+/// NoFreeVf.
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfDefinition> vfs);
 
-/// NoSchedule, with what would fit, or OutOfRange for an invalid contract.
+/// Whether the schedule can keep all contracts. NoSchedule, with what would fit, or OutOfRange for
+/// an invalid contract.
 Result<> admit(const std::string& gpu, const GpuSettings& settings,
                std::span<const VfDefinition> vfs);
 
 /// The mask of all existing compute units.
 std::uint64_t all_cus(const GpuInventory& gpu);
 
-/// All compute units and all doorbell pages become 0.
+/// Replaces a mask of all compute units, and a number of all doorbell pages, by 0.
 VfShape normalised(VfShape shape, const GpuInventory& gpu);
 
 }  // namespace vgpu::daemon

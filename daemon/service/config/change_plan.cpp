@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Finds an order with a model of each GPU. Each round does the first kind of work that is possible:
-// all settings and names of a GPU, a create, a resize, a destroy. Destroys and shrinks are always
-// possible and free what blocks others, and the final state was checked to fit; so the work ends.
+// Finds an order with a model of each GPU. Each round does the first possible kind of work: all
+// settings and names of a GPU, a create, a resize, a destroy. Destroys and shrinks are always
+// possible and free what blocks others, and the final state was checked to fit. So the work ends.
 #include "daemon/service/config/change_plan.h"
 
 #include "daemon/service/config/capacity.h"
@@ -42,11 +42,12 @@ struct Work {
     std::vector<Step> changes{};  ///< Set and Rename, made together
     std::vector<Step> creates{}, resizes{}, destroys{};
     std::set<std::uint32_t> kept_numbers{};             ///< reserved by names
-    std::map<std::string, std::string> names_before{};  ///< per new VF, the one before it
+    std::map<std::string, std::string> names_before{};  ///< by name of a new VF: the name of the
+                                                        ///< new VF before it
     std::string last_new{};                             ///< name of the last new VF
     std::set<std::uint32_t> matched{};                  ///< VFs that stay
 
-    /// Of the model, at this point of the plan.
+    /// Free VRAM of the model at this point of the plan.
     [[nodiscard]] std::uint64_t vram_free() const {
         std::uint64_t used = 0;
         for (const InventoryVf& vf : model.vfs) used += vf.definition.shape.vram_bytes;
@@ -56,14 +57,14 @@ struct Work {
         return std::any_of(model.vfs.begin(), model.vfs.end(),
                            [number](const InventoryVf& vf) { return vf.vf == number; });
     }
-    /// 0 if no VF has the name yet.
+    /// The number of the VF with this name; 0 if no VF has it yet.
     [[nodiscard]] std::uint32_t number_of(const std::string& name) const {
         const auto at = std::ranges::find_if(
             model.vfs, [&name](const InventoryVf& vf) { return vf.definition.name == name; });
         return at == model.vfs.end() ? 0 : at->vf;
     }
-    /// The first free number after the previous new VF's, so that VFs are in the document's order
-    /// and an export repeats it; else any; 0 if none is free.
+    /// A free number for a new VF; 0 if none. Prefers the first free number after that of the
+    /// previous new VF, so that VFs are in the document's order and an export keeps it.
     [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
         const std::uint32_t before = number_of(names_before.at(name));
         for (std::uint32_t i = 0; i < model.total_vfs; ++i) {
@@ -94,7 +95,8 @@ std::string shape_differences(const VfShape& from, const VfShape& to) {
     return fmt::format("{}", fmt::join(what, ", "));
 }
 
-/// Null if none. A VF with a UUID is matched only by it.
+/// The existing VF that `wanted` describes; null if none. A wanted VF with a UUID is matched only
+/// by its UUID.
 const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted) {
     const auto find = [&gpu](const auto& is_it) -> const InventoryVf* {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
@@ -154,7 +156,7 @@ private:
 
     const Surroundings& around_;
     std::vector<Work> works_;
-    /// GPU of a wanted name, and whether its VF has it already.
+    /// The GPU on which a wanted VF has the name, and whether the VF has the name already.
     struct WantedName {
         std::string gpu;
         bool is_its_own = false;
@@ -190,7 +192,8 @@ Result<> Planner::check_name(const std::string& name) const {
     return {};
 }
 
-/// A state may contain a name twice (a GPU returned with it): its VFs keep it, no other VF gets it.
+/// A state may contain a name twice, for example after a GPU returned. The VFs that have the name
+/// keep it; no other VF gets it.
 Result<> Planner::note_name(const std::string& name, const std::string& gpu, bool is_its_own) {
     const auto [at, is_new] = wanted_names_.try_emplace(name, WantedName{gpu, is_its_own});
     if (is_new || (is_its_own && at->second.is_its_own)) return {};
@@ -199,7 +202,7 @@ Result<> Planner::note_name(const std::string& name, const std::string& gpu, boo
         fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
 }
 
-/// Up to three steps per VF, each with the current `from`: their order does not matter.
+/// Adds up to three steps for a VF. Each has the current `from`, so their order does not matter.
 void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
     const VfDefinition& now = vf.definition;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .trouble = vf.trouble};
@@ -250,7 +253,7 @@ Result<> Planner::want_new(Work& work, const WantedVf& wanted) {
     return {};
 }
 
-/// A VF of the document; its shape is normalised.
+/// Adds the work for a VF of the document; its shape is normalised.
 Result<> Planner::want(Work& work, const WantedVf& wanted) {
     const GpuInventory& gpu = work.model;
     const VfDefinition& definition = wanted.definition;
@@ -323,8 +326,8 @@ void Planner::emit(Work& work, const Step& step) {
     steps_.push_back(step);
 }
 
-/// All settings and names of a GPU, if the schedule and the names allow it. All or none: weights
-/// may only fit together, and names may be swapped.
+/// Makes all changes of settings and names of a GPU at once, if the schedule and the names allow
+/// them. Weights may fit only together, and names may be swapped.
 bool Planner::make_changes(Work& work) {
     if (work.changes.empty()) return false;
     GpuInventory after = work.model;
@@ -347,7 +350,7 @@ bool Planner::make_changes(Work& work) {
     return true;
 }
 
-/// The first one that fits; others wait for a resize or destroy.
+/// Makes the first create that fits. The others wait for a resize or destroy.
 bool Planner::make_create(Work& work) {
     for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
         Step step = *create;
@@ -365,7 +368,8 @@ bool Planner::make_create(Work& work) {
     return false;
 }
 
-/// Shrinks first, which make room for growth. Growth fits at last, because the final sum does.
+/// Shrinks come first, because they make room for growth. Growth fits in the end, because the sum
+/// of the final sizes fits.
 bool Planner::make_resize(Work& work) {
     std::stable_partition(work.resizes.begin(), work.resizes.end(), [](const Step& step) {
         return step.to->shape.vram_bytes <= step.from->shape.vram_bytes;
@@ -382,7 +386,7 @@ bool Planner::make_resize(Work& work) {
     return false;
 }
 
-/// A step that cannot be done yet; empty if none.
+/// Describes a step that cannot be done yet; empty if none.
 std::string Planner::who_waits() const {
     for (const Work& work : works_) {
         if (!work.creates.empty()) return fmt::format("'{}'", work.creates.front().to->name);
@@ -403,7 +407,8 @@ bool Planner::make_destroy(Work& work) {
     return true;
 }
 
-/// Each kind of work on all GPUs first: no VF is lost while another GPU has harmless work.
+/// Tries each kind of work on all GPUs before the next kind, so that no VF is lost while another
+/// GPU has harmless work left.
 bool Planner::advance() {
     using Make = bool (Planner::*)(Work&);
     constexpr std::array<Make, 4> kInOrder{&Planner::make_changes, &Planner::make_create,

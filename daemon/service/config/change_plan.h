@@ -3,8 +3,9 @@
 // ChangePlan: ordered steps from the current VFs to those of a configuration. VFs are matched by
 // UUID if known, else by name or WantedVf::was. A step changes only its own VF; after each step the
 // schedule is valid, VRAM and VF numbers suffice, and names are unique. Steps without loss come
-// first (set, rename, create), steps that empty VRAM (resize, destroy) only earlier if others need
-// the room. VRAM is in scattered units, so only sums matter. Pure; ApplyRun carries plans out.
+// first (set, rename, create). Steps that empty VRAM (resize, destroy) come earlier only if other
+// steps need the room. VRAM is in scattered units, so only sums matter. Pure; ApplyRun carries
+// plans out.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -31,7 +32,7 @@ enum class Disruption {
 std::string_view name_of(Action action);
 std::string_view name_of(Disruption disruption);
 Disruption disruption_of(Action action);
-/// None for an unknown word.
+/// The disruption with this name; none for an unknown name.
 std::optional<Disruption> disruption_named(std::string_view name);
 
 struct Step {
@@ -41,9 +42,10 @@ struct Step {
     /// A VF before and after. Set: weight, quantum, contract, custody, profile. Rename: the name.
     /// Resize: the shape. Create has no `from`, Destroy no `to`.
     std::optional<VfDefinition> from{}, to{};
-    std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< of a GPU
-    std::optional<OwnerRecord> owner{};  ///< of a destroyed VF, restored if the VF comes back
-    std::string in_use{};   ///< the user of the VF, for whom the step requires force; or empty
+    std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< set if the step changes the GPU itself
+    std::optional<OwnerRecord> owner{};  ///< the owner of a destroyed VF, restored if the VF comes
+                                         ///< back
+    std::string in_use{};   ///< who uses the VF, if the step therefore requires force; else empty
     std::string trouble{};  ///< why the VF is not in service as defined; or empty
     std::string why{};
 
@@ -78,7 +80,7 @@ struct Surroundings {
     std::map<std::string, std::string> names;  ///< of VFs on other GPUs: name, target
 };
 
-/// The user of the VF: "it belongs to 'vm'"; or empty.
+/// How the VF is in use: "it belongs to 'vm'"; empty if unused.
 std::string use_of(const InventoryVf& vf);
 /// "gpu0/vf2", "gpu0"
 std::string target_of(const Step& step);
@@ -86,8 +88,9 @@ Step inverse_of(const Step& step);
 /// Applies `step` to the model `gpu`; VFs stay sorted by number.
 void perform(const Step& step, GpuInventory& gpu);
 
-/// `gpus`: those of `wanted`, in any order; the plan is valid only for them. NoVram, NoFreeVf,
-/// NoSchedule, OutOfRange name the resource, the shortage and what would fit; NameTaken the name.
+/// `gpus`: the inventories of the GPUs in `wanted`, in any order; the plan is valid only for them.
+/// NoVram, NoFreeVf, NoSchedule and OutOfRange name the resource, the shortage and what would fit;
+/// NameTaken names the name.
 Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
                                     std::span<const GpuInventory> gpus, const Surroundings& around);
 

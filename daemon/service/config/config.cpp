@@ -104,7 +104,8 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
     }
 }
 
-/// `longest`: the longest socket path that follows from `key`. The kernel's limit, and QEMU's.
+/// Checks that sockets fit the limit of the kernel and QEMU. `longest`: the longest socket path
+/// that follows from `key`.
 void check_socket(JsonSection& root, const std::string& key, const std::string& longest) {
     if (longest.size() <= VGPU_SOCKET_PATH_MAX) return;
     root.complain(

@@ -34,7 +34,8 @@ struct AttachConfig {
     std::string vf_socket_dir;  ///< may be empty: then sockets are not shown
 };
 
-/// quantum_us and max_gap_ms apply to a GPU without a record; later the state has them.
+/// quantum_us and max_gap_ms apply to a GPU without a record. Once a GPU has a record, the record
+/// has them.
 struct GpuConfig {
     std::string id;
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
@@ -54,12 +55,12 @@ struct Config {
     std::vector<GpuConfig> gpus;
 };
 
-/// `name`: of the file, for messages. "gpus": "auto" means all `pf_devices` (/dev/vgpu-pfN becomes
-/// gpuN), or one software GPU if there are none.
+/// Reads vgpud's configuration. `name`: the file's name, for messages. "gpus": "auto" means all
+/// `pf_devices` (/dev/vgpu-pfN becomes gpuN), or one software GPU if there are none.
 Result<Config> parse_config(const std::string& text, const std::string& name,
                             const std::vector<std::string>& pf_devices = {});
 
-/// For GPUs and contracts.
+/// Range of max_gap_ms, for GPUs and contracts.
 inline constexpr std::uint32_t kMinGapMs = 1;
 inline constexpr std::uint32_t kMaxGapMs = 60'000;
 

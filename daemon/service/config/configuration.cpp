@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 
 constexpr std::uint32_t kMaxCount = VGPU_PF_MAX_VFS;
 constexpr std::uint32_t kMaxCus = 64;
-/// Beyond any device: finds typing errors by path. The GPU's limits are checked later.
+/// Larger than any device, to find typing errors by path. The limits of the GPU are checked later.
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
 
@@ -139,10 +139,10 @@ std::string name_of(const std::string& pattern, const std::string& gpu, std::uin
     return replaced(replaced(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
 }
 
-/// Bounds the replacement work; longer patterns never make valid names.
+/// Limit of a pattern: bounds the replacement work. Longer patterns never make valid names.
 constexpr std::size_t kMaxPatternBytes = 256;
 
-/// Tries the largest number, which makes the longest name.
+/// Checks the name with the largest number, which is the longest.
 void check_pattern(JsonSection& section, const std::string& key, const std::string& pattern,
                    std::uint32_t count) {
     if (pattern.size() > kMaxPatternBytes || !is_valid_name(name_of(pattern, "gpu0", count)))
@@ -265,7 +265,8 @@ void read_configs(JsonSection& root, Configuration& to) {
     }
 }
 
-/// Finds duplicate members: nlohmann::json silently keeps only the last. Called by the parser.
+/// Finds duplicate members, of which nlohmann::json silently keeps only the last. Called by the
+/// parser.
 class TwiceSeen {
 public:
     /// Always true: the parser keeps what it has read.
@@ -383,7 +384,7 @@ Result<const std::vector<GpuSection>*> sections_of(const Configuration& configur
                 fmt::format("{}; its labels are {}", what, fmt::join(known, ", ")));
 }
 
-/// A section for a missing GPU is a mistake: its VFs would silently be missing.
+/// Refuses a section for a missing GPU, because its VFs would silently be missing.
 Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std::string> gpus) {
     const std::vector<std::string_view> known(gpus.begin(), gpus.end());
     for (const GpuSection& section : sections) {
@@ -396,7 +397,8 @@ Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std
     return {};
 }
 
-/// Names are checked later, because they must be unique over all GPUs.
+/// Expands the groups of a section. Names are checked later, because they must be unique over all
+/// GPUs.
 std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSection& section,
                                  const std::string& gpu) {
     std::vector<WantedVf> vfs;

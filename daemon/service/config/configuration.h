@@ -17,7 +17,7 @@
 
 namespace vgpu::daemon {
 
-/// Common properties of VFs. A VF may be changed later; it keeps the profile's name as a remark.
+/// Common properties of VFs. If a VF is changed later, it still shows the name of its profile.
 struct Profile {
     VfShape shape{};
     std::uint32_t weight = scheduler::kDefaultWeight;
@@ -38,7 +38,7 @@ struct VfGroup {
     bool operator==(const VfGroup&) const = default;
 };
 
-/// Values not given stay.
+/// One GPU's part of a config. Values that are not given stay as they are.
 struct GpuSection {
     std::string gpu;  ///< "*": all GPUs without a section of their own
     std::optional<std::uint32_t> quantum_us{};
@@ -57,7 +57,7 @@ struct Configuration {
 };
 
 /// `was`: as in VfGroup, expanded; may be empty. The other members are for VFs that an ApplyIntent
-/// restores: found by UUID, whatever their name.
+/// restores; such a VF is found by its UUID, whatever its name.
 struct WantedVf {
     VfDefinition definition{};
     std::string was{};
@@ -78,20 +78,21 @@ struct WantedGpu {
     bool operator==(const WantedGpu&) const = default;
 };
 
-/// Any caller on the bus may send a document. More VFs than a GPU has are accepted here; the plan's
-/// error says how many exist.
+/// Limits of documents, because any caller on the bus may send one. More VFs than a GPU has are
+/// accepted here; the plan's error says how many exist.
 inline constexpr std::size_t kMaxConfigurationBytes = 256 * 1024;
 inline constexpr std::size_t kMaxProfiles = 1024;
 inline constexpr std::size_t kMaxLabels = 64;
 inline constexpr std::size_t kMaxGpuSections = 64;
 inline constexpr std::size_t kMaxVfsPerGpu = 64;
 
-/// BadConfiguration with the path of the first mistake, where reading stops.
+/// Reads a document. BadConfiguration with the path of the first mistake; reading stops there.
 Result<Configuration> parse_configuration(std::string_view text);
-/// Omits members with default values.
+/// Writes a document. Omits members with default values.
 std::string encode_configuration(const Configuration& configuration);
 
-/// `label`: "": the only one. NoSuchLabel, NoSuchGpu; BadConfiguration for duplicate names.
+/// The wanted VFs of one label. `label`: empty if the document has a single label. NoSuchLabel,
+/// NoSuchGpu; BadConfiguration for duplicate names.
 Result<std::vector<WantedGpu>> want(const Configuration& configuration, const std::string& label,
                                     std::span<const std::string> gpus);
 inline constexpr std::size_t kMostLabelBytes = 62;

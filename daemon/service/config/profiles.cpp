@@ -30,8 +30,8 @@ std::string descriptive_name(const Profile& profile) {
     return name;
 }
 
-/// The name of a profile with the values of `vf`: its own profile's name if the values match, else
-/// a new one. VFs of one profile name with different values need two profiles.
+/// The name of the profile with the values of `vf`: the VF's own profile name if the values match,
+/// else a new name. VFs with one profile name but different values need two profiles.
 std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinition& vf) {
     const Profile profile = profile_of(vf);
     if (vf.profile.empty())
@@ -111,7 +111,8 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
     return configuration;
 }
 
-/// The unit is a power of two on every device; elsewhere the number of units would be.
+/// PowerOfTwo rounds the number of units. The unit is a power of two on every device, so the size
+/// in bytes is a power of two as well.
 std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs, Rounding rounding) {
     if (vfs > gpu.total_vfs) return 0;
     const std::uint64_t units =

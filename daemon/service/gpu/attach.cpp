@@ -23,7 +23,7 @@ VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
             .doorbell_pages = live.doorbell_pages};
 }
 
-/// Attaches completely or not at all: after a failure VFs are shown as before.
+/// Attaches completely or not at all. After a failure VFs are shown as before.
 void GpuModel::try_attach(Nanoseconds now) {
     if (now < retry_at_) return;
     const auto live = live_;
@@ -39,9 +39,10 @@ void GpuModel::try_attach(Nanoseconds now) {
     lose(attached.error(), now);
 }
 
-/// The order matters. The lease first, so that nobody changes policy while VFs are read. The ring
-/// before the VFs, so that no change is missed. The table last, when the members are known: a table
-/// that is fair for them stays, and no VF notices the restart of vgpud.
+/// The order matters. The lease is first, so that nobody changes policy while VFs are read. The
+/// ring is opened before the VFs are read, so that no change is missed. The table is read last,
+/// when the members are known: a table that is fair for them stays, and no VF notices the restart
+/// of vgpud.
 Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(pf_.connect());
     if (!ports_.store.is_read_only(id_)) TRY_VOID(pf_.ask(&PfPort::acquire_lease));
@@ -74,8 +75,9 @@ Result<> GpuModel::attach(Nanoseconds now) {
 }
 
 Result<> GpuModel::read_all_vfs() {
-    // An event in between would be counted twice, as event and in the counter. If the PF core is
-    // never quiet that long, a few runs are; shares are off by these, and lags begin at 0 anyway.
+    // An event in between would be counted twice, as an event and in the counter. If the PF core
+    // never pauses for that long, a few runs are counted twice. Shares are then off by these runs,
+    // and lags begin at 0 anyway.
     constexpr int kTries = 8;
     for (int i = 0; i < kTries; ++i) {
         events_->skip_to_end();
@@ -147,7 +149,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     if (is_known) {
         settle_next(known->second, live);
         shown_[vf] = known->second;
-        // A scrub owed by the previous vgpud is still owed.
+        // If the previous vgpud owed a scrub, this vgpud owes it as well.
         if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
         if (!known->second.is_releasing || ports_.store.is_read_only(id_)) return {};
         return go_on_releasing(known->second, live);
@@ -165,7 +167,8 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     return {};
 }
 
-/// Continues a destroy of an earlier vgpud. If the PF core refuses, the VF stays, as in destroy().
+/// Continues a destroy that an earlier vgpud began. If the PF core refuses, the VF stays, as in
+/// destroy().
 Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
     const auto released = pf_.ask(&PfPort::release, record.vf, live.generation);
     if (released || !pf_.is_connected()) return released;
@@ -178,7 +181,7 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
     return {};
 }
 
-/// Makes a VF that is on record and missing in the PF core, after both restarted.
+/// Makes a VF that is on record but missing in the PF core, as after a restart of both.
 Result<> GpuModel::restore_vf(const VfRecord& wanted) {
     const auto made = provision(wanted);
     if (made) {

@@ -101,7 +101,7 @@ std::string Companions::step(Child& child, Nanoseconds now) {
         child.started_at = now;
         return child.failure;
     }
-    // Without supervision a GPU that died stays down, so that the operator can look first.
+    // Without supervision a GPU that died stays down, so that the operator can examine it first.
     if (child.was_seen && supervision_ == Supervision::Off) {
         if (!gone.empty()) return gone;
         return fmt::format("{}{} is not running, and vgpud was started without --supervise",
@@ -114,7 +114,7 @@ std::string Companions::step(Child& child, Nanoseconds now) {
     return start(child, now);
 }
 
-/// A restart waits until the delay has passed since the last start.
+/// Records the end of a process. A restart waits until the delay has passed since the last start.
 std::string Companions::note_end(Child& child, const std::string& how, Nanoseconds now) {
     const std::string words =
         fmt::format("{} (pid {}) ended{}{}; see {}/{}.log", child.spec.label, child.id->pid,
@@ -125,7 +125,8 @@ std::string Companions::note_end(Child& child, const std::string& how, Nanosecon
 }
 
 std::string Companions::start(Child& child, Nanoseconds now) {
-    // No process serves this socket file, which would make bind() fail and look ready.
+    // No process serves this socket file. It would make bind() fail, and would look like a ready
+    // process.
     processes_.remove_stale(child.socket);
     auto id = processes_.start(child.spec);
     child.next_try = now + child.delay;

@@ -25,20 +25,20 @@ struct GpuPaths {
     std::string vf_socket_dir;  ///< empty: not known
 };
 
-/// Pure: does not touch the file system.
+/// Paths of a GPU from the configuration. Pure: does not touch the file system.
 GpuPaths paths_of(const Config& config, const GpuConfig& gpu);
 
-/// Knows processes by the notes of this vgpud or an earlier one. The socket of a process started
-/// otherwise would be taken for stale.
+/// Recognises its processes by notes that this vgpud or an earlier one wrote. A process without a
+/// note would be started twice: its socket file would be taken for stale and removed.
 class Companions {
 public:
-    /// Delay between two starts of a program that keeps dying, doubled each time, and reset after a
-    /// run longer than kLongestDelay.
+    /// Delay between two starts of a program that keeps dying. Doubles each time, and is reset
+    /// after a run longer than kLongestDelay.
     static constexpr Nanoseconds kFirstDelay = std::chrono::milliseconds(100);
     static constexpr Nanoseconds kLongestDelay = std::chrono::seconds(5);
-    /// A program that ends sooner has failed to start.
+    /// A program that ends sooner than this has failed to start.
     static constexpr Nanoseconds kSettled = std::chrono::seconds(1);
-    /// Between two checks while a process is missing, and while both run.
+    /// Time between two checks while a process is missing, and while both run.
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
     static constexpr Nanoseconds kWatchInterval = std::chrono::milliseconds(500);
 
@@ -57,7 +57,7 @@ public:
     [[nodiscard]] int pf_pid() const { return pid_of(children_[1]); }
 
 private:
-    /// was_seen: it ran once, so its end is an event.
+    /// was_seen: the process ran once, so its end is an event.
     struct Child {
         ProcessSpec spec;
         std::string socket;  ///< appears when the process is ready

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: how plans are carried out: inventory, many settings in one durable step, and new
-// resources for a VF. Steps of a resize: record durable (VfRecord::next), RELEASE, scrub seen,
-// scrub durable, SCRUB_DURABLE, PROVISION, record durable. A crash leaves the old shape before the
-// release, and the new one (the old one if the PF core refuses) after it.
+// GpuModel: how plans are carried out. Has the inventory, many settings in one durable step, and
+// new resources for a VF. Steps of a resize: record durable (VfRecord::next), RELEASE, scrub seen,
+// scrub durable, SCRUB_DURABLE, PROVISION, record durable. A crash before the release leaves the
+// old shape. A crash after it leaves the new shape, or the old one if the PF core refuses the new
+// one.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -58,7 +59,8 @@ Result<GpuInventory> GpuModel::inventory() {
     GpuInventory all = capacity();
     all.settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
     for (const auto& [vf, live] : live_) {
-        // Free plus used: get_info() reports what is free now. VFs being scrubbed still count.
+        // The total is free plus used, because get_info() reports only what is free now. VFs being
+        // scrubbed still count.
         all.vram_bytes += live.vram_bytes;
         all.is_scrubbing = all.is_scrubbing || live.state == VGPU_PF_VF_SCRUBBING;
         const auto known = record.vfs.find(vf);
@@ -99,7 +101,7 @@ void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
     if (change.profile) record.profile = *change.profile;
 }
 
-/// A VF in a resize only gets a new target.
+/// A VF that is being resized already only gets a new target.
 Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) {
     TRY_VOID(look_before_change(vf));
     TRY_VOID(defined_here(vf));
@@ -117,7 +119,8 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
     if (live.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
         return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
     if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
-    // Durable before the release: a new vgpud knows that this VF returns, and in which shape.
+    // Durable before the release, so that a new vgpud knows that this VF returns, and in which
+    // shape.
     record.next = VfNext{.shape = shape,
                          .replaces = live.generation,
                          .owes_scrub = record.next && record.next->owes_scrub};
@@ -137,7 +140,7 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
     return {};
 }
 
-/// A lost PF core may have released the VF: then `next` stays.
+/// If the PF core is lost, it may have released the VF, so `next` stays.
 void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
     if (!pf_.is_connected()) return;
     if (const auto known = before.vfs.find(vf); known != before.vfs.end())
@@ -147,7 +150,7 @@ void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
     undo_record(vf, before);
 }
 
-/// The caller has restored `shown_`.
+/// Writes the previous record again. The caller has restored `shown_`.
 void GpuModel::undo_record(std::uint32_t vf, const GpuRecord& before) {
     const auto undone = ports_.store.commit(id_, before);
     if (undone) return;
@@ -183,7 +186,8 @@ Result<> GpuModel::record_again(std::uint32_t vf) {
     return {};
 }
 
-/// A VF that the PF core made after all stays until it is scrubbed.
+/// Erases records of failed creates. A VF that the PF core made after all stays until it is
+/// scrubbed.
 Result<> GpuModel::erase_unmade() {
     if (unmade_.empty()) return {};
     GpuRecord record = ports_.store.gpu(id_);
@@ -205,7 +209,7 @@ void GpuModel::record_all_again(Nanoseconds now) {
     if (!erase_unmade()) scrub_retry_at_ = now + kRefresh;
 }
 
-/// Gives an ABSENT VF its new shape; its old shape if the PF core refuses.
+/// Gives an ABSENT VF its new shape, or its old shape if the PF core refuses.
 Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord old_one = record.vfs.at(vf);
@@ -223,8 +227,9 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     say(vf, "not-resized",
         fmt::format("'{}' did not get {}: {}", new_one.name, size_text(new_one.vram_bytes),
                     made.error().cause));
-    // Record first, then the old resources: a VF found in service with `next` on record, and
-    // another generation, must have its new shape, even where the PF core shows no difference.
+    // The record is written first, then the old resources are requested. A VF that is in service
+    // with `next` on record and another generation must have its new shape, even if the PF core
+    // reports no difference.
     record.vfs[vf] = old_one;
     const auto kept = ports_.store.commit(id_, record);
     made = restore_vf(old_one);
@@ -234,13 +239,14 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
     return made;
 }
 
-/// After a crash during a resize: with an unchanged generation the VF was not released, and still
-/// owes its scrub, if any (owe_scrub); else it came back in one of the two shapes.
+/// Finds the shape of a VF after a crash during a resize. With an unchanged generation the VF was
+/// not released, and still owes its scrub, if any (owe_scrub). With another generation it came back
+/// in one of the two shapes.
 void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) const {
     if (!record.next) return;
     const VfNext next = *record.next;
     const bool came_back = live.generation != next.replaces;
-    // An earlier vgpud showed it by the shape alone.
+    // Earlier versions of vgpud recorded an owed scrub only as an unchanged shape.
     const bool owes_scrub =
         next.owes_scrub || (record.owner.name.empty() && next.shape == shape_of(record));
     record.next.reset();

@@ -40,14 +40,14 @@ std::string name_in(const vgpu_pf_event& event) {
                                           : std::to_string(event.arg);
 }
 
-/// A VF being reset stays in the table: otherwise the table would be replaced twice.
+/// A VF that is being reset stays in the table. Otherwise the table would be replaced twice.
 bool may_compete(std::uint32_t state) {
     constexpr std::array kCompeting{VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_READY, VGPU_PF_VF_RUNNING,
                                     VGPU_PF_VF_RESETTING};
     return std::find(kCompeting.begin(), kCompeting.end(), state) != kCompeting.end();
 }
 
-/// READY to RUNNING or back, as in every world switch.
+/// Whether the VF went from READY to RUNNING or back, as in every world switch.
 bool is_mere_switch(const vgpu_pf_event& event) {
     const auto is_one = [](std::uint64_t state) {
         return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
@@ -62,7 +62,7 @@ constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
 constexpr std::uint64_t kLongestRunNs = 1ull << 46;
 /// A year: more than a VF can have received.
 constexpr std::uint64_t kMostServiceNs = 1ull << 55;
-/// Event times further ahead of the clock are cut.
+/// An event time further ahead of our clock than this is cut.
 constexpr Nanoseconds kAhead = std::chrono::seconds(1);
 
 /// Whether the event is plausible. Another process writes the ring: check numbers before use.
@@ -75,7 +75,7 @@ bool is_possible(const vgpu_pf_event& event, std::uint32_t total_vfs) {
                        [&](const vgpu_pf_event_type type) { return type == event.type; });
 }
 
-/// Event time, at most a moment after `now`.
+/// The time of the event, but at most kAhead after `now`.
 Nanoseconds time_of(const vgpu_pf_event& event, Nanoseconds now) {
     const auto latest = static_cast<std::uint64_t>((now + kAhead).count());
     return Nanoseconds{std::min(event.time_ns, latest)};
@@ -84,7 +84,7 @@ Nanoseconds time_of(const vgpu_pf_event& event, Nanoseconds now) {
 }  // namespace
 
 void GpuModel::read_events(Nanoseconds now) {
-    // Bounded, so that a PF core that writes faster than vgpud reads cannot block requests.
+    // Bounded, so that a PF core that writes faster than vgpud reads cannot delay requests.
     constexpr int kMaxBatches = 16;
     for (int i = 0; i < kMaxBatches && events_; ++i) {
         const std::uint64_t end = events_->next_seq();
@@ -187,7 +187,7 @@ void GpuModel::note_parked_idle(std::uint32_t vf, Nanoseconds at) {
     waits_.on_parked_idle(vf, at);
 }
 
-/// Waiting for tokens is not waiting for the engine.
+/// A VF that waits for tokens does not wait for the engine.
 void GpuModel::note_capped(std::uint32_t vf, Nanoseconds at) {
     schedule_.tell(trace::HeldBack{.at = at, .vf = vf});
     waits_.on_parked_idle(vf, at);
@@ -203,7 +203,7 @@ void GpuModel::note_event(const vgpu_pf_event& event) {
         fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
 }
 
-/// Writes to the PF's sysfs files while vgpud is the policy writer.
+/// Handles writes to the PF's sysfs files, which arrive while vgpud is the policy writer.
 void GpuModel::obey_policies() {
     for (const vgpu_pf_event& policy : std::exchange(policies_, {})) {
         std::vector<std::uint32_t> whom{policy.vf};
@@ -246,14 +246,14 @@ void GpuModel::on_lost_events(std::uint64_t count) {
     waits_.on_lost();
     say(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
     count_missed_service();
-    // Lost events may include state changes.
+    // Lost events may include state changes, so all VFs are read again.
     for (const auto& [vf, live] : live_) {
         dirty_.insert(vf);
         maybe_idle_.insert(vf);
     }
 }
 
-/// Service in lost events: the PF core's counters minus what was counted here.
+/// Adds the service in lost events: the PF core's counters minus the service counted here.
 void GpuModel::count_missed_service() {
     for (auto& [vf, live] : live_) {
         auto now_live = ask_vf(vf);
@@ -261,7 +261,7 @@ void GpuModel::count_missed_service() {
         live = *now_live;
         std::uint64_t& counted = counted_service_ns_[vf];
         std::uint64_t& reserved = counted_reserved_ns_[vf];
-        // Reserved service is part of all service, whatever the counters say.
+        // Reserved service is part of all service, even if the counters contradict.
         const std::uint64_t missed = live.service_ns - std::min(counted, live.service_ns);
         const std::uint64_t missed_reserved =
             live.reserved_service_ns - std::min(reserved, live.reserved_service_ns);
@@ -295,15 +295,15 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         }
         const auto done = finish_scrub(vf, generation);
         if (done) continue;
-        // Reported already; the scrub may be on record.
+        // The loss is reported already, and the scrub may be on record.
         if (!pf_.is_connected()) return;
-        // The VRAM stays out of use until the disk takes the record.
+        // The VRAM stays out of use until the record is written.
         scrub_retry_at_ = now + kRefresh;
         say(vf, "scrub-not-recorded", done.error().cause);
     }
 }
 
-/// The record first: only then may the PF core reuse the VRAM.
+/// Writes the record first, because then the PF core may reuse the VRAM.
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     GpuRecord record = ports_.store.gpu(id_);
     record.scrubs[vf] = generation;
@@ -312,8 +312,9 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     const VfRecord wanted = comes_back ? known->second : VfRecord{};
     const VfRecord released = known != record.vfs.end() ? known->second : VfRecord{};
     if (!comes_back) record.vfs.erase(vf);
-    // One record for the end of the scrub and the VF's future. After a crash on either side the VF
-    // is still SCRUBBING: the next vgpud has the device verify the VRAM (adopt_vf).
+    // One record contains the end of the scrub and the VF's future. After a crash before or after
+    // the write, the VF is still SCRUBBING, and the next vgpud has the device verify the VRAM
+    // (adopt_vf).
     TRY_VOID(ports_.store.commit(id_, record));
     scrubbed_.erase(vf);
     TRY_VOID(pf_.ask(&PfPort::scrub_durable, vf, generation));
@@ -354,7 +355,7 @@ Result<> GpuModel::look_at(std::uint32_t vf) {
         return {};
     }
     live_[vf] = *live;
-    clients_.erase(vf);  // may have another client now
+    clients_.erase(vf);  // The VF may have another client now.
     const bool may_be_idle = maybe_idle_.erase(vf) != 0;
     if (live->has_work != 0)
         schedule_.on_wake(vf, ports_.clock.now());
@@ -393,7 +394,7 @@ void GpuModel::freshen(Freshness wanted) {
     read_events(now);
 }
 
-/// The GPU last: values of a device lost meanwhile do not count.
+/// Reads the GPU last: values of a device that was lost meanwhile do not count.
 Result<> GpuModel::look_now(std::uint32_t vf) {
     TRY_VOID(in_reach());
     TRY_VOID(known(vf));
@@ -419,7 +420,8 @@ void GpuModel::refresh_members(Nanoseconds now) {
     schedule_.set_members(members, policy.max_gap_ms, now);
 }
 
-/// A strict VF's IDLE changed nothing and is not repeated when the VF stops being strict.
+/// While a VF is strict its IDLE event changes nothing, and the event is not repeated when the VF
+/// stops being strict. So the VF is read again.
 void GpuModel::look_at_loosened(const std::vector<GpuSchedule::Member>& members) {
     for (const GpuSchedule::Member& member : members) {
         const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
@@ -433,8 +435,8 @@ bool GpuModel::may_plan() const {
     return pf_.is_connected() && !ports_.store.is_read_only(id_) && state_ == GpuState::Ok;
 }
 
-/// Reads the generation each time: another program may have set a table while the lease was free.
-/// GpuSchedule::refused() delays the next attempt.
+/// Reads the table's generation each time, because another program may have set a table while the
+/// lease was free. GpuSchedule::refused() delays the next attempt.
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan() || !schedule_->wants_table(now)) return;
     auto in_force = pf_.ask(&PfPort::get_run_table);

@@ -38,7 +38,7 @@ void GpuModel::step() {
     if (!pf_.is_connected()) return;
     read_events(now);
     obey_policies();
-    // Before finish_scrub(), which uses the record.
+    // Before finish_scrubs(), which uses the record.
     record_all_again(now);
     finish_scrubs(now);
     refresh_all(now);
@@ -48,7 +48,7 @@ void GpuModel::step() {
     retry_scrubs(now);
     restore_missing(now);
     look_for_orphans(now);
-    // Here and not in the request, whose answer would wait for it.
+    // Done here and not in the request, because the request's answer would wait for it.
     if (are_members_stale_) refresh_members(now);
     install_table(now);
 }
@@ -59,7 +59,7 @@ Nanoseconds GpuModel::wake_at() const {
     if (may_plan()) at = std::min(at, schedule_->next_check(now));
     if (ports_.companions) at = std::min(at, companions_at_);
     if (const auto due = fold_.next_due()) at = std::min(at, *due);
-    // Events and refreshes show clients that leave; this is for one that does not.
+    // Events and refreshes show clients that disconnect; this time is for a client that does not.
     for (const auto& [vf, since] : to_scrub_)
         at = std::min(at, std::max(since + kDetachPatience, scrub_begin_at_));
     return at;

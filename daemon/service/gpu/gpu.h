@@ -33,8 +33,8 @@
 
 namespace vgpu::daemon {
 
-/// A VF as an operator requests it. Manager and parse_configuration() check types and ranges,
-/// create() checks what depends on the device.
+/// A VF as an operator requests it. Manager and parse_configuration() check types and ranges;
+/// create() checks values that depend on the device.
 struct CreateRequest {
     std::string name;  ///< empty: "<gpu>-vf<n>"
     /// Multiple of the device's VRAM unit. None: free VRAM / number of free VFs.
@@ -48,11 +48,11 @@ struct CreateRequest {
     VfSecurity security{};
     std::string profile{};
     std::optional<std::uint32_t> vf{};  ///< none: the first free one
-    std::optional<Uuid> uuid{};         ///< of a VF that is made again
-    OwnerRecord owner{};                ///< its owner before, who owns it again
+    std::optional<Uuid> uuid{};         ///< UUID of a VF that is made again
+    OwnerRecord owner{};                ///< owner of a VF that is made again
 };
 
-/// Values not given stay. No change here makes the VF again or empties its VRAM.
+/// Values that are not given stay. No change here makes the VF again or empties its VRAM.
 struct VfChange {
     std::optional<std::string> name{};
     std::optional<std::uint32_t> weight{};
@@ -67,53 +67,55 @@ struct GpuChange {
     std::optional<std::uint32_t> max_gap_ms;
 };
 
-/// Without force, a request that takes a VF from a client that has it open is refused (WrongState),
-/// and so is one that ends an owner's work (Claimed).
+/// Without force, WrongState refuses a request that takes a VF from a client that has it open, and
+/// Claimed refuses a request that ends an owner's work.
 enum class Force { No, Yes };
 
 /// How much to read again from the PF core: only what events report; also the GPU's state and
-/// counters; also all VFs' counters.
+/// counters; also the counters of all VFs.
 enum class Freshness { Events, Gpu, Counters };
 inline constexpr std::size_t kFreshnesses = 3;
 
-/// On whose behalf a request is made; empty: on nobody's.
+/// On whose behalf a request is made; empty if on nobody's.
 struct Asker {
     std::string owner{};
     Force force = Force::No;
 };
 
-/// Changes of a GPU and its VFs, made together or not at all: one record, one admission.
+/// Changes of a GPU and its VFs. All are made together or none is: one record, one admission.
 struct Settings {
     GpuChange gpu{};
     std::map<std::uint32_t, VfChange> vfs{};
-    Force force = Force::No;  ///< for handovers of VFs that are in use
+    Force force = Force::No;  ///< for changes of the handover of VFs in use
 };
 
-/// What happens to VRAM when a claim ends. Scrub: empty it before the next claim. Pause: empty it,
-/// and a reservation stays its owner's.
+/// What the end of a claim does. Keep: the VRAM is emptied only if the VF's ScrubPolicy says so.
+/// Scrub: the VRAM is emptied before the next claim. Pause: as Scrub, but a reservation keeps its
+/// owner.
 enum class AfterRelease { Keep, Scrub, Pause };
 
-/// Errors: StateReadOnly, VersionMismatch, PfLost, DeviceLost while the GPU takes no requests;
-/// NoSuchVf without resources and record; StateNotWritten if the disk refuses, PfRefused if the PF
-/// core does. A failed request leaves record and device unchanged, or a notice ("record-left") says
-/// what the disk did not undo, which is tried again.
+/// Errors: StateReadOnly, VersionMismatch, PfLost or DeviceLost while the GPU takes no requests;
+/// NoSuchVf without resources and record; StateNotWritten if the disk refuses; PfRefused if the PF
+/// core refuses. A failed request leaves record and device unchanged. If the disk also refuses to
+/// restore the record, a notice ("record-left") reports the difference, and the write is tried
+/// again.
 class GpuModel {
 public:
-    /// First and longest delay between attempts to attach, doubled in between.
+    /// First and longest delay between attempts to attach; doubles with each attempt.
     static constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(20);
     static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
-    /// Between two reads of counters that no event reports.
+    /// Time between two reads of counters that no event reports.
     static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
-    /// freshen() does not read counters that are younger.
+    /// freshen() does not read counters again that are younger than this.
     static constexpr Nanoseconds kFreshEnough = std::chrono::milliseconds(100);
-    /// Between two attempts to give a VF its defined resources.
+    /// Time between two attempts to give a VF its defined resources.
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
-    /// Between two log lines about impossible events.
+    /// Minimum time between two log lines about impossible events.
     static constexpr Nanoseconds kImpossiblePause = std::chrono::minutes(1);
-    /// Between two checks of whether owners exist, which read all of /proc.
+    /// Time between two checks of whether owners exist. Each check reads all of /proc.
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
-    /// The device sees a moment later that a client died; a client that stays open for longer than
-    /// this after the release of its VF loses the VF.
+    /// Time that a client may keep a VF open after the VF's release; then the VF is taken from the
+    /// client. The device notices the death of a client only a moment later.
     static constexpr Nanoseconds kDetachPatience = std::chrono::seconds(5);
 
     /// References must outlive the model.
@@ -128,9 +130,9 @@ public:
 
     GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
 
-    /// Blocks while the PF core answers, bounded by the port's limits per request. Order:
-    /// processes, connection, events, finished scrubs, counters, owed scrubs and VFs, owners, and
-    /// last the run table, which depends on all of these.
+    /// Does all work that is due, and blocks while the PF core answers, bounded by the port's
+    /// limits per request. Order: processes, connection, events, finished scrubs, counters, owed
+    /// scrubs and VFs, owners. The run table is last, because it depends on all of these.
     void step();
     [[nodiscard]] Nanoseconds wake_at() const;
     /// Readable when step() has work; ignore entries of -1.
@@ -139,42 +141,45 @@ public:
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] GpuState state() const { return state_; }
 
-    /// The number of the provisioned VF. NoVram, NoFreeVf, OutOfRange, NoSchedule say what is short
-    /// and what would fit. Durable first, so a later vgpud makes or releases the VF.
+    /// Makes a VF and returns its number. NoVram, NoFreeVf, OutOfRange and NoSchedule name the
+    /// shortage and what would fit. The record is durable first, so that a later vgpud makes or
+    /// releases the VF.
     Result<std::uint32_t> create(const CreateRequest& request);
-    /// `by`: the owner on whose behalf, or empty. Returns when the release has begun; step() does
-    /// the rest. Succeeds if the VF is being scrubbed already.
+    /// Destroys a VF. `by`: on whose behalf; may be empty. Returns when the release has begun;
+    /// step() does the rest. Succeeds if the VF is already being scrubbed.
     Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
-    /// `asker` matters if the handover changes.
+    /// `asker` is needed only if the handover changes.
     Result<> change(std::uint32_t vf, const VfChange& change, const Asker& asker = {});
-    /// Not recorded: the PF core knows which VFs are paused. WrongState if `action` would take the
-    /// engine from a client that has the VF open.
+    /// Not recorded: the PF core knows which VFs are paused. WrongState without force if `action`
+    /// would take the engine from a client that has the VF open.
     Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                      const std::string& by = "");
-    /// The generation of the claim in force, durable, so that no VF gets two owners. Claimed,
-    /// StaleClaim, InvalidOwner; WrongState while the VF is about to be emptied.
+    /// Claims a VF and returns the generation of the claim in force. The claim is durable first, so
+    /// that no VF gets two owners. Claimed, StaleClaim, InvalidOwner; WrongState while the VF is
+    /// about to be emptied.
     Result<std::uint64_t> claim(std::uint32_t vf, const ClaimRequest& request);
-    /// Ends a claim; succeeds if there is none. Durable with an owed scrub: nobody can claim the VF
-    /// before it is empty. StaleClaim if `generation` is not in force.
+    /// Ends a claim; succeeds if there is no claim. If a scrub is owed, it is part of the same
+    /// record: nobody can claim the VF before it is empty. StaleClaim if `generation` is not in
+    /// force.
     Result<> release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
                      AfterRelease after = AfterRelease::Keep);
-    /// NoSchedule if the current VFs' gaps and contracts could not be kept.
+    /// NoSchedule if the gaps and contracts of the current VFs could not be kept.
     Result<> change_gpu(const GpuChange& change);
-    /// Asks the PF core now, one request per VF: for plans, not for lists.
+    /// Asks the PF core now, with one request per VF. Meant for plans, not for lists.
     Result<GpuInventory> inventory();
-    /// One durable record: after a crash all changes are made or none.
+    /// Makes many changes with one durable record: after a crash all of them are made or none.
     Result<> configure(const Settings& settings);
     /// Changes the resources of a VF, which empties its VRAM. Continues in step(), until the record
     /// has no `next`; the VF's shape then shows the result.
     Result<> reshape(std::uint32_t vf, const VfShape& shape, Force force);
-    /// `fd` stays the caller's.
+    /// Writes the PF core's diagnostic dump to `fd`, which stays the caller's.
     Result<> dump(int fd);
-    /// Recent decisions and their reasons, from the place `after` on (trace/recorder.h).
+    /// Recent decisions and their reasons, beginning at the place `after` (trace/recorder.h).
     [[nodiscard]] Result<trace::Piece> trace(std::optional<std::uint64_t> after) const {
         return schedule_.read(after);
     }
 
-    /// Reads again as much as `wanted` says, if the last read is older than kFreshEnough.
+    /// Reads again what `wanted` names, unless the last such read is younger than kFreshEnough.
     void freshen(Freshness wanted);
     /// Reads the VF, then the GPU, whatever their age. NoSuchVf; PfLost, DeviceLost or
     /// VersionMismatch without a usable answer.
@@ -191,7 +196,7 @@ public:
     /// VRAM a new VF could get now.
     [[nodiscard]] std::uint64_t vram_available() const;
 
-    /// The newest table known in the PF core; null if none was read yet.
+    /// The newest table known to be in the PF core; null if none was read yet.
     [[nodiscard]] std::shared_ptr<const vgpu_pf_run_table> table() const { return table_; }
     [[nodiscard]] bool is_connected() const { return pf_.is_connected(); }
     /// When GPU and VFs were last read in full.
@@ -225,7 +230,7 @@ public:
 private:
     // attaching and losing (attach.cpp)
     void try_attach(Nanoseconds now);
-    /// A failure leaves everything as after lose(), except what was read.
+    /// After a failure everything is as after lose(), except for state that was read.
     Result<> attach(Nanoseconds now);
     /// Fills live_ and the counters that RUN events continue.
     Result<> read_all_vfs();
@@ -233,14 +238,15 @@ private:
     Result<> adopt_vfs();
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
     Result<> go_on_releasing(VfRecord& record, const vgpu_pf_vf& live);
-    /// By UUID: the number may have been given to another VF.
+    /// The record of the VF with this UUID, because the number may have been given to another VF.
     [[nodiscard]] VfRecord record_for(const vgpu_pf_vf& live) const;
-    /// Fails only if the PF core is lost. If the PF core refuses, the VF is held with the reason.
+    /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
+    /// and shows the reason (hold()).
     Result<> restore_vf(const VfRecord& wanted);
     Result<> provision(const VfRecord& wanted);
-    /// Keeps what is known in view until attach() reads it again: VFs keep computing.
+    /// Keeps the known state in view until attach() reads it again, because VFs keep computing.
     void lose(const Error& error, Nanoseconds now);
-    /// Updates the difference of the device's clock, used in RUN events, to CLOCK_MONOTONIC.
+    /// Updates the offset from CLOCK_MONOTONIC to the device's clock, which RUN events use.
     void note_device_clock();
     void notice_device_state();
     void become(GpuState state, std::string message);
@@ -254,7 +260,7 @@ private:
     /// Why the VF is not as defined; empty if it is.
     [[nodiscard]] std::string trouble(std::uint32_t vf) const;
     [[nodiscard]] std::size_t count_troubled() const;
-    /// The VF in service under this number is not the one on record.
+    /// Whether the VF in service under this number is not the VF on record.
     [[nodiscard]] bool is_replaced(std::uint32_t vf) const;
     void note_refusal(std::uint32_t vf, std::string text);
     /// Keeps a VF without resources in view, and its number reserved.
@@ -262,15 +268,15 @@ private:
     void show_absent(const VfRecord& wanted);
     void begin_anew(const VfRecord& wanted);
     void note_absent(const vgpu_pf_vf& absent);
-    /// Every kRestoreRetry, and at once after resources were freed.
+    /// Tries every kRestoreRetry, and at once after resources were freed.
     void restore_missing(Nanoseconds now);
     Result<> forget_definition(std::uint32_t vf);
-    /// Success: the definition is durable. The VF need not exist.
+    /// Gives a VF that need not exist another shape. Success: the definition is durable.
     Result<> redefine(std::uint32_t vf, const VfShape& shape);
     [[nodiscard]] std::string state_text() const;
     /// WrongState, with the reason, while the VF has a record but no resources.
     [[nodiscard]] Result<> in_service(std::uint32_t vf) const;
-    /// WrongState while another VF than the one on record has this number.
+    /// WrongState while the VF in service under this number is not as defined.
     [[nodiscard]] Result<> defined_here(std::uint32_t vf) const;
 
     // assignment of functions (handover.cpp)
@@ -302,11 +308,11 @@ private:
     void read_events(Nanoseconds now);
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
     void on_run(const vgpu_pf_event& event, Nanoseconds now);
-    /// Logs at once; counts more of them within kImpossiblePause.
+    /// Logs the first event at once. Within kImpossiblePause further ones are only counted.
     void note_impossible(const vgpu_pf_event& event, Nanoseconds now);
     void on_lost_events(std::uint64_t count);
-    /// While vgpud holds the lease, writes to the PF's sysfs files arrive as events and are handled
-    /// like D-Bus requests: checked and made durable.
+    /// While vgpud holds the lease, writes to the PF's sysfs files arrive as events. They are
+    /// handled like D-Bus requests: checked and made durable.
     void obey_policies();
     Result<> obey(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
@@ -321,14 +327,14 @@ private:
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
     Result<> look_at(std::uint32_t vf);
-    /// GET_VF with plausible numbers: the PF core is another process.
+    /// GET_VF. Checks that numbers are plausible, because the PF core is another process.
     Result<vgpu_pf_vf> ask_vf(std::uint32_t vf);
     Result<> look_at_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
     void look_at_loosened(const std::vector<GpuSchedule::Member>& members);
     [[nodiscard]] bool may_plan() const;
-    /// Last in each step, because the table depends on all that was read.
+    /// Done last in each step, because the table depends on everything that was read.
     void install_table(Nanoseconds now);
     void note_table_trouble(std::string trouble);
     void ask_again();
@@ -336,11 +342,11 @@ private:
     // requests (requests.cpp)
     /// Why no request can be taken now, the most lasting reason first.
     [[nodiscard]] Result<> usable() const;
-    /// The same for requests that change no record.
+    /// As usable(), for requests that change no record.
     [[nodiscard]] Result<> in_reach() const;
     /// NoSuchVf unless the VF is in view.
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
-    /// Reads the VF. If that loses the PF core, nothing was recorded yet.
+    /// Reads the VF before anything is recorded, in case that the PF core is lost.
     Result<> look_before_change(std::uint32_t vf);
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
@@ -350,7 +356,7 @@ private:
     [[nodiscard]] std::string client_of(std::uint32_t vf) const;
     [[nodiscard]] bool comes_back(std::uint32_t vf) const;
     Result<> keep_away(std::uint32_t vf);
-    /// After the PF core refused what is on record already.
+    /// Restores the record after the PF core refused a create that is on record already.
     void undo_create(const VfRecord& wanted, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf();
     [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request);
@@ -362,30 +368,32 @@ private:
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
     static void add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
                            const GpuPolicy& policy);
-    /// Forgets the VF, because its number will be another VF's. Its function's assignment and a
-    /// record that the disk kept belong to the number, and stay.
+    /// Forgets the VF, because its number will be another VF's. Keeps the assignment of its
+    /// function, and a record that could not be erased: both belong to the number.
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
     static void apply_change(VfRecord& record, const VfChange& change);
     void undo_reshape(std::uint32_t vf, const GpuRecord& before);
-    /// After the PF core refused what is on record already.
+    /// Restores the record after the PF core refused a change that is on record already.
     void undo_record(std::uint32_t vf, const GpuRecord& before);
-    /// Copies the shown record into `record`, if it is of the same VF.
+    /// Copies the shown record into `record`, if both describe the same VF.
     void put_shown(std::uint32_t vf, GpuRecord& record) const;
-    /// The record with all changes that the disk has refused.
+    /// The record, including all changes that the disk has refused.
     [[nodiscard]] GpuRecord record_to_be() const;
     /// Tries again to write a record that the disk refused.
     Result<> record_again(std::uint32_t vf);
-    /// Only while connected: then live_ shows whether the VF was made after all.
+    /// Erases records of failed creates. Only while connected, because live_ then shows whether the
+    /// VF was made after all.
     Result<> erase_unmade();
     void record_all_again(Nanoseconds now);
-    /// Requires `next` in the record and a VF without resources.
+    /// Requires `next` in the record, and a VF without resources.
     Result<> finish_reshape(std::uint32_t vf);
     /// Finds out which of its two shapes a VF in service has, and whether it owes a scrub.
     void settle_next(VfRecord& record, const vgpu_pf_vf& live) const;
 
-    /// `kind` lives as long as vgpud (a literal, name_of()): notices keep the view. VF 0: the GPU.
+    /// Emits a notice. `kind` must live as long as vgpud (a literal, name_of()), because notices
+    /// keep the view. VF 0: the GPU.
     void say(std::uint32_t vf, std::string_view kind, std::string text);
     void tell(Notice notice, Nanoseconds now);
     [[nodiscard]] trace::Recorder::Source trace_source() const;
@@ -420,8 +428,9 @@ private:
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
-    std::set<std::uint32_t> unrecorded_;               ///< VFs whose record is not shown_
-    std::map<std::uint32_t, Uuid> unmade_;             ///< creates refused whose record is left
+    std::set<std::uint32_t> unrecorded_;               ///< VFs whose record is not yet shown_
+    std::map<std::uint32_t, Uuid> unmade_;             ///< refused creates whose record is still on
+                                                       ///< disk
     Nanoseconds scrub_retry_at_{0};
     Nanoseconds rescrub_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to read again
@@ -433,8 +442,10 @@ private:
     Nanoseconds restore_at_{0};
     std::map<std::uint32_t, Handover> handovers_;  ///< per VF: who gets the function, as last read
     std::map<std::uint32_t, std::string> handover_troubles_;  ///< per VF: why not as defined
-    std::map<std::uint32_t, std::string> name_clashes_;       ///< per VF: the others with its name
-    std::map<std::uint32_t, std::string> orphans_;            ///< per VF: why forgotten
+    std::map<std::uint32_t, std::string> name_clashes_;       ///< per VF: the other VFs with its
+                                                              ///< name
+    std::map<std::uint32_t, std::string> orphans_;            ///< per VF: why its claim looks
+                                                              ///< forgotten
     std::map<std::uint32_t, Nanoseconds> unattached_since_;
     std::map<std::uint32_t, std::string>
         clients_;  ///< as shown last; read again after each refresh

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuModel: assignment of the functions of VFs. A defined handover is set before the VF has
-// resources, and restored if the platform restarts or its sysfs is written. An undefined one is
-// left to the platform and only shown.
+// resources, and set again if the platform restarts or its sysfs is written. An undefined handover
+// is left to the platform and only shown.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// False for a VF that is being destroyed.
+/// False for a VF without a record and for a VF that is being destroyed.
 bool is_defined_in(const GpuRecord& record, std::uint32_t vf) {
     const auto at = record.vfs.find(vf);
     return at != record.vfs.end() && !at->second.is_releasing;
@@ -24,7 +24,7 @@ Handover handover_in(const GpuRecord& record, std::uint32_t vf) {
 
 }  // namespace
 
-/// Makes settings durable, then applies them; a failure changes nothing.
+/// Makes settings durable, then applies them. After a failure nothing has changed.
 Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after, const Asker& asker) {
     TRY_VOID(admit(after));
     TRY_VOID(check_handovers(before, after, asker));
@@ -41,7 +41,7 @@ Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after, const
     return moved;
 }
 
-/// A function is not taken from an owner or an attached client without force.
+/// Without force, no function is taken from an owner or from a client that has the VF open.
 Result<> GpuModel::check_handovers(const GpuRecord& before, const GpuRecord& after,
                                    const Asker& asker) const {
     for (const auto& [vf, one] : after.vfs) {
@@ -80,7 +80,7 @@ Result<> GpuModel::set_handover(std::uint32_t vf, Handover handover) {
     return {};
 }
 
-/// The VF is gone: the next one with its number begins with the default.
+/// The VF is gone. The next VF with its number begins with the default handover.
 void GpuModel::take_function_back(const VfRecord& record) {
     handover_troubles_.erase(record.vf);
     if (record.custody.handover == Handover::Default || !ports_.handover) return;

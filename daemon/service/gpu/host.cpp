@@ -24,7 +24,7 @@ GpuHost::GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock)
 }
 
 GpuHost::~GpuHost() {
-    // First, because the turn under way uses all members.
+    // Stop the runner first, because a turn that is under way uses all members.
     if (runner_) runner_->stop();
 }
 
@@ -39,7 +39,7 @@ std::shared_ptr<const GpuSnapshot> GpuHost::look() const {
     return snapshot_;
 }
 
-/// Wakes the runner outside the lock, which its turn takes at once.
+/// Wakes the runner outside the lock, because its turn takes the lock at once.
 void GpuHost::enqueue(Job job) {
     {
         const std::scoped_lock lock(mutex_);
@@ -60,7 +60,8 @@ void GpuHost::finish() {
     for (const Answer& answer : answers) answer();
 }
 
-/// Does not wait again for a GPU that is late: one stopped PF core must not delay every list.
+/// Does not wait again for a GPU that is late, so that one stopped PF core does not delay every
+/// list.
 bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     std::unique_lock lock(mutex_);
     if (wanted == Freshness::Events && knows_all_events()) return false;
@@ -68,7 +69,7 @@ bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     if (max_age > Nanoseconds::zero() && looked_at && clock_.now() - *looked_at <= max_age)
         return false;
     const bool is_late = fresh_wanted_ != fresh_done_;
-    // A turn under way has taken a lesser request already.
+    // A turn that is under way may have taken a request for less.
     if (!is_late || wanted > freshness_) ++fresh_wanted_;
     freshness_ = std::max(freshness_, wanted);
     lock.unlock();
@@ -107,7 +108,7 @@ std::vector<Notice> GpuHost::take_notices() {
 // --- the GPU's thread
 
 GpuHost::Answer GpuHost::do_job(const Queued& queued) {
-    // The caller has timed out on the bus.
+    // The caller has timed out on the bus: answer without doing the work.
     const Nanoseconds waited = clock_.now() - queued.since;
     if (waited <= kPatience) return queued.job(model_.get(), {});
     return queued.job(
@@ -123,7 +124,7 @@ void GpuHost::turn() {
     Freshness freshness = Freshness::Events;
     {
         const std::scoped_lock lock(mutex_);
-        // Swap under the lock, work outside: the main loop can go on asking.
+        // Swap under the lock and work outside it, so that the main loop can queue more.
         queue.swap(queue_);
         fresh_wanted = fresh_wanted_;
         wants_fresh = fresh_wanted_ != fresh_done_;
@@ -131,11 +132,11 @@ void GpuHost::turn() {
     }
     std::vector<Answer> answers;
     for (Queued& queued : queue) {
-        static_cast<void>(model_->take_only_change());  // from a step
+        static_cast<void>(model_->take_only_change());  // drops the change of an earlier step
         answers.push_back(do_job(queued));
-        // Only the answer holds the request's captures then, and the main loop releases it.
+        // Then only the answer holds the request's captures, and the main loop frees them.
         queued.job = nullptr;
-        // After each job: the caller must see the result in look().
+        // Publish after each job, because the caller must see the result in look().
         if (const auto vf = model_->take_only_change())
             publish_record(*vf, std::exchange(answers, {}));
         else
@@ -147,11 +148,11 @@ void GpuHost::turn() {
     const auto looked_before = model_->looked_at();
     model_->step();
     if (wants_fresh) model_->freshen(freshness);
-    // the model also reads everything on its own
+    // the model also reads everything at its own times
     const bool has_looked = model_->looked_at() != looked_before;
     const bool is_due = has_looked || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
-    // Every world switch is an event: a snapshot for each would cost more than the turns.
+    // Every world switch is an event. A snapshot for each would cost more than the turns.
     if (is_due || wants_fresh || model_->has_notices() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++turns_;
@@ -161,7 +162,7 @@ void GpuHost::turn() {
     turned_.notify_all();
 }
 
-/// Without a runner nothing would take the next turn.
+/// Never without a runner, because nothing would begin the next turn.
 bool GpuHost::puts_off_step() {
     if (!runner_ || !model_->owes_table()) return false;
     const Nanoseconds now = clock_.now();
@@ -205,9 +206,9 @@ void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
     hand_out(std::move(fresh), std::move(answers));
 }
 
-/// Most refreshes change nothing: do not wake the main loop for them.
+/// Wakes the main loop only for news, because most refreshes change nothing.
 void GpuHost::hand_out(GpuSnapshot fresh, std::vector<Answer> answers) {
-    // becomes the previous snapshot
+    // `made` becomes the previous snapshot
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
     std::vector<Notice> notices = model_->take_notices();
     const bool is_news = made->has_more_than(*look()) || !answers.empty() || !notices.empty();

@@ -8,9 +8,10 @@
 //   main loop    ask() --> queue --> turn(): work(model), step, publish --> finished   GPU thread
 //                finish() <---------------------- done(result) ----------------+
 //
-// Consecutive settings get one table: the step waits a moment for more, so that no request waits
-// for a table that is outdated at once. A request that waited longer than kPatience is answered
-// TimedOut and not done: its caller has given up. PfPort bounds requests under way.
+// Consecutive settings get one table: the step waits a moment for more settings, so that no request
+// waits for a table that the next setting replaces. A request that waited longer than kPatience is
+// answered with TimedOut and not done, because its caller has timed out. PfPort bounds requests
+// under way.
 #pragma once
 
 #include "daemon/ports/gpu_runner.h"
@@ -41,25 +42,26 @@ struct GpuSnapshot {
 
     [[nodiscard]] bool has_vf(std::uint32_t vf) const { return vfs.contains(vf); }
     [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
-    /// No event has come since.
+    /// Whether no event has come since the snapshot.
     [[nodiscard]] bool is_current() const { return events && events->next_seq() == events_read_to; }
     /// False if only the times differ from `before`.
     [[nodiscard]] bool has_more_than(const GpuSnapshot& before) const;
 };
 
-/// Called once, in the main loop, unless the host is destroyed first.
+/// Gets the result of a request. Called once, in the main loop, unless the host is destroyed first.
 template <typename T = void> using Done = std::function<void(Result<T>)>;
 
-/// `start` keeps a copy of `done`, or returns why nothing was started: then `done` gets that.
+/// Calls `start`, which keeps a copy of `done`. If `start` fails, `done` gets the error.
 template <typename T, typename Start> void or_refuse(const Done<T>& done, const Start& start) {
     if (const Result<> started = start(); !started) done(tl::make_unexpected(started.error()));
 }
 
-/// mutex_ guards what both threads share: queue, answers, notices, the pointer to a snapshot.
+/// mutex_ guards the members that both threads use: queue, answers, notices, and the pointer to a
+/// snapshot.
 class GpuHost final : public GpuTurns {
 public:
     static constexpr Nanoseconds kPatience = std::chrono::seconds(15);
-    /// Minimum between two snapshots that were not asked for.
+    /// Minimum time between two snapshots that no request asked for.
     static constexpr Nanoseconds kPublish = std::chrono::milliseconds(10);
     /// A new table waits this long for another setting, but at most kLatestTable after the first.
     static constexpr Nanoseconds kTablePause = std::chrono::milliseconds(1);
@@ -75,8 +77,8 @@ public:
     void start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_news);
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] std::shared_ptr<const GpuSnapshot> look() const;
-    /// Whether look(), answers or notices have something new since the last call with this `seen`
-    /// (initially 0). Takes no lock: the main loop asks every GPU in every turn.
+    /// Whether look(), answers or notices have changed since the last call with this `seen`
+    /// (initially 0). Takes no lock, because the main loop calls this for every GPU in every turn.
     [[nodiscard]] bool is_newer(std::uint64_t& seen) const {
         const std::uint64_t made = snapshots_.load(std::memory_order_acquire);
         return std::exchange(seen, made) != made;
@@ -88,16 +90,16 @@ public:
             return Answer([done, result = std::move(result)] { done(result); });
         });
     }
-    /// Gives the answers, in the order of the work. Answers may ask again.
+    /// Calls `done` of finished requests, in the order of the work. `done` may call ask().
     void finish();
-    /// Asks for a snapshot as fresh as `wanted`; await_fresh() comes later, so that many GPUs
-    /// refresh at once. False: nothing to wait for, because the GPU is late, was read as fully at
-    /// most `max_age` ago, or has no unread event and only events are wanted.
+    /// Requests a snapshot as fresh as `wanted`; await_fresh() waits for it, so that many GPUs
+    /// refresh at once. False if there is nothing to wait for: the GPU is late, was read as fully
+    /// at most `max_age` ago, or has no unread event while only events are wanted.
     [[nodiscard]] bool ask_fresh(Freshness wanted, Nanoseconds max_age = Nanoseconds::zero());
     void await_fresh(Nanoseconds limit);
     /// Waits for the first turn.
     void wait_for_first(Nanoseconds limit);
-    /// Since the last call, oldest first.
+    /// Notices since the last call, oldest first.
     std::vector<Notice> take_notices();
 
     // --- GpuTurns
@@ -113,9 +115,9 @@ public:
     [[nodiscard]] GpuModel& model() { return *model_; }
 
 private:
-    /// A Done with its result, for the main loop.
+    /// Calls a Done with its result, in the main loop.
     using Answer = std::function<void()>;
-    /// Does the work; without a model fails it with `why`.
+    /// Does the work. Without a model, fails it with `why`.
     using Job = std::function<Answer(GpuModel* model, Error why)>;
 
     struct Queued {
@@ -125,13 +127,13 @@ private:
 
     void enqueue(Job job);
     [[nodiscard]] Answer do_job(const Queued& queued);
-    /// Whether to put off the step, because requests only changed settings and more may follow.
+    /// Whether to delay the step, because the requests only changed settings and more may follow.
     [[nodiscard]] bool puts_off_step();
     void note_look(Freshness freshness, Nanoseconds at);
     /// Whether all events are read, and other values are at most GpuModel::kFreshEnough old.
     [[nodiscard]] bool knows_all_events() const;
     void publish(std::vector<Answer> answers);
-    /// After a job that changed only the record of `vf`: other VFs stay as shown.
+    /// For a job that changed only the record of `vf`: the views of other VFs stay.
     void publish_record(std::uint32_t vf, std::vector<Answer> answers);
     [[nodiscard]] GpuSnapshot snapshot_without_vfs();
     void hand_out(GpuSnapshot fresh, std::vector<Answer> answers);
@@ -149,7 +151,7 @@ private:
     std::atomic<std::uint64_t> snapshots_{0};
     std::uint64_t finished_ = 0, told_ = 0;  ///< seen by finish() and take_notices()
 
-    mutable std::mutex mutex_;  ///< guards what follows
+    mutable std::mutex mutex_;  ///< guards the members below
     std::condition_variable turned_;
     std::shared_ptr<const GpuSnapshot> snapshot_ = std::make_shared<const GpuSnapshot>();
     std::vector<Queued> queue_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: owners of VFs. Applies the rules of ownership.h durably, and compares owners with the
-// host's processes and VMs.
+// GpuModel: owners of VFs. Applies the rules of ownership.h and makes the results durable. Compares
+// owners with the host's processes and VMs.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -11,13 +11,13 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Which owners exist. Reads /proc for VMs, which is expensive, at most once per round, and only if
-/// an owner is a VM.
+/// Knows which owners exist. Reads /proc for VMs, which is expensive, at most once per round and
+/// only if an owner is a VM.
 class Present {
 public:
     explicit Present(const OwnerPort* owners) : owners_(owners) {}
 
-    /// None if unknown for this kind of owner.
+    /// Whether the owner exists; none if that is unknown for this kind of owner.
     std::optional<bool> has(std::string_view owner) {
         if (owners_ == nullptr) return {};
         const OwnerForm form = form_of(owner);
@@ -34,7 +34,7 @@ private:
     std::optional<std::set<std::string>> domains_;
 };
 
-/// Adds the start time to a bare process id: a later process with that id is not the owner.
+/// Adds the start time to a bare process id, because a later process with that id is not the owner.
 std::string full_name(const std::string& owner, const OwnerPort* owners) {
     const OwnerForm form = form_of(owner);
     const auto* process = std::get_if<ProcessId>(&form);
@@ -43,7 +43,8 @@ std::string full_name(const std::string& owner, const OwnerPort* owners) {
     return start_time ? fmt::format("pid:{}:{}", process->pid, *start_time) : owner;
 }
 
-/// Unowned, or reserved for its stopped owner. Claims are refused while a VF owes a scrub.
+/// Whether the VF has no owner, or is reserved for an owner that has stopped. Claims are refused
+/// while a VF owes a scrub.
 bool may_scrub(const OwnerRecord& owner) {
     return owner.name.empty() || is_reservation(owner);
 }
@@ -79,7 +80,8 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
     if (is_taken_over && one.custody.scrub == ScrubPolicy::Release)
         return scrub_before_claim(vf, record, before);
-    // Never reused on this GPU: a late release names a claim that no longer exists.
+    // Generations are never reused on this GPU, so that a late release names a claim that no longer
+    // exists.
     record.claims = std::max(record.claims, one.owner.generation);
     TRY_VOID(ports_.store.commit(id_, record));
     if (shown_.at(vf).owner.generation != one.owner.generation) unattached_since_.erase(vf);
@@ -88,7 +90,8 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     return one.owner.generation;
 }
 
-/// A new owner claims a VF whose lease is over, and the VRAM has the former owner's data.
+/// Refuses a claim of a VF whose lease is over, and empties the VF first, because its VRAM has the
+/// former owner's data.
 tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                                    const OwnerRecord& before) {
     VfRecord& one = record.vfs.at(vf);
@@ -131,8 +134,9 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     return {};
 }
 
-/// An owed scrub is a resize to the same shape: from this record on no vgpud gives the VF out. If
-/// the PF core is lost, a recorded resize or destroy may be dropped; the scrub is not.
+/// An owed scrub is a resize to the same shape. Once it is on record, no vgpud gives the VF to a
+/// new owner. If the PF core is lost, a recorded resize or destroy may be dropped, but not the
+/// scrub.
 void GpuModel::owe_scrub(VfRecord& record) const {
     const vgpu_pf_vf& live = live_.at(record.vf);
     const bool has_vram = live.state != VGPU_PF_VF_ABSENT && live.state != VGPU_PF_VF_SCRUBBING;
@@ -141,7 +145,7 @@ void GpuModel::owe_scrub(VfRecord& record) const {
     record.next->owes_scrub = true;
 }
 
-/// Begins owed scrubs once the device has seen the client go.
+/// Begins owed scrubs once the device reports that the client is gone, or after kDetachPatience.
 void GpuModel::scrub_released(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
     // A copy: releases erase entries.
@@ -171,7 +175,7 @@ void GpuModel::scrub_released(Nanoseconds now) {
     }
 }
 
-/// scrub_released(now) retries a failed release later.
+/// Releases the VF in the PF core. After a failure scrub_released(now) retries later.
 Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
     const auto released = pf_.ask(&PfPort::release, vf, live.generation);
     if (!released)
@@ -183,8 +187,9 @@ Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
     return {};
 }
 
-/// A PF core gives up a failing scrub after some attempts, and reports an error of a SCRUBBING VF.
-/// A release restarts the scrub (docs/vf-lifecycle.md); until it succeeds the VF stays unused.
+/// After some attempts a PF core gives up a scrub that fails, and reports an error of a SCRUBBING
+/// VF. A release restarts the scrub (docs/vf-lifecycle.md). The VF stays unused until the scrub
+/// succeeds.
 void GpuModel::retry_scrubs(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < rescrub_at_) return;
     const auto live = live_;
@@ -202,7 +207,7 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
     }
 }
 
-/// Requests that end an owner's work require the owner's name, or force.
+/// A request that ends an owner's work must name that owner, or use force.
 Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                const std::string& by) const {
     const OwnerRecord& owner = shown_.at(vf).owner;

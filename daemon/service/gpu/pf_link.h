@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PfLink: GpuModel's connection to its PF core. Every operation goes through ask(), which reports
-// the loss of the PF core with the error of the operation that met it, so no caller can forget to
-// check. Losses are reported only after attached(): before, the attempt to attach fails. One
-// thread, except for interrupt().
+// PfLink: GpuModel's connection to its PF core. Every operation goes through ask(), so that no
+// caller can forget to check for a lost PF core. ask() reports the loss with the error of the
+// operation that failed. Losses are reported only after attached(); before, the attempt to attach
+// fails. One thread, except for interrupt().
 #pragma once
 
 #include "daemon/ports/pf_port.h"
@@ -24,14 +24,14 @@ public:
         is_attached_ = false;
         return port_->connect();
     }
-    /// The PF core's state was read completely.
+    /// Call when the PF core's state was read completely.
     void attached() { is_attached_ = true; }
     void disconnect() {
         is_attached_ = false;
         port_->disconnect();
     }
 
-    /// ask(&PfPort::get_vf, vf)
+    /// Example: ask(&PfPort::get_vf, vf).
     template <typename Answer, typename... Parameters, typename... Arguments>
     Answer ask(Answer (PfPort::*operation)(Parameters...), Arguments&&... arguments) {
         Answer answer = (port_.get()->*operation)(std::forward<Arguments>(arguments)...);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: operators' requests. Each is checked, made durable, then done; a failure changes
-// nothing and says what would have worked.
+// GpuModel: operators' requests. Each request is checked, made durable, then done. A failed request
+// changes nothing, and its error says what would have worked.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -33,12 +33,13 @@ const ActionRow& row_of_action(vgpu_pf_control_action action) {
                          [action](const ActionRow& row) { return row.action == action; });
 }
 
-/// A stopped VF has no engine state to resume: a reset restarts it (core/vf/control.c).
+/// Resuming a stopped VF becomes a reset, because a stopped VF has no engine state
+/// (core/vf/control.c).
 vgpu_pf_control_action way_to(vgpu_pf_control_action wanted, std::uint32_t state) {
     return wanted == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : wanted;
 }
 
-/// Only an operator lifts a quarantine, and by name.
+/// Resume and reset do not end a quarantine. Only an operator does, with --clear-quarantine.
 Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
                           const std::string& target) {
     const bool is_way_back = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
@@ -88,7 +89,8 @@ Result<> GpuModel::look_before_change(std::uint32_t vf) {
     return known(vf);
 }
 
-/// A number whose socket a client has open comes last: that client would find the new VF.
+/// Finds the first free number. A number with a socket that a client has open comes last, because
+/// that client would find the new VF.
 Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = ports_.store.gpu(id_);
     std::optional<std::uint32_t> open;
@@ -104,7 +106,7 @@ Result<std::uint32_t> GpuModel::free_vf() {
                 fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
 }
 
-/// A VF with a record but no resources may be made again.
+/// The number for a new VF. A VF with a record but no resources may be made again.
 Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
     if (!request.vf) return free_vf();
     const bool exists = *request.vf >= 1 && *request.vf <= info_.total_vfs;
@@ -131,7 +133,7 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
 }
 
-/// The checks of a plan, and that the VRAM is free now.
+/// Makes the checks of a plan, and checks that the VRAM is free now.
 Result<> GpuModel::check_room(const VfRecord& wanted) const {
     TRY_VOID(check_vf_capacity(capacity(), definition_of(wanted)));
     const std::uint64_t available = vram_available();
@@ -152,7 +154,7 @@ void GpuModel::add_member(std::vector<GpuSchedule::Member>& members, const VfRec
                        .qos = vf.qos});
 }
 
-/// All VFs of `record`, paused ones included, must be schedulable together.
+/// Checks that all VFs of `record`, paused ones included, can be scheduled together.
 Result<> GpuModel::admit(const GpuRecord& record) const {
     std::vector<VfDefinition> vfs;
     for (const auto& [vf, one] : record.vfs)
@@ -199,14 +201,14 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     return vf;
 }
 
-/// A lost PF core may still make the VF: its record stays, to be released later.
+/// A PF core that is lost may still make the VF, so its record stays, to be released later.
 void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
     GpuRecord after = before;
     const auto function = handovers_.find(wanted.vf);
     const bool was_handed_over =
         function != handovers_.end() && function->second == wanted.custody.handover;
     if (pf_.is_connected()) {
-        // after a refusal nothing changed in the platform
+        // after a refusal nothing has changed in the platform
         if (was_handed_over) take_function_back(wanted);
     } else {
         after.vfs[wanted.vf] = wanted;
@@ -259,7 +261,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     return {};
 }
 
-/// Whether a VF being scrubbed comes back afterwards.
+/// Whether a VF that is being scrubbed comes back afterwards.
 bool GpuModel::comes_back(std::uint32_t vf) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(vf);
@@ -267,7 +269,8 @@ bool GpuModel::comes_back(std::uint32_t vf) const {
            known->second.uuid == shown_.at(vf).uuid;
 }
 
-/// The scrub continues; finish_scrub() reads the new record.
+/// Keeps a VF from coming back after its scrub. The scrub continues; finish_scrub() reads the new
+/// record.
 Result<> GpuModel::keep_away(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.at(vf);

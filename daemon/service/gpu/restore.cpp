@@ -47,7 +47,7 @@ void GpuModel::note_refusal(std::uint32_t vf, std::string text) {
     refusals_[vf] = {.generation = life_of(live_.at(vf)), .text = std::move(text)};
 }
 
-/// Shows a VF without resources; logs each reason once.
+/// Shows a VF without resources, and logs each reason once.
 void GpuModel::hold(const VfRecord& wanted, std::string why) {
     if (trouble(wanted.vf) != why) say(wanted.vf, "not-restored", why);
     show_absent(wanted);
@@ -64,7 +64,7 @@ void GpuModel::show_absent(const VfRecord& wanted) {
 }
 
 /// Drops counters and waits of the scrubbed VF. Keeps the VF in view, even if the PF core is lost
-/// before it makes the new one, and its refusal, so that it is not logged again.
+/// before it makes the new VF. Keeps the refusal, so that it is not logged again.
 void GpuModel::begin_anew(const VfRecord& wanted) {
     auto refusal = refusals_.extract(wanted.vf);
     forget(wanted.vf);
@@ -72,7 +72,8 @@ void GpuModel::begin_anew(const VfRecord& wanted) {
     refusals_.insert(std::move(refusal));
 }
 
-/// The VF has no resources (any more): restores it if it is defined.
+/// The VF has no resources. Forgets it if it is not defined; else keeps it in view, for
+/// restore_missing().
 void GpuModel::note_absent(const vgpu_pf_vf& absent) {
     const GpuRecord record = record_to_be();
     const auto wanted = record.vfs.find(absent.vf);
@@ -89,7 +90,8 @@ void GpuModel::restore_missing(Nanoseconds now) {
     const auto is_absent = [](const auto& entry) { return life_of(entry.second) == 0; };
     if (now < restore_at_ || !may_plan()) return;
     if (std::none_of(live_.begin(), live_.end(), is_absent)) return;
-    // Missing resources rarely return by themselves; requests that may free some reset restore_at_.
+    // Missing resources rarely return by themselves. Requests that may free resources reset
+    // restore_at_.
     restore_at_ = now + kRestoreRetry;
     const GpuRecord record = ports_.store.gpu(id_);
     for (const auto& [vf, wanted] : record.vfs) {
@@ -102,7 +104,7 @@ void GpuModel::restore_missing(Nanoseconds now) {
     refresh_members(now);
 }
 
-/// A VF without resources needs no scrub.
+/// Erases the record of a VF without resources, which needs no scrub.
 Result<> GpuModel::forget_definition(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     record.vfs.erase(vf);
@@ -113,7 +115,7 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
     return {};
 }
 
-/// New resources for a VF that has none: tried at once.
+/// Defines other resources for a VF that has none, and tries at once to get them.
 Result<> GpuModel::redefine(std::uint32_t vf, const VfShape& shape) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
@@ -133,7 +135,7 @@ Result<> GpuModel::in_service(std::uint32_t vf) const {
                                                  why.empty() ? "it is being created" : why));
 }
 
-/// Whether the VF in service under this number, if any, is as defined.
+/// Success without a VF in service under this number, or if it is as defined.
 Result<> GpuModel::defined_here(std::uint32_t vf) const {
     if (life_of(live_.at(vf)) == 0) return {};
     const std::string why = trouble(vf);

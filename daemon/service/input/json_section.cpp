@@ -11,7 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// For messages: a hostile value may be long.
+/// Cuts a text for messages, because a hostile value may be long.
 std::string clipped(std::string text) {
     constexpr std::size_t kShown = 60;
     return text.size() <= kShown ? text : std::string(start_of(text, kShown)) + "...";

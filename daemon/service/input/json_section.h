@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // JsonSection: reads one JSON object of a hand-written document. Remembers the first mistake of the
-// whole document with its path; wrong values keep their default, so callers need not check each
+// whole document with its path. A wrong value keeps its default, so callers need not check each
 // value. Used by parse_config() and parse_configuration().
 #pragma once
 
@@ -21,21 +21,22 @@ struct Bounds {
     std::uint32_t most;
 };
 
-/// `value` for messages: clipped; lists and objects are only named.
+/// `value` for messages: clipped; lists and objects only by their type.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
-/// The document and the error must outlive it.
+/// The document and the error must outlive the section.
 class JsonSection {
 public:
-    /// `error`: the id for mistakes, and an empty cause.
+    /// `error`: has the id for mistakes, and an empty cause.
     JsonSection(const nlohmann::json& json, std::string path, Error& error);
 
     /// Complains about keys not in `known`, with the nearest known key and all of them.
     void only(std::initializer_list<std::string_view> known);
     void only(const std::vector<std::string_view>& known);
-    /// Like all below: `to` stays if the key is absent or wrong.
+    /// Reads a value. As in all functions below, `to` stays if the key is absent or the value is
+    /// wrong.
     void number(const std::string& key, Bounds bounds, std::uint32_t& to);
-    /// With or without a fraction.
+    /// Accepts numbers with and without a fraction.
     void real(const std::string& key, double least, double most, double& to);
     /// An empty text is a mistake.
     void text(const std::string& key, std::string& to);
@@ -48,7 +49,7 @@ public:
     /// Remembers the mistake `what` of `key` ("": the object), if it is the first.
     void complain(const std::string& key, const std::string& what);
     [[nodiscard]] Error& error() const { return error_; }
-    /// The document has a mistake: later ones are ignored.
+    /// Whether the document has a mistake. Later mistakes are ignored.
     [[nodiscard]] bool has_complained() const { return !error_.cause.empty(); }
 
 private:

@@ -58,7 +58,7 @@ Result<std::optional<std::uint64_t>> OptionReader::number(const std::string& nam
     const Value* value = find(name);
     if (value == nullptr) return std::optional<std::uint64_t>{};
     const auto* with_sign = std::get_if<std::int64_t>(value);
-    // Before the conversion, which would make a negative number very large.
+    // Checked before the conversion, which would make a negative number very large.
     if (with_sign != nullptr && *with_sign < 0)
         return out_of_range(name, range, std::to_string(*with_sign));
     const auto* plain = std::get_if<std::uint64_t>(value);

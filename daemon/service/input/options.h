@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Options of a request (a{sv} in D-Bus, which makes Values). An unknown option is refused with the
-// nearest known name, a wrong type or range with the right one.
+// Options of a request: a{sv} in D-Bus, converted to Values. The error for an unknown option names
+// the nearest known option; the error for a wrong type or range names the right one.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -25,7 +25,7 @@ struct Range {
     std::uint64_t most = UINT64_MAX;
 };
 
-/// Refers to the options: use within one call.
+/// Refers to the options, so it must not outlive the call.
 class OptionReader {
 public:
     explicit OptionReader(const Options& options) : options_(options) {}
@@ -33,10 +33,10 @@ public:
     /// UnknownOption for an option not in `known`.
     [[nodiscard]] Result<> only(std::span<const std::string_view> known) const;
 
-    /// None if the option is absent; WrongType or OutOfRange.
+    /// None if the option is absent. WrongType or OutOfRange.
     [[nodiscard]] Result<std::optional<std::uint64_t>> number(const std::string& name,
                                                               Range range) const;
-    /// With or without a fraction.
+    /// Accepts numbers with and without a fraction.
     [[nodiscard]] Result<std::optional<double>> real(const std::string& name, double least,
                                                      double most) const;
     [[nodiscard]] Result<std::optional<std::string>> text(const std::string& name) const;

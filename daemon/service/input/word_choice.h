@@ -37,7 +37,7 @@ std::string_view name_among(const std::array<Word<Enum>, N>& words, Enum value) 
     return "unknown";
 }
 
-/// "high, normal or low"
+/// The words as a list for messages: "high, normal or low".
 template <typename Enum, std::size_t N>
 std::string list_of(const std::array<Word<Enum>, N>& words) {
     std::string list{words.front().name};
@@ -58,7 +58,7 @@ Result<std::optional<Enum>> word_option(const OptionReader& options, const std::
                                                  text->substr(0, 40), list_of(words)));
 }
 
-/// `to` stays if `key` is absent.
+/// Reads the word of `key`. `to` stays if `key` is absent.
 template <typename Enum, std::size_t N>
 void read_word(JsonSection& section, const std::string& key, const std::array<Word<Enum>, N>& words,
                Enum& to) {
@@ -72,7 +72,8 @@ void read_word(JsonSection& section, const std::string& key, const std::array<Wo
         section.complain(key, fmt::format("must be {}", list_of(words)));
 }
 
-/// `standard` if absent. Throws as nlohmann::json does, also for an unknown word.
+/// The value of the word at `key`; `standard` if `key` is absent. Throws as nlohmann::json does,
+/// also for an unknown word.
 template <typename Enum, std::size_t N>
 Enum word_of(const nlohmann::json& json, const char* key, const std::array<Word<Enum>, N>& words,
              Enum standard) {

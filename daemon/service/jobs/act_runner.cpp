@@ -14,7 +14,7 @@ bool is_setting(const Step& step) {
     return step.action == Action::Set || step.action == Action::Rename;
 }
 
-/// Set gives all settings, also unchanged ones.
+/// A Set step gives all settings, including unchanged ones.
 Settings settings_of(const std::vector<Step>& act, Force force) {
     Settings settings{.force = force};
     for (const Step& step : act) {
@@ -54,13 +54,14 @@ CreateRequest create_request(const Step& step) {
     return request;
 }
 
-/// Whether a user of the VF would lose it, or its function.
+/// Whether a user of the VF would lose the VF or its function.
 bool wants_force(const Step& step) {
     if (disruption_of(step.action) != Disruption::None) return true;
     return step.from && step.to && step.from->custody.handover != step.to->custody.handover;
 }
 
-/// In the GPU's thread right before the act: VFs may have been claimed since the plan.
+/// Whether the act may use force. Runs in the GPU's thread right before the act, because VFs may
+/// have been claimed since the plan.
 Result<Force> force_for(GpuModel& model, const Act& act, const ApplyIntent& intent) {
     if (!intent.is_forced || std::none_of(act.begin(), act.end(), wants_force)) return Force::No;
     TRY(const GpuInventory now, model.inventory());
@@ -70,7 +71,8 @@ Result<Force> force_for(GpuModel& model, const Act& act, const ApplyIntent& inte
     return is_forgiven ? Force::Yes : Force::No;
 }
 
-/// In the GPU's thread. A destroy or resize is over when the returned generation is gone.
+/// Carries out the act in the GPU's thread. A destroy or resize is over when the returned
+/// generation is gone.
 Result<std::uint32_t> carry_out(GpuModel& model, const Act& act, const ApplyIntent& intent) {
     const Step& step = act.front();
     TRY(const Force force, force_for(model, act, intent));
@@ -166,7 +168,7 @@ std::optional<ActEnd> ActRunner::take_end() {
     return std::exchange(end_, std::nullopt);
 }
 
-/// The end of the act according to the snapshot; none if it is not over.
+/// The result of the act according to the snapshot; none if the act is not over.
 std::optional<Result<>> ActRunner::outcome() const {
     const Step& step = *step_;
     const auto seen = manager_.find_gpu(step.gpu)->look();
@@ -188,7 +190,7 @@ std::optional<Result<>> ActRunner::outcome() const {
     return outcome_of_resize(*seen);
 }
 
-/// When `next` is gone, the shape on record shows the result.
+/// Once `next` is gone, the shape on record shows the result.
 Result<> ActRunner::outcome_of_resize(const GpuSnapshot& seen) const {
     const Step& step = *step_;
     const std::string target = target_of(step);

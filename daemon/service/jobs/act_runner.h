@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ActRunner: carries out one act of a plan at a time. An act is one request to a GPU: a create, a
-// resize, a destroy, or any number of settings. The GPU's thread does it, and the device ends it: a
-// resize or destroy when its scrub is recorded. Main loop; never waits.
+// ActRunner: carries out the acts of a plan, one at a time. An act is one request to a GPU: a
+// create, a resize, a destroy, or any number of settings. The GPU's thread makes the request. A
+// resize or destroy is over when its scrub is recorded. Main loop; never waits.
 #pragma once
 
 #include "daemon/service/config/apply_intent.h"
@@ -23,16 +23,17 @@ std::vector<Act> acts_of(const ChangePlan& plan);
 /// "resize gpu0/vf2 'b'"
 std::string words_for(const Step& step);
 std::string words_for(const Act& act);
-/// Whether the VFs of `act` are there with empty VRAM afterwards.
+/// Whether the VFs of `act` exist with empty VRAM afterwards.
 bool empties(const Act& act);
-/// The GPU does not answer, or the disk refuses: a later attempt may succeed.
+/// Whether a later attempt may succeed: the GPU does not answer, or the disk refuses.
 bool may_pass(ErrorId id);
-/// The GPU does not answer.
+/// Whether the error says that the GPU does not answer.
 bool is_loss(ErrorId id);
 /// Whether `act` only changes settings: one record, nothing on the device.
 bool is_setting(const Act& act);
 
-/// AtOnce: a failure changed nothing. Late: the act may still complete.
+/// When an act ended. AtOnce: with the request; a failure changed nothing. Afterwards: when the
+/// device was done. Late: not in time; the act may still complete.
 enum class Ended { AtOnce, Afterwards, Late };
 struct ActEnd {
     Result<> result;
@@ -46,8 +47,8 @@ public:
 
     ActRunner(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
 
-    /// Requires that no act is under way. Forces uses that `intent` forgives at the time of the
-    /// act. A VF that is made again gets its owner back, unless that claim ended.
+    /// Begins `act`; no act may be under way. Forces a use that `intent` forgives at the time of
+    /// the act. A VF that is made again gets its owner back, unless that claim has ended.
     void begin(Act act, const ApplyIntent& intent);
     [[nodiscard]] bool is_under_way() const { return step_.has_value(); }
     /// The end of the act, once; none while it runs.
@@ -61,7 +62,7 @@ private:
     Manager& manager_;
     const Clock& clock_;
     std::optional<Step> step_;  ///< first step of the act under way
-    bool is_awaited_ = false;   ///< requested; the device has to end it
+    bool is_awaited_ = false;   ///< the request is done, and the device has to end the act
     std::uint32_t generation_ = 0;
     Nanoseconds deadline_{0};
     std::optional<ActEnd> end_;

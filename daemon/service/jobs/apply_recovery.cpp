@@ -88,7 +88,7 @@ bool ApplyRecovery::look() {
     return !is_asking_;
 }
 
-/// Writes nothing if the state files have it already.
+/// Makes the direction durable. Writes nothing if the state files have it already.
 void ApplyRecovery::note_direction() {
     is_asking_ = true;
     manager_.commit_apply(intent_, [this](const Result<>& kept) {
@@ -138,7 +138,7 @@ void ApplyRecovery::begin_survey() {
     });
 }
 
-/// Waits for a PF core that went away between two looks.
+/// Waits for a PF core that was lost between two looks.
 void ApplyRecovery::on_survey(Result<std::vector<GpuInventory>> found) {
     if (!found) return wait(found.error().cause);
     if (waits_for_scrubs(*found)) return;
@@ -149,8 +149,8 @@ void ApplyRecovery::on_survey(Result<std::vector<GpuInventory>> found) {
     phase_ = Phase::Clearing;
 }
 
-/// Scrubs hold resources that plans need. One that does not end turns the recovery back; going
-/// back, it does without these resources.
+/// Waits for scrubs, which hold resources that plans need. If a scrub does not end, a recovery that
+/// goes forward turns back, and one that goes back continues without these resources.
 bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
     const bool is_scrubbing =
         std::any_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.is_scrubbing; });
@@ -179,7 +179,8 @@ void ApplyRecovery::accept(ChangePlan plan, const std::vector<GpuInventory>& fou
     phase_ = Phase::Acting;
 }
 
-/// Checks all steps before the first act: a half-way forward would disturb for nothing.
+/// Checks all steps before the first act, so that a recovery that cannot go forward disturbs
+/// nobody.
 Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
                                       const std::vector<GpuInventory>& found) const {
     for (const Step& step : plan.steps) {
@@ -201,7 +202,7 @@ void ApplyRecovery::leave_out_used(ChangePlan& plan, const std::vector<GpuInvent
     });
 }
 
-/// The GPU's thread refuses if a use began after the look.
+/// Begins the next act. The GPU's thread refuses the act if a use began after the look.
 bool ApplyRecovery::begin_next() {
     const bool turns = is_cancelled() && intent_.goes_forward() && next_ < acts_.size();
     if (turns) {

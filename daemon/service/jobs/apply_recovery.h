@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// ApplyRecovery: finishes or takes back an apply that an earlier vgpud did not end (ApplyIntent in
+// ApplyRecovery: finishes or rolls back an apply that an earlier vgpud did not end (ApplyIntent in
 // the state files), or that a run left because its GPU or the disk was lost. Plans again from the
 // current state, because VMs may have come meanwhile:
-//   1. forward, if all the rest can be done and no later user loses a VF;
-//   2. else back, as far as no later user loses a VF;
-//   3. reports the rest (notice apply-unfinished, the job's error).
+// 1. forward, if all the rest can be done and no later user loses a VF;
+// 2. else back, as far as no later user loses a VF;
+// 3. reports the rest (notice apply-unfinished, the job's error).
 //
-// The direction turns only from forward to back, and durably. Each act is tried once, and a few
-// times more if the PF core is lost, so a recovery ends, or waits harmlessly for a GPU that is not
-// in service or for the disk. A cancel turns it back; going back, it then skips GPUs that are not
-// in service. Its GPUs are held until it ends.
+// The direction changes only from forward to back, and durably. Each act is tried once, and a few
+// times more if the PF core is lost. So a recovery ends, or waits harmlessly for the disk or for a
+// GPU that is not in service. A cancel turns it back. On the way back, a cancel makes it skip GPUs
+// that are not in service. Its GPUs are locked until it ends.
 //
 //   Looking --> Acting --> Clearing --> over
 //      ^           | failed: back, once
@@ -35,7 +35,7 @@ public:
     /// Delay before looking at a missing GPU again, or retrying the disk.
     static constexpr Nanoseconds kAgain = std::chrono::seconds(1);
     static constexpr Nanoseconds kScrubAgain = std::chrono::milliseconds(50);
-    /// Losses of a PF core during acts, in each direction.
+    /// Limit of losses of a PF core during acts, in each direction.
     static constexpr int kMostLosses = 2;
 
     /// `holder`: "job 1 (recovery of apply 'day')"
@@ -52,11 +52,11 @@ private:
     enum class Phase { Looking, Acting, Clearing, Over };
 
     bool advance();
-    /// False if it has to wait.
+    /// False if the recovery has to wait.
     bool look();
     void hold();
     void note_direction();
-    /// What it waits for; drops GPUs it does not wait for.
+    /// Names what the recovery waits for; drops GPUs that it does not wait for.
     [[nodiscard]] std::string missing();
     void drop(const std::string& gpu, std::string why);
     void begin_survey();
@@ -83,9 +83,10 @@ private:
     Phase phase_ = Phase::Looking;
     State ended_as_ = State::Failed;
     bool is_asking_ = false, is_holding_ = false;
-    bool is_noted_ = false;  ///< the state files have the direction
+    bool is_noted_ = false;  ///< the direction is durable
     Nanoseconds look_at_{0};
-    std::optional<Nanoseconds> scrub_deadline_;  ///< of scrubs that every look since has found
+    std::optional<Nanoseconds> scrub_deadline_;  ///< deadline of scrubs that are under way since an
+                                                 ///< earlier look
     int losses_ = 0;
     std::vector<Act> acts_;
     std::size_t next_ = 0;               ///< into acts_

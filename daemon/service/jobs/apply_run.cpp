@@ -85,7 +85,7 @@ void ApplyRun::step() {
     }
 }
 
-/// False if it must wait. A running act comes first: the device ends it, not the request.
+/// False if the run must wait. A running act comes first, because the device ends it.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
     if (runner_.is_under_way()) {
@@ -100,7 +100,7 @@ bool ApplyRun::advance() {
     return !is_asking_;
 }
 
-/// Holds GPUs and names before reading, so that the inventories stay true.
+/// Locks GPUs and names before the inventories are read, so that these stay true.
 void ApplyRun::begin_survey() {
     std::vector<std::string> gpus, names;
     for (const WantedGpu& gpu : order_.wanted) {
@@ -122,7 +122,7 @@ void ApplyRun::begin_survey() {
     });
 }
 
-/// Running scrubs hold resources that the plan needs.
+/// Waits for running scrubs, which hold resources that the plan needs.
 void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
     if (!gpus) return give_up(gpus.error());
     const bool is_scrubbing =
@@ -139,7 +139,8 @@ void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
     if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) give_up(accepted.error());
 }
 
-/// Refuses uses before the first act: a plan that stops half-way would disturb for nothing.
+/// Refuses steps that need force before the first act, so that a plan that cannot be finished
+/// disturbs nobody.
 Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> gpus) {
     plan_text_ = encode_change_plan(plan);
     acts_ = acts_of(plan);
@@ -161,7 +162,7 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
                                     "first, or apply with option 'force'",
                                     words_for(step), step.in_use));
     intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
-    // includes names of VFs to be destroyed: they may have to come back
+    // includes names of VFs to be destroyed, which may have to come back
     manager_.hold_names(names_of(intent_));
     commit(intent_, [this](const Result<>& kept) {
         if (!kept) return give_up(kept.error());
@@ -178,7 +179,7 @@ void ApplyRun::commit(const std::optional<ApplyIntent>& intent, const Done<>& th
     });
 }
 
-/// Cancels only between acts: half an act cannot be taken back.
+/// A cancel takes effect only between acts, because half an act cannot be rolled back.
 bool ApplyRun::begin_next() {
     if (is_cancelled()) {
         give_up({ErrorId::Cancelled,
@@ -195,7 +196,8 @@ bool ApplyRun::begin_next() {
     return true;
 }
 
-/// Takes back the last remaining act, or ends. A recovery continues if a GPU or the disk is gone.
+/// Rolls back the latest act that is not yet rolled back, or ends. If a GPU or the disk is gone, a
+/// recovery continues.
 bool ApplyRun::begin_undo() {
     if (to_undo_.empty()) {
         if (may_be_recovered_) {
@@ -216,7 +218,8 @@ void ApplyRun::end_act(const ActEnd& end) {
     if (phase_ == Phase::Undoing) return end_undo(end.result);
     const Act& act = acts_[next_];
     const bool is_resized = act.front().action == Action::Resize && end.ended == Ended::Afterwards;
-    // A late act may still complete, and a VF without resources may be redefined: undo both.
+    // A late act may still complete, and a VF without resources may be redefined, so both are
+    // rolled back.
     if (end.result || end.ended == Ended::Late || (is_resized && defined_only(act.front()))) {
         Act inverse;
         for (auto step = act.rbegin(); step != act.rend(); ++step)
@@ -229,7 +232,7 @@ void ApplyRun::end_act(const ActEnd& end) {
         ++next_;
         return;
     }
-    // The record may already say what becomes of the VF; a GPU that returns follows it.
+    // The record may already have the VF's new definition, which a GPU follows when it returns.
     if (is_loss(end.result.error().id) && !is_setting(act)) {
         may_be_recovered_ = true;
         troubles_.push_back(fmt::format("{}: {}", words_for(act), end.result.error().cause));
@@ -244,7 +247,7 @@ void ApplyRun::end_undo(const Result<>& result) {
     if (result && empties(act)) emptied_.push_back(fmt::format("'{}'", act.front().to->name));
     if (result) return;
     const Step& step = act.front();
-    // it had none before the apply
+    // the VF had no resources before the apply
     if (step.action == Action::Resize && !step.trouble.empty() &&
         defined_only(step) == step.to->shape)
         return;
@@ -258,7 +261,7 @@ std::optional<VfShape> ApplyRun::defined_only(const Step& step) const {
     return shape_of(seen->vfs.at(step.vf).record);
 }
 
-/// Rolls back. The direction is durable first: after a crash no vgpud may go forward.
+/// Rolls back. The direction is made durable first, so that after a crash no vgpud goes forward.
 void ApplyRun::give_up(Error error) {
     error_ = std::move(error);
     if (phase_ == Phase::Surveying)
@@ -272,7 +275,8 @@ void ApplyRun::give_up(Error error) {
     });
 }
 
-/// Durable first. If the disk refuses, a recovery finds nothing left to do.
+/// Makes the end durable first. If the disk refuses, a recovery follows, which finds nothing left
+/// to do.
 void ApplyRun::finish(State state) {
     commit(std::nullopt, [this, state](const Result<>& kept) {
         if (!kept) left_over_ = intent_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // ApplyRun: applies one configuration. Collects inventories, makes the plan, records its intent
-// (ApplyIntent), does act by act, and rolls back in reverse order, as far as possible, if an act
-// fails or the run is cancelled. The record is removed at the end. If vgpud dies, or a GPU or the
-// disk is lost, a recovery continues (apply_recovery.h).
+// (ApplyIntent), and carries out one act after the other. If an act fails or the run is cancelled,
+// rolls back in reverse order, as far as possible. The record is removed at the end. If vgpud dies,
+// or a GPU or the disk is lost, a recovery continues (apply_recovery.h).
 //
 //   Surveying --> (intent durable) --> Acting ------------> (end durable) --> Done
 //       |                                | failed, cancelled      ^
@@ -27,7 +27,7 @@
 
 namespace vgpu::daemon {
 
-/// Inventories of `gpus` in that order, or the first error.
+/// Collects the inventories of `gpus`, in that order; fails with the first error.
 void survey(Manager& manager, const std::vector<std::string>& gpus,
             const Done<std::vector<GpuInventory>>& done);
 
@@ -36,17 +36,18 @@ Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
                             const std::vector<WantedGpu>& wanted,
                             const std::vector<GpuInventory>& gpus);
 
-/// `wanted` was checked against the existing GPUs (want()).
+/// `wanted` must have been checked against the existing GPUs (want()).
 struct ApplyOrder {
     std::string label;
     std::vector<WantedGpu> wanted;
-    Force force = Force::No;               ///< for VFs in use
+    Force force = Force::No;               ///< may take VFs that are in use
     Disruption most = Disruption::VfLoss;  ///< a plan with more disruption is refused
     bool is_dry_run = false;               ///< ends when the plan is made
     std::string holder;                    ///< "job 3 (apply 'day')"
 };
 
-/// Holds its GPUs and names (Manager::hold) from begin_survey() on: nothing planned changes.
+/// Locks its GPUs and names (Manager::hold) from begin_survey() on, so that nothing planned
+/// changes.
 class ApplyRun final : public JobRun {
 public:
     static constexpr Nanoseconds kSurveyAgain = std::chrono::milliseconds(50);
@@ -70,9 +71,9 @@ private:
     void commit(const std::optional<ApplyIntent>& intent, const Done<>& then);
     bool begin_next();
     bool begin_undo();
-    /// Records the inverse, or gives up.
+    /// Records the act's inverse if there is something to roll back. After a failure, gives up.
     void end_act(const ActEnd& end);
-    /// Records what could not be taken back.
+    /// Records a step that could not be rolled back.
     void end_undo(const Result<>& result);
     /// The shape defined for the VF of `step`, if the VF has no resources now.
     [[nodiscard]] std::optional<VfShape> defined_only(const Step& step) const;
@@ -95,9 +96,9 @@ private:
     std::vector<Act> acts_;
     std::size_t next_ = 0;               ///< into acts_
     std::vector<Act> to_undo_;           ///< inverses; the last one first
-    std::vector<std::string> emptied_;   ///< VFs made again without their content
-    std::vector<std::string> troubles_;  ///< of undoing
-    bool may_be_recovered_ = false;      ///< some of these are temporary
+    std::vector<std::string> emptied_;   ///< VFs that were made again without their content
+    std::vector<std::string> troubles_;  ///< failures while rolling back
+    bool may_be_recovered_ = false;      ///< some of troubles_ are temporary
     std::optional<ApplyIntent> left_over_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CallRun: one long request as a job, for callers that do not wait. Begins once and ends with the
-// answer. Holds no GPU and is independent of other jobs.
+// CallRun: one long request as a job, for callers that do not wait. Begins the request once, and
+// ends with its answer. Locks no GPU and is independent of other jobs.
 #pragma once
 
 #include "daemon/service/jobs/job_run.h"
@@ -15,7 +15,7 @@ namespace vgpu::daemon {
 
 struct CallOrder {
     std::string kind;  ///< of the job: destroy | self-test | quiesce | thaw
-    std::string step;  ///< what it waits for, as text
+    std::string step;  ///< what the job waits for, as text
     /// The agent's report, if the request asks an agent.
     using Answer = Result<std::optional<AgentReport>>;
     /// Begins the request, which calls its argument once, perhaps after the job is gone.

@@ -25,18 +25,18 @@ public:
     JobRun(const JobRun&) = delete;
     JobRun& operator=(const JobRun&) = delete;
 
-    /// Begins or continues, as far as possible.
+    /// Begins or continues the work, as far as possible without waiting.
     virtual void step() = 0;
     [[nodiscard]] virtual State state() const = 0;
-    /// 0..1, by acts, not time.
+    /// 0..1: part of the acts that are done, not of the time.
     [[nodiscard]] virtual double progress() const = 0;
     /// When to call step() again if nothing else happens.
     [[nodiscard]] virtual Nanoseconds next_look(Nanoseconds now) const { return now + kLook; }
-    /// After the end: what a recovery has to finish or take back, if anything.
+    /// After the end: the apply that a recovery has to finish or roll back, if any.
     [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
     [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
 
-    /// Takes effect between two acts; none once the run is over.
+    /// Takes effect between two acts; no effect once the run is over.
     void cancel() { is_cancelled_ = true; }
     [[nodiscard]] bool is_over() const { return state() >= State::Done; }
     [[nodiscard]] const std::string& step_text() const { return step_text_; }
@@ -44,12 +44,12 @@ public:
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }
     /// JSON; empty until the plan is made.
     [[nodiscard]] const std::string& plan_text() const { return plan_text_; }
-    /// The agent's report, of a finished job that asked one.
+    /// The agent's report, if the job is finished and asked an agent.
     [[nodiscard]] const std::optional<AgentReport>& report() const { return report_; }
 
 protected:
     [[nodiscard]] bool is_cancelled() const { return is_cancelled_; }
-    /// For runs that may be cancelled more than once.
+    /// Clears the request to cancel, for runs that may be cancelled more than once.
     void heed_cancel() { is_cancelled_ = false; }
 
     std::string step_text_;

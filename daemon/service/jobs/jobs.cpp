@@ -18,7 +18,7 @@ constexpr const char* kDefaultLabel = "current";
 
 constexpr std::string_view kApply = "apply", kRecovery = "recovery";
 
-/// By JobRun::State.
+/// indexed by JobRun::State
 constexpr std::array<std::string_view, 5> kStates{"running", "rolling-back", "done", "failed",
                                                   "cancelled"};
 
@@ -27,7 +27,7 @@ struct Wish {
     std::vector<WantedGpu> wanted;
 };
 
-/// Finds all mistakes of the document before there is a job.
+/// Checks the whole document before a job is made.
 Result<Wish> wish_of(const std::string& document, const OptionReader& reader,
                      const std::vector<std::string>& gpus) {
     TRY(const auto label, reader.text("label"));
@@ -138,7 +138,7 @@ void Jobs::automatic_document(const Options& options, const Done<std::string>& d
     });
 }
 
-/// Begins with the next step(), so that the caller knows the number first.
+/// Adds a job. The work begins with the next step(), so that the caller knows the number first.
 Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& options) {
     constexpr std::array<std::string_view, 4> kKnown{"label", "force", "dry_run", "disruption"};
     const OptionReader reader(options);
@@ -210,7 +210,7 @@ Jobs::Job* Jobs::active() const {
     return oldest;
 }
 
-/// A loop, so that jobs that fail at once cost no turn each.
+/// Loops, so that jobs that fail at once do not need an iteration of the main loop each.
 void Jobs::step() {
     for (Job* job = active(); job != nullptr; job = active()) {
         job->is_begun = true;
@@ -230,7 +230,7 @@ void Jobs::step() {
     forget_old();
 }
 
-/// Only jobs whose end is in the news: listeners hear of every end.
+/// Forgets only jobs whose end is in the news, so that listeners learn of every end.
 void Jobs::forget_old() {
     const Nanoseconds now = clock_.now();
     auto over = static_cast<std::size_t>(
@@ -244,10 +244,10 @@ void Jobs::forget_old() {
 
 std::optional<Nanoseconds> Jobs::next_step() const {
     const Nanoseconds now = clock_.now();
-    // A request may be answered after this turn's step().
+    // A request may be answered after step() in the same iteration.
     for (const auto& job : jobs_)
         if (job->is_call && !job->is_told && job->run->is_over()) return now;
-    // Snapshots wake the loop for scrubs; this is for deadlines and retries.
+    // Snapshots wake the loop for scrubs; this time is for deadlines and retries.
     if (const Job* job = active()) return job->run->next_look(now);
     std::optional<Nanoseconds> first;
     for (const auto& job : jobs_) {

@@ -2,8 +2,8 @@
 //
 // Jobs: long requests, and questions about configurations. Applies (ApplyRun) run one after the
 // other; a recovery (ApplyRecovery) runs before them. A CallRun, one request for a VF, waits for no
-// other job. Jobs belong to vgpud: their callers may leave. The newest kKeepMost finished jobs stay
-// readable for kKeepFor. Main loop, which calls step() in every turn.
+// other job. Jobs belong to vgpud, so their callers may leave. The newest kKeepMost finished jobs
+// stay readable for kKeepFor. Main loop, which calls step() in every iteration.
 #pragma once
 
 #include "daemon/service/jobs/apply_run.h"
@@ -18,7 +18,7 @@
 
 namespace vgpu::daemon {
 
-/// As D-Bus shows it; `progress`: 0..1 by acts.
+/// A job as D-Bus shows it. `progress`: 0..1, part of the acts that are done.
 struct JobView {
     std::uint32_t id = 0;
     std::string kind;   ///< apply | recovery | CallOrder::kind
@@ -36,7 +36,7 @@ struct JobNews {
     std::string result;  ///< last state; empty: added
 };
 
-/// One apply at a time: two would plan with each other's halves.
+/// Runs one apply at a time. Two applies would plan with each other's half-done states.
 class Jobs {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
@@ -48,28 +48,29 @@ public:
     Jobs(Manager& manager, const Clock& clock);
 
     // --- questions; options of the D-Bus methods
-    /// A document of schema vgpu-plan-1; or BadConfiguration, NoSuchLabel, NoVram, NoSchedule …
+    /// Makes a document of schema vgpu-plan-1. BadConfiguration, NoSuchLabel, NoVram, NoSchedule …
     void plan(const std::string& document, const Options& options, const Done<std::string>& done);
     /// A configuration of exactly the current VFs.
     void export_document(const Options& options, const Done<std::string>& done);
-    /// Fair splits (profiles.h).
+    /// Makes a document with equal splits (profiles.h).
     void automatic_document(const Options& options, const Done<std::string>& done);
 
     // --- jobs
     /// The number of the new job. Options: label, force, dry_run, disruption. Busy if kMostWaiting
     /// jobs wait. The next vgpud recovers the running job; waiting ones end with vgpud.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
-    /// The number of the new job, or its immediate refusal. Busy if kMostCalls are under way.
+    /// The number of the new job, or its refusal. Busy if kMostCalls are under way.
     Result<std::uint32_t> start(CallOrder order);
-    /// Takes effect after the current act, and rolls back. WrongState if over or not cancellable.
+    /// Cancels a job. A cancel takes effect after the current act, and rolls back. WrongState if
+    /// the job is over or cannot be cancelled.
     Result<> cancel(std::uint32_t id);
     /// Waiting, running and kept jobs, by number.
     [[nodiscard]] std::vector<JobView> list() const;
 
     void step();
-    /// When to call step() if nothing else happens; none: no need.
+    /// When to call step() if nothing else happens; none if there is no need.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
-    /// list() or take_news() may have changed.
+    /// Whether list() or take_news() may have changed.
     [[nodiscard]] bool has_news() const { return !news_.empty() || active() != nullptr; }
     std::vector<JobNews> take_news();
 

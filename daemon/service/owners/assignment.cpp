@@ -33,12 +33,12 @@ bool is_in_use(Availability availability) {
            availability == Availability::Claimed || availability == Availability::Open;
 }
 
-/// The VF's socket exists, but handover 'none' gives it to no VM.
+/// Whether the VF has a socket, but its handover 'none' gives it to no VM.
 bool is_withheld(const VfView& view) {
     return view.record.custody.handover == Handover::None && !view.socket.empty();
 }
 
-/// Availability, with the reason. Temporary reasons first, so that a request may wait.
+/// Availability and its reason. Temporary reasons come first, so that a request may wait.
 std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
                                            bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
@@ -62,7 +62,7 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
     return {Availability::Free, ""};
 }
 
-/// A hint at forgotten claims; empty without any.
+/// A hint at claims that look forgotten; empty if there are none.
 std::string orphans_text(std::span<const Target> orphans) {
     std::vector<std::string> paths;
     for (const Target& target : orphans) paths.push_back(path_of(target));
@@ -75,12 +75,13 @@ Refusal refusal(ErrorId id, std::string cause, bool may_pass = false) {
     return {.error = {id, std::move(cause)}, .may_pass = may_pass};
 }
 
-/// Greedy: requests for one profile are interchangeable, and names are served first.
+/// Chooses greedily: requests for one profile are interchangeable, and names are served first.
 class Chooser {
 public:
     explicit Chooser(std::span<const Candidate> candidates) : candidates_(candidates) {
         for (const Candidate& one : candidates)
-            // Weights, not numbers of VFs: they say how much of the engine is in use.
+            // Sums weights, because weights, not numbers of VFs, show how much of the engine is in
+            // use.
             load_[one.target.gpu] += is_in_use(one.availability) ? one.weight : 0;
     }
 
@@ -122,7 +123,8 @@ private:
         return one.target;
     }
 
-    /// Smaller is better: the consumer's own VFs, oldest first; then the GPU with the least load.
+    /// Rank of a VF; smaller is better. The consumer's own VFs are first, the oldest first; then
+    /// VFs of the GPU with the least load.
     [[nodiscard]] std::tuple<bool, UnixTime, std::uint64_t, Target> rank(
         const Candidate& one) const {
         const bool is_own = one.availability == Availability::Own;
@@ -138,8 +140,8 @@ private:
                        fmt::format("there is no VF '{}'{}", shown, did_you_mean(shown, known)));
     }
 
-    /// The error without a VF of `profile`. Counts the reasons, so that an operator sees whether
-    /// more VFs or waiting would help.
+    /// The error if no VF of `profile` is available. Counts the reasons, so that an operator sees
+    /// whether more VFs or waiting would help.
     [[nodiscard]] Refusal none_of(const std::string& profile) const {
         std::map<std::string, int> reasons;
         std::set<std::string> profiles;

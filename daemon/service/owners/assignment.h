@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Choice of the VFs for a consumer (a VM): pure rules; makes no claim. A consumer names VFs or
-// profiles and gets all or none. VFs it has come first, so that repeating a request changes
-// nothing; else a VF of a profile comes from the GPU with the least weight in use.
+// Choice of the VFs for a consumer (a VM). Pure rules; makes no claim. A consumer requests VFs by
+// name or profile and gets all of them or none. VFs that the consumer already has come first, so
+// that repeating a request changes nothing. Other VFs of a profile come from the GPU with the least
+// weight in use.
 #pragma once
 
 #include "daemon/service/manager.h"
@@ -27,19 +28,19 @@ inline constexpr std::size_t kMostWants = 16;
 enum class Availability {
     Free,
     Own,           ///< the consumer has it
-    OwnOpen,       ///< and a client (of its earlier run) still has it open
-    Scrubbing,     ///< soon free
+    OwnOpen,       ///< the same, and a client (of an earlier run) still has it open
+    Scrubbing,     ///< free soon
     Claimed,       ///< by another owner
     Open,          ///< unowned, but open in a client
     NotInService,  ///< without resources, stopped, in quarantine …
 };
 
-/// A VF from the last snapshot, for one consumer. After a refused claim the choice is repeated.
+/// A VF of the last snapshot, for one consumer. After a refused claim the choice is repeated.
 struct Candidate {
     Target target;
     std::string name;
     std::string profile;
-    /// Adds to its GPU's load, by which profiles are spread.
+    /// Adds to the load of its GPU. VFs of a profile are chosen from the GPU with the least load.
     std::uint32_t weight = 0;
     Availability availability = Availability::Free;
     std::string why;         ///< why not available: "belongs to 'libvirt:…' (claim 4)"
@@ -58,12 +59,12 @@ struct Refusal {
 /// `by`: "name" or "profile". OutOfRange or UnknownOption.
 [[nodiscard]] Result<Want> want_of(const std::string& by, const std::string& value);
 
-/// All VFs from the view of `owner`. VFs in `reserved` are being claimed by other requests.
+/// All VFs from the view of `owner`. `reserved`: VFs that other requests are claiming.
 [[nodiscard]] std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
                                                    const std::set<Target>& reserved, UnixTime now);
 
-/// One VF per element of `wants`; NoMatchingVf, Claimed, WrongState or NoSuchVf for the first one
-/// not available. Names are served before profiles.
+/// One VF for each element of `wants`. NoMatchingVf, Claimed, WrongState or NoSuchVf for the first
+/// element without an available VF. Names are served before profiles.
 [[nodiscard]] tl::expected<std::vector<Target>, Refusal> choose(
     std::span<const Want> wants, std::span<const Candidate> candidates);
 

@@ -20,14 +20,14 @@ VfSockets sockets_of(const VfView& view) {
     return {.vfio_user = view.socket, .agent = stem + ".agent.sock"};
 }
 
-/// The UUID that names the consumer's directory; none if the owner is not a VM.
+/// The UUID that names the consumer's directory; none if the owner is not a domain.
 std::optional<std::string> uuid_of(const std::string& owner) {
     const OwnerForm form = form_of(owner);
     const auto* domain = std::get_if<DomainOwner>(&form);
     return domain == nullptr ? std::nullopt : std::optional(domain->uuid);
 }
 
-/// A domain's name may contain anything.
+/// Makes a title printable, because a domain's name may contain anything.
 std::string printable_title(const std::string& title) {
     return printable(start_of(title, kMostTitleBytes));
 }
@@ -52,7 +52,8 @@ Assignments::HeldVfs Assignments::held_by(const std::string& owner) const {
     return all;
 }
 
-/// A GPU that is not attached shows no VFs, but its claims last.
+/// PfLost if a claim of `owner` is hidden: a GPU that is not attached shows no VFs, but its claims
+/// last.
 Result<> Assignments::check_all_seen(const std::string& owner) const {
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->look();
@@ -91,7 +92,7 @@ void Assignments::assign(const std::string& owner, const std::vector<Want>& want
     });
 }
 
-/// Reserved until its claims are answered, so that no other request chooses the same VFs.
+/// Chosen VFs are reserved until their claims are answered, so that no other request chooses them.
 void Assignments::try_choose(const std::shared_ptr<Request>& request) {
     const auto candidates =
         candidates_of(manager_, request->owner, reserved_, manager_.store().leases().now());
@@ -119,7 +120,7 @@ void Assignments::claim_next(const std::shared_ptr<Request>& request) {
                    });
 }
 
-/// Another request may have claimed or destroyed the VF meanwhile.
+/// If another request claimed or destroyed the VF meanwhile, step() tries again.
 void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Target& target,
                              const Result<std::uint64_t>& generation) {
     if (generation) {
@@ -139,7 +140,7 @@ void Assignments::finish(const std::shared_ptr<Request>& request) {
         return give_up(request,
                        {ErrorId::Cancelled,
                         fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
-    // before link(): closes what an earlier claim of the VF had
+    // before link(), because this closes the sockets of an earlier claim of the VF
     for (const Target& target : request->chosen) note_opened(target);
     if (const auto linked = link(*request); !linked) return give_up(request, linked.error());
     take_back_others(*request);
@@ -163,7 +164,8 @@ Result<> Assignments::link(Request& request) {
     return {};
 }
 
-/// No client opened them under this claim: no scrub needed.
+/// Releases the claims of the request. No client opened the VFs under these claims, so no scrub is
+/// needed.
 void Assignments::undo_claims(Request& request) {
     for (const GivenVf& one : request.given)
         if (!request.had.contains(one.target))
@@ -180,7 +182,7 @@ void Assignments::give_up(const std::shared_ptr<Request>& request, const Error& 
     request->done(tl::make_unexpected(error));
 }
 
-/// VFs of an earlier run of the consumer whose end was not reported.
+/// Releases VFs of an earlier run of the consumer whose end was not reported.
 void Assignments::take_back_others(const Request& request) {
     for (const auto& [target, held] : held_by(request.owner))
         if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())
@@ -204,7 +206,7 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 
 // --- take back
 
-/// Revoke first: a dying VM could open the VF between release and scrub.
+/// Revokes first, because a dying VM could open the VF between release and scrub.
 void Assignments::take_back_one(const Target& target, const Held& held, Done<> done) {
     sockets_.revoke(held.sockets);
     manager_.pause(target, held.owner, held.generation, done);
@@ -282,7 +284,8 @@ void Assignments::follow_claims() {
         if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
 }
 
-/// Domains served by an earlier vgpud have paths and sockets, too.
+/// Follows the VFs of all domains. Domains that an earlier vgpud served have paths and sockets,
+/// too.
 void Assignments::follow(const GpuHost& gpu) {
     auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
     while (at != opened_.end() && at->first.gpu == gpu.id())
@@ -295,7 +298,7 @@ void Assignments::follow(const GpuHost& gpu) {
     }
 }
 
-/// A starting domain has its VFs reserved, then claimed in this boot.
+/// Spares a domain that is starting: its VFs are reserved, then claimed in this boot.
 void Assignments::release_left_behind(const Target& target, const VfView& view) {
     constexpr std::string_view kDomain = "libvirt:";
     const OwnerRecord& owner = view.record.owner;
@@ -379,7 +382,8 @@ void Assignments::set_title(const std::string& owner, const std::string& title) 
     titles_[owner] = printable_title(title);
 }
 
-/// Titles without a VF are not shown; a later claim, or libvirt, names its owner again.
+/// Forgets titles without a VF, which are not shown. A later claim, or libvirt, names the owner
+/// again.
 void Assignments::forget_unused_titles() {
     std::set<std::string> owners;
     for (const auto& [id, gpu] : manager_.store().records())

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Assignments: VFs for consumers that come and go, such as libvirt's VMs. A request chooses
-// (assignment.h), claims and links all VFs of a consumer or none; another one takes them all back,
-// scrubbed. A request for VFs being scrubbed waits, up to its limit, and delays no other.
+// (assignment.h), claims and links all VFs of a consumer, or none. Another request releases all of
+// them, scrubbed. A request for VFs that are being scrubbed waits, up to its limit, and delays no
+// other request.
 //
 //   assign     choose -> claim each (GPU thread) -> link -> answer
 //                 ^--- lost a race: choose again;  scrubs in the way: again after them
@@ -34,12 +35,12 @@ struct GivenVf {
 /// Answers come in the main loop. Claims are durable; titles and waiting requests are not.
 class Assignments {
 public:
-    /// Between two attempts of a waiting request.
+    /// Time between two attempts of a waiting request.
     static constexpr Nanoseconds kLook = std::chrono::milliseconds(5);
     /// A libvirt hook waits for the answer, and libvirt waits for the hook.
     static constexpr std::uint64_t kMostWaitMs = 10'000;
     static constexpr std::uint64_t kDefaultWaitMs = 5'000;
-    /// Attempts if other requests are faster.
+    /// Limit of attempts when other requests claim the chosen VFs first.
     static constexpr int kTries = 4;
 
     Assignments(Manager& manager, VmSocketsPort& sockets, const Clock& clock)
@@ -51,13 +52,14 @@ public:
     /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
     Result<> grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
                    const Options& options);
-    /// The number of VFs taken back; cancels a waiting request of `owner`.
+    /// Releases all VFs of `owner`, and cancels its waiting request. Answers with the number of
+    /// VFs.
     void take_back(const std::string& owner, const Options& options, Done<std::uint32_t> done);
-    /// After a loss of state: claims the unowned VFs linked from the paths of the running `owner`
-    /// again. Option: title. The number of VFs that `owner` has.
+    /// After a loss of state: `owner` runs, and its paths lead to VFs without an owner. Claims
+    /// these VFs again. Option: title. Answers with the number of VFs that `owner` has.
     void adopt(const std::string& owner, const Options& options, Done<std::uint32_t> done);
 
-    /// Whether an owner's domain is off; ends claims from before a boot.
+    /// Whether an owner's domain is off. Used to end claims from before a boot.
     using IsOff = std::function<bool(const std::string& owner)>;
     void ask_of_domains(IsOff is_off) { is_off_ = std::move(is_off); }
     /// Call when answers of IsOff may have changed.
@@ -68,7 +70,7 @@ public:
     /// Drops waiting requests without answers.
     void end() { requests_.clear(); }
 
-    /// Limit of kept titles, besides those of owners of VFs.
+    /// Limit of kept titles. Titles of owners of VFs are kept beyond it.
     static constexpr std::size_t kMostTitles = 5120;
     /// A readable name of the owner; empty if unknown. Not durable.
     [[nodiscard]] std::string title_of(const std::string& owner) const;
@@ -76,7 +78,7 @@ public:
     [[nodiscard]] bool take_new_titles() { return std::exchange(has_new_titles_, false); }
 
 private:
-    /// Lives until its last answer, even when it is over.
+    /// Lives until the last answer to it, even when it is over.
     struct Request {
         std::string owner;
         std::vector<Want> wants;
@@ -119,13 +121,13 @@ private:
     void follow_claims();
     void follow(const GpuHost& gpu);
     void note_opened(const Target& target);
-    /// After a boot no event reports the end of an earlier domain. Ends its claim, with a scrub, if
-    /// the domain is off and the claim is not a reservation.
+    /// After a boot no event reports the end of an earlier domain. Ends such a claim, with a scrub,
+    /// if the domain is off and the claim is not a reservation.
     void release_left_behind(const Target& target, const VfView& view);
-    /// False if another owner or VF is there: then the consumer's paths are removed. They stay if
-    /// the VF is unowned, for adopt().
+    /// Whether to keep following the VF. False if another owner or VF is there; the consumer's
+    /// paths are then removed. The paths stay if the VF has no owner, for adopt().
     bool may_go_on(const Target& target, Held& held);
-    /// Finds also VFs of a GPU that is not in service: claims are durable.
+    /// Finds also VFs of a GPU that is not in service, because claims are durable.
     [[nodiscard]] std::optional<VfRecord> record_of(const Target& target) const;
     /// PfLost if `owner` has a claim on record for a VF that is not in view.
     [[nodiscard]] Result<> check_all_seen(const std::string& owner) const;

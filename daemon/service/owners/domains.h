@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Domains: libvirt's domains, from lines of vgpu-libvirt (daemon/libvirt/domain_watch.h). Gives
-// owners names, and orphans reasons. Optional: without lines nothing is known. Main loop.
+// Domains: the state of libvirt's domains, from lines of vgpu-libvirt
+// (daemon/libvirt/domain_watch.h). Gives owners their names, and reasons why claims look forgotten.
+// Optional: without lines, all states are unknown. Main loop.
 #pragma once
 
 #include "daemon/service/owners/assignments.h"
@@ -24,10 +25,11 @@ public:
     /// A JSON object: "domains" (all), "domain" (one that changed), "removed" (a UUID), "lost".
     /// Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at most kMost.
     void take(std::string_view line);
-    /// The source is gone: names stay, states become unknown.
+    /// The source is gone. Names stay, and states become unknown.
     void forget();
 
-    /// "domain 'vm1' is shut off", "libvirt has no such domain"; empty if running or unknown.
+    /// Why the domain does not run: "domain 'vm1' is shut off", "libvirt has no such domain". Empty
+    /// if it runs or its state is unknown.
     [[nodiscard]] std::string words_for(const std::string& owner) const;
 
 private:

@@ -18,7 +18,8 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr std::uint32_t kMostWeight = 10'000;
-/// Budgets that a VF with latency_ms may take ahead of time, so that periods do not cut its bursts.
+/// Limit of the budgets that a VF with latency_ms may take ahead of time, so that periods do not
+/// cut its bursts.
 constexpr std::int64_t kMaxAhead = 4;
 
 std::string party_name(const Party& party) {
@@ -54,8 +55,8 @@ std::int64_t longest_gap_ns(const Reservation& reservation) {
     return (2 + reservation.ahead) * (reservation.period_ns - reservation.budget_ns);
 }
 
-/// The most budgets ahead with which the reservation keeps the gap; kMaxAhead if it cannot keep it
-/// even without any, because then the weights have to.
+/// The largest number of budgets ahead with which the reservation keeps the gap. kMaxAhead if the
+/// reservation cannot keep the gap at all, because then the weights have to.
 std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) {
     Reservation tried = reservation;
     tried.ahead = kMaxAhead;
@@ -63,7 +64,8 @@ std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) 
     return tried.ahead < 0 ? kMaxAhead : tried.ahead;
 }
 
-/// A bucket holds at least one slice: lack of room never cuts a slice. The planner shortens slices.
+/// A bucket holds at least one slice, so that a full bucket never cuts a slice. The planner
+/// shortens slices.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.band = contract.band,
                     .weight = contract.weight,
@@ -87,7 +89,7 @@ VfPolicy policy_of(const Contract& contract) {
     return policy;
 }
 
-/// A budget, which is a gang's slot, and the two switches around it.
+/// Length of a budget (a gang's slot) with the two switches around it.
 std::int64_t slot_ns(const VfPolicy& policy, const Engine& engine) {
     return policy.reservation.budget_ns + 2 * engine.switch_ns;
 }
@@ -98,7 +100,7 @@ double per_period(const VfPolicy& policy, const Engine& engine) {
            static_cast<double>(policy.reservation.period_ns);
 }
 
-/// Longest wait of a reservation for what cannot be cut: a switch and the shortest run.
+/// Longest time that a reservation waits for a switch and a shortest run, which cannot be cut.
 std::int64_t blocking_ns(const Engine& engine) {
     return engine.switch_ns + engine.min_run_ns;
 }
@@ -109,8 +111,8 @@ bool is_before(const VfPolicy& other, const VfPolicy& policy) {
     return other.is_gang || other.reservation.period_ns <= policy.reservation.period_ns;
 }
 
-/// Part of the engine that `policy` and the reservations before it need. A gang slot may fall once
-/// more into a period than its part says, because its start is fixed.
+/// Part of the engine that `policy` and the reservations before it need. The start of a gang's slot
+/// is fixed, so one slot more than its part may fall into a period.
 double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
                     const Engine& engine) {
     double demand = static_cast<double>(blocking_ns(engine)) /
@@ -126,8 +128,9 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
 }
 
 /// Baker's sufficient condition for EDF with blocking. For every reservation P: Σ (budget + 2
-/// switches) / period over all periods ≤ P's, plus blocking / P's period, must not exceed the
-/// reservable part. The error names the P that breaks it and the min_pct that would fit.
+/// switches) / period over all periods ≤ the period of P, plus blocking / period of P, must not
+/// exceed the reservable part. The error names the P that breaks the condition, and the min_pct
+/// that would fit.
 Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPolicy> policies,
                             const Engine& engine) {
     const double most = engine.reservable_ppm / 1e6;
@@ -214,8 +217,9 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
     return {};
 }
 
-/// The reservations of all VFs, which take time from the run table, and the first band with VFs.
-/// The run table bounds the gaps of that band only: the others wait while it has work.
+/// Sums the reservations of all VFs, which take time from the run table, and finds the first band
+/// with VFs. The run table bounds the gaps of that band only, because other bands wait while it has
+/// work.
 class Gaps {
 public:
     Gaps(std::span<const VfPolicy> policies, const Engine& engine) {
@@ -243,7 +247,7 @@ private:
 /// The shortest table gap worth planning for.
 constexpr std::int64_t kLeastTableGapNs = 1'000'000;
 
-/// The part of max_gap_ms left for the table; kNoGapLimit if the reservation keeps the gap.
+/// The part of max_gap_ms that is left for the table; kNoGapLimit if the reservation keeps the gap.
 Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const Gaps& gaps,
                                std::size_t parties, const Engine& engine) {
     const double gap_ns = party.contract.max_gap_ms * kNsPerMs;
@@ -268,7 +272,7 @@ Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const
                             party.contract.max_gap_ms, std::ceil(ms_of(fits_ns))));
 }
 
-/// A gang must give all of its slot: phase_ms, min_pct and latency_ms.
+/// A gang's slots are defined by min_pct, latency_ms and phase_ms together.
 Result<> validate_gang(const Party& party) {
     const Contract& contract = party.contract;
     if (contract.min_pct == 0 || contract.latency_ms == 0)
@@ -289,7 +293,7 @@ Result<> validate_gang(const Party& party) {
 
 }  // namespace
 
-/// Checks single fields first, so that a later message never names a senseless number.
+/// Single fields are checked first, so that a later message never names a senseless number.
 Result<> validate(const Party& party) {
     const Contract& contract = party.contract;
     TRY_VOID(in_range(party, "weight", contract.weight, 1, kMostWeight));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Contract: what an operator requests of the engine for one VF, in the operator's units; and the
+// Contract: the engine time that an operator requests for one VF, in the operator's units. Also the
 // admission test, which turns the contracts of all VFs of one engine into terms of a run table, or
 // refuses with numbers that would fit. Admitted contracts are guaranteed while the device behaves
 // as Engine says. The cost of a hang or an overrun is charged to its VF, bounded by
-// preempt_timeout_ms, and outside these guarantees.
+// preempt_timeout_ms, and is outside these guarantees.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -20,7 +20,8 @@ namespace vgpu::daemon::scheduler {
 enum class SlotMode : std::uint8_t {
     WorkConserving,  ///< a VF without work is passed over
     Strict,          ///< the VF keeps its slots; without work the engine idles there
-    Gang,            ///< one slot of min_pct of latency_ms, at the same time on every GPU; no more
+    Gang,            ///< one slot of min_pct of latency_ms, at the same time on every GPU, and no
+                     ///< other time
 };
 
 /// Defaults: those of a VF created without options. Ranges: validate(). Percentages are of the
@@ -31,8 +32,8 @@ struct Contract {
     double min_pct = 0;               ///< of the engine, in every latency_ms
     double max_pct = 100;             ///< in the long run; 100: no cap
     double burst_ms = 0;              ///< excess over max_pct allowed at once; 0: one quantum
-    double latency_ms = 0;            ///< period of min_pct; a burst may use five budgets at once;
-                                      ///< 0: half of max_gap_ms, one budget at a time
+    double latency_ms = 0;            ///< period of min_pct; a burst may use up to five budgets at
+                                      ///< once; 0: half of max_gap_ms, one budget at a time
     double max_gap_ms = 60;           ///< longest time off the engine with work and tokens
     double quantum_ms = 6;            ///< longest slice
     double preempt_timeout_ms = 500;  ///< time to leave the engine before a reset
@@ -54,7 +55,7 @@ struct Party {
     std::string_view name{};  ///< for messages; empty: the number is used
 };
 
-/// The VF's contract in the units of a run table.
+/// One VF's contract in the units of a run table.
 struct TableTerms {
     VfPolicy policy{};              ///< request_ns as requested; the planner shortens slices
     std::int64_t table_gap_ns = 0;  ///< longest gap in the table's own time; kNoGapLimit: the

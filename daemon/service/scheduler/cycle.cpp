@@ -30,10 +30,11 @@ namespace {
 
 using Wide = __int128;
 
-/// Hyperperiods tried beyond the wanted number: enough for any request of exactly kMinQuantumUs.
+/// Number of hyperperiods tried beyond the desired one: enough for any request of exactly
+/// kMinQuantumUs.
 constexpr std::uint64_t kCutTries = kMinQuantumUs;
 
-/// A VF's part of a cycle in whole us; at least the shortest slice, so that no VF is missing.
+/// A VF's part of a cycle, in whole us. At least the shortest slice, so that no VF is left out.
 std::uint64_t total_of(const Part& part, std::uint64_t cycle_us, std::uint64_t weights) {
     const std::uint64_t fair = (cycle_us * part.weight + weights / 2) / weights;
     return std::max<std::uint64_t>(fair, kMinQuantumUs);
@@ -44,7 +45,8 @@ bool is_cuttable(std::uint64_t total_us, std::uint64_t request_us) {
     return ceil_div(total_us, request_us) * kMinQuantumUs <= total_us;
 }
 
-/// Slices of at most the request; fewer where these would be too short for the PF core.
+/// Number of slices that are at most the request long; fewer if these slices would be too short for
+/// the PF core.
 std::uint64_t slices_of(std::uint64_t total_us, std::uint64_t request_us) {
     const std::uint64_t most = std::max<std::uint64_t>(1, total_us / kMinQuantumUs);
     return std::min(ceil_div(total_us, request_us), most);
@@ -57,8 +59,8 @@ bool are_cuttable(const std::vector<Part>& parts, std::uint64_t cycle_us) {
     });
 }
 
-/// The largest n ≤ `most` for which n · `step` us fit into the table; 0 if none. Binary search:
-/// entries grow with the cycle.
+/// The largest n ≤ `most` for which n · `step` us fit into the table; 0 if none. Uses a binary
+/// search, because the number of entries grows with the cycle.
 std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t step,
                                std::uint64_t most, std::uint64_t max_entries) {
     std::uint64_t low = 0;
@@ -72,7 +74,7 @@ std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t ste
     return low;
 }
 
-/// `count` hyperperiods, or the next number whose totals can be cut; `count` if none.
+/// `count` hyperperiods, or the next number of them with totals that can be cut; `count` if none.
 std::uint64_t cuttable_multiple(const std::vector<Part>& parts, std::uint64_t hyperperiod_us,
                                 std::uint64_t count, std::uint64_t max_entries) {
     for (std::uint64_t tried = count; tried < count + kCutTries; ++tried) {
@@ -127,7 +129,7 @@ bool add_corrections(std::vector<Part>& parts) {
 }
 
 void repay(std::vector<Part>& parts, std::uint64_t divisor) {
-    std::int64_t paid = 1, owed = 1;  // as a fraction: part of each lag that is paid
+    std::int64_t paid = 1, owed = 1;  // the part of each lag that is paid, as a fraction
     for (const Part& part : parts) {
         const std::int64_t owes_us = -part.claim.lag_ns / kNsPerUs;
         const auto most_us = static_cast<std::int64_t>(part.total_us / divisor);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Cycle: length of one cycle of a run table, each VF's part, and the number of slices; no order
-// yet. Every slice is at least kMinQuantumUs (the least the PF core takes) and, where both are
-// possible, no longer than the VF's request. Exact: whole microseconds.
+// Cycle: the length of one cycle of a run table, each VF's part of it, and the number of slices.
+// Has no order yet. Every slice is at least kMinQuantumUs long (the minimum of the PF core) and,
+// where both are possible, no longer than the VF's request. Exact: whole microseconds.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
@@ -41,20 +41,22 @@ struct Part {
 
 [[nodiscard]] std::uint64_t entries_for(const std::vector<Part>& parts, std::uint64_t cycle_us);
 
-/// Length of a cycle in us: the number of hyperperiods (one microsecond per unit of weight) that
-/// gives the smallest VF a whole request; fewer, or part of one, if that exceeds `max_entries`; a
-/// few more where requests near the shortest slice would make totals impossible to cut.
+/// Length of a cycle in us. It is the number of hyperperiods (one microsecond per unit of weight)
+/// that gives the smallest VF a whole request. Fewer hyperperiods, or part of one, if these exceed
+/// `max_entries`. A few more if requests near the shortest slice would make totals impossible to
+/// cut.
 [[nodiscard]] std::uint64_t cycle_of(const std::vector<Part>& parts, std::uint64_t max_entries);
 
 /// Cuts each total into slices; true if every total is exactly proportional to the weight.
 bool set_totals(std::vector<Part>& parts, std::uint64_t cycle_us);
 
-/// Adds each VF's lag, at most one quantum, to its total; false if a VF then has no slice.
+/// Adds each VF's lag, at most one quantum, to its total. False if a VF then has no slice.
 bool add_corrections(std::vector<Part>& parts);
 
-/// Repays lags of many slices by changing totals: a VF that owes gives up to 1/`divisor` of its
-/// part, in shorter slices, so that no VF waits longer. The totals become the weights: ordered by
-/// lag, the slices of the VF with lag > 0 would come in a row, and the lags would not change.
+/// Repays lags of many slices by changing totals. A VF that owes gives up to 1/`divisor` of its
+/// part, in shorter slices, so that no VF waits longer. The totals become the weights: if slices
+/// were ordered by lag, those of the VF with lag > 0 would come in a row, and the lags would not
+/// change.
 void repay(std::vector<Part>& parts, std::uint64_t divisor);
 
 }  // namespace vgpu::daemon::scheduler

@@ -23,7 +23,7 @@ void Fluid::join(std::uint32_t vf, std::uint32_t weight, std::size_t band) {
     enter(at->second, 0);
 }
 
-/// exit() spreads the VF's lag over the others, because lags sum to zero.
+/// Removes a VF. exit() spreads its lag over the others, because lags sum to zero.
 void Fluid::leave(std::uint32_t vf) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -62,8 +62,8 @@ void Fluid::sleep(std::uint32_t vf) {
     client.slept_at = bands_[client.band].now;
 }
 
-/// received is the client's clock, by its weight; now is the band's, by all weights. Their distance
-/// times the weight is the lag.
+/// `received` is the client's virtual time, which advances by its weight. `now` is the band's
+/// virtual time, which advances by all weights. lag = (now − received) · weight.
 void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -108,7 +108,8 @@ std::int64_t Fluid::lag_of(const FluidClient& client) const {
     return static_cast<std::int64_t>(scaled / (static_cast<__int128>(1) << kFractionBits));
 }
 
-/// Shrinks with the band's virtual time, at the rate at which the VF's share would have paid.
+/// The debt shrinks with the band's virtual time, at the rate at which the VF's share would have
+/// paid.
 std::int64_t Fluid::debt_of(const FluidClient& client) const {
     const __int128 paid = (bands_[client.band].now - client.slept_at) * client.weight;
     const auto paid_ns =
@@ -116,10 +117,11 @@ std::int64_t Fluid::debt_of(const FluidClient& client) const {
     return std::max<std::int64_t>(0, client.debt_ns - paid_ns);
 }
 
-/// Spreads the newcomer's lag over the others, so that the lags sum to zero again.
+/// Enters a VF with `lag`, and spreads that lag over the others, so that the lags sum to zero
+/// again.
 void Fluid::enter(FluidClient& client, std::int64_t lag) {
     FluidBand& band = bands_[client.band];
-    // Alone in its band a VF has no lag, because lags sum to zero.
+    // A VF that is alone in its band has no lag, because lags sum to zero.
     if (band.awake_weight == 0) lag = 0;
     if (lag != 0) band.now -= virtual_of(lag, band.awake_weight);
     client.is_awake = true;

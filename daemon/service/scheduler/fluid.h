@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Fluid: lag of each VF against a perfectly fair engine (GPS), from measured service alone. Service
-// of one VF is ideal service of all VFs with work, split by weight; lag = ideal − received, and Σ
-// lag = 0 over the VFs with work. A VF that runs out of work forfeits a lag > 0 and keeps a lag < 0
-// until its share would have paid for it. Each priority band is an engine of its own. Virtual time
-// is 128-bit fixed point (2^-32 ns per unit of weight). One thread. Called by GpuSchedule.
+// Fluid: the lag of each VF against a perfectly fair engine (GPS), from measured service alone. The
+// service of one VF is the ideal service of all VFs with work, split by weight. lag = ideal −
+// received, and Σ lag = 0 over the VFs with work. A VF that runs out of work forfeits a lag > 0,
+// and keeps a lag < 0 until its share would have paid for it. Each priority band is computed like a
+// separate engine. Virtual time is 128-bit fixed point (2^-32 ns per unit of weight). One thread.
+// Called by GpuSchedule.
 #pragma once
 
 #include <array>
@@ -35,13 +36,14 @@ struct FluidClient {
     bool operator==(const FluidClient&) const = default;
 };
 
-/// The whole state: equal images behave alike.
+/// The whole state: objects with equal images behave alike.
 struct FluidImage {
     std::map<std::uint32_t, FluidClient> clients{};  ///< by VF
     std::array<FluidBand, kFluidBands> bands{};
 };
 
-/// Bands are 0 (first) to kBands - 1. Ignores unknown VFs: events of released ones may arrive.
+/// Bands are 0 (first) to kBands - 1. Unknown VFs are ignored, because events of released VFs may
+/// arrive.
 class Fluid {
 public:
     static constexpr std::size_t kBands = kFluidBands;
@@ -54,16 +56,16 @@ public:
 
     /// Adds the VF awake, with lag 0. Does nothing if the VF is present.
     void join(std::uint32_t vf, std::uint32_t weight, std::size_t band = 0);
-    /// An awake VF's lag is spread over the other awake VFs of its band.
+    /// Removes the VF. An awake VF's lag is spread over the other awake VFs of its band.
     void leave(std::uint32_t vf);
-    /// Takes effect at once and keeps the lag in ns.
+    /// Takes effect at once; the lag in ns stays.
     void set_weight(std::uint32_t vf, std::uint32_t weight);
 
     void wake(std::uint32_t vf);
     /// Forfeits a lag > 0. A lag < 0 shrinks to 0 as fast as the VF's share would have paid for it.
     void sleep(std::uint32_t vf);
 
-    /// Wakes a sleeping VF: running proves work.
+    /// Adds service. Wakes a sleeping VF, because a VF that runs has work.
     void serve(std::uint32_t vf, std::int64_t ns);
 
     /// Sets all lags to 0, because service could not be followed.
@@ -79,7 +81,7 @@ public:
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
 
 private:
-    /// Exact up to the last division, which rounds towards zero.
+    /// lag = ideal − received, exact up to the last division, which rounds towards zero.
     [[nodiscard]] std::int64_t lag_of(const FluidClient& client) const;
     [[nodiscard]] std::int64_t debt_of(const FluidClient& client) const;
     void enter(FluidClient& client, std::int64_t lag);

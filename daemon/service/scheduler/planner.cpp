@@ -20,17 +20,19 @@ namespace {
 using Wide = __int128;
 
 constexpr std::uint64_t kUsPerMs = 1000;
-constexpr std::uint64_t kSettledEntries = 256;  ///< entries aimed at to carry or pay lags
-constexpr std::uint64_t kRepayEntries = 32;     ///< entries aimed at if many slices are repaid
-/// Tried divisors of the part that a VF gives up: as much as the gap limit allows.
+constexpr std::uint64_t kSettledEntries = 256;  ///< desired number of entries, to carry or pay lags
+constexpr std::uint64_t kRepayEntries = 32;     ///< desired number of entries if many slices are
+                                                ///< repaid
+/// Tried divisors of the part that a VF gives up; the first that keeps the gap limit is taken.
 constexpr std::array<std::uint64_t, 4> kRepayDivisors{2, 4, 16, 64};
-/// Tried divisors of the slices while lags are repaid: one more slice of one VF can make another
-/// VF's gap too long, a shorter one does not.
+/// Tried divisors of the slices while lags are repaid. One more slice of one VF can make another
+/// VF's gap too long; shorter slices do not.
 constexpr std::array<std::uint64_t, 3> kRepaySlices{1, 2, 4};
-/// Fraction of the slices where full slices and their turns take too long to deal with lags.
+/// Shortens all slices to this fraction if full slices and their turns take too long to deal with
+/// lags.
 constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
 constexpr int kShrinkRounds = 24;
-/// Slices are not quite even: a gap exceeds the mean by up to 1/kUnevenness.
+/// Slices are not perfectly even: a gap exceeds the mean by up to 1/kUnevenness.
 constexpr std::uint64_t kUnevenness = 4;
 /// Lag bounds tried for the order: kTightestBound to kBoundParts eighths of the longest slice.
 constexpr std::int64_t kBoundParts = 8;
@@ -40,12 +42,12 @@ std::int64_t magnitude(std::int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/// Orders the parts' slices. Without a bound: EEVDF (Stoica and Abdel-Wahab, TR-95-22): a part with
-/// lag ≥ 0 is eligible, and the eligible part with the earliest virtual deadline is next. With a
-/// bound B: a part is eligible if its slice leaves lag ≥ −B, and the eligible part that would reach
-/// lag B first is next. B = 1/2 slice centres every slice on its ideal time; not all weights allow
-/// it, so lags may exceed B and best() checks the result. `Number` holds (exact) lag · Σ weight,
-/// and that times a weight.
+/// Orders the parts' slices. Without a bound it is EEVDF (Stoica and Abdel-Wahab, TR-95-22): a part
+/// with lag ≥ 0 is eligible, and the eligible part with the earliest virtual deadline is next. With
+/// a bound B, a part is eligible if its slice leaves lag ≥ −B, and the eligible part that would
+/// reach lag B first is next. B = 1/2 slice centres every slice on its ideal time. Not all weights
+/// allow that, so lags may exceed B, and best() checks the result. `Number` holds lag · Σ weight
+/// exactly, and that product times a weight.
 template <typename Number> class Unroller {
 public:
     explicit Unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
@@ -68,7 +70,8 @@ public:
     }
 
 private:
-    /// Measured lags need not sum to zero exactly: the sum is spread over all parts by weight.
+    /// Starts from the measured lags. Their sum need not be exactly zero; it is spread over all
+    /// parts by weight.
     void begin() {
         std::int64_t lag_sum_ns = 0;
         for (const Part& part : parts_) lag_sum_ns += part.claim.lag_ns;
@@ -102,19 +105,20 @@ private:
                       : scaled_lag(part) >= 0;
     }
 
-    /// (time until the deadline) · weight: how far the part may still fall behind.
+    /// (time until the deadline) · weight: by how much the part's lag may still grow.
     [[nodiscard]] Number room(const Part& part) const {
         return (bound_ ? *bound_ : next_ns(part) * weights_) - scaled_lag(part);
     }
 
-    /// Whether a's deadline is before b's; if equal, by number.
+    /// Whether a's deadline is before b's. Equal deadlines: the lower number is first.
     [[nodiscard]] bool is_earlier(const Part& a, const Part& b) const {
         const Number left = room(a) * static_cast<Number>(b.weight);
         const Number right = room(b) * static_cast<Number>(a.weight);
         return left != right ? left < right : a.claim.vf < b.claim.vf;
     }
 
-    /// The eligible part with the earliest deadline; if none is eligible, the part least ahead.
+    /// The eligible part with the earliest deadline. If no part is eligible, the part that is least
+    /// ahead.
     Part* pick() {
         Part* best = nullptr;
         Part* least_ahead = nullptr;
@@ -131,8 +135,10 @@ private:
     std::int64_t weights_;
     std::vector<Number> lags_;           ///< lag · Σ weight, per part
     std::vector<std::int64_t> next_ns_;  ///< length of the next slice, per part
-    Number worst_lag_ = 0;               ///< like lags_
-    std::optional<Number> bound_;        ///< on the lag, like lags_
+    Number worst_lag_ = 0;               ///< largest
+                                         ///< lag
+                                         ///< , in the unit of lags_
+    std::optional<Number> bound_;        ///< bound of the lag, in the unit of lags_
     Plan plan_;
 };
 
@@ -157,11 +163,12 @@ Plan unrolled(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
 
 /// A slice of a sleeping VF.
 struct Placed {
-    std::uint64_t after_us = 0;  ///< place: after so much service of the others
+    std::uint64_t after_us = 0;  ///< position: amount of service of the others before the slice
     Entry entry;
 };
 
-/// Slices are in the middle of equal parts of the cycle: a VF's turns come evenly when it wakes.
+/// Places each slice in the middle of one of equal parts of the cycle, so that a VF's turns are
+/// evenly spaced when it wakes.
 std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycle_us) {
     std::vector<Placed> placed;
     for (const Part& part : sleepers)
@@ -174,8 +181,8 @@ std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycl
     return placed;
 }
 
-/// Puts the sleepers' slices between those of `plan`. The others' order stays exact while the
-/// sleepers sleep, because the PF core passes over them.
+/// Puts the sleepers' slices between those of `plan`. While they sleep, the order of the others is
+/// exact, because the PF core passes over sleepers.
 void merge(Plan& plan, const std::vector<Part>& sleepers) {
     const std::vector<Placed> placed = spread(sleepers, plan.cycle_us);
     std::vector<Entry> merged;
@@ -210,8 +217,8 @@ struct Gap {
     std::uint64_t longest_us = 0;
 };
 
-/// In the order of the VFs' first entries, in the table's own time plus `turn_us` per entry, the
-/// VF's own included. Reservations come on top (Limits).
+/// Gaps in the order of the VFs' first entries. Unit: the table's own time, plus `turn_us` for each
+/// entry, the VF's own included. Reservations are added elsewhere (Limits).
 std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t turn_us) {
     std::vector<Gap> gaps;
     std::uint64_t at = 0;
@@ -234,8 +241,8 @@ std::uint64_t gap_limit_of(const Claim& claim, const Limits& limits) {
     return claim.max_gap_us > 0 ? claim.max_gap_us : limits.max_gap_us;
 }
 
-/// Largest ratio of a gap to its limit; > 1: too long. HUGE_VAL for too many entries, because
-/// repaid lags may need more slices than the cycle has room for.
+/// Largest ratio of a gap to its limit; > 1: too long. HUGE_VAL for too many entries, because a
+/// table that repays lags may need more slices than the cycle has room for.
 double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
     if (plan.entries.size() > limits.max_entries) return HUGE_VAL;
     const auto gaps = gaps_of(plan, limits.turn_us);
@@ -249,7 +256,7 @@ double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits&
     return strain;
 }
 
-/// Real time in which `table_us` of the table's time pass.
+/// The real time in which `table_us` of the table's own time pass.
 double real_us(std::uint64_t table_us, const Limits& limits) {
     return static_cast<double>(table_us + limits.extra_us) / (1 - limits.taken);
 }
@@ -264,7 +271,7 @@ bool has_lag(const std::vector<Part>& parts) {
 }
 
 enum class Lags : std::uint8_t {
-    Carry,    ///< the cycle ends at the lags it starts from
+    Carry,    ///< the cycle ends with the lags with which it starts
     PayBack,  ///< the cycle pays up to one slice of each lag
     Repay,    ///< the cycle pays many slices, in the order of a cycle without lags
 };
@@ -274,7 +281,7 @@ struct Way {
     std::uint64_t divisor = 1;  ///< Repay: a VF gives up at most 1/divisor of its part
 };
 
-/// With lags a cycle spans several hyperperiods: most of the table runs with lags paid.
+/// With lags, a cycle spans several hyperperiods, so that most of the table runs with lags paid.
 Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
             std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
@@ -295,8 +302,8 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
     return plan;
 }
 
-/// The order with the smallest lags among those that keep the gap limit; EEVDF, whose bound is one
-/// slice for any weights, if no other is better. Bounds are tried from the tightest up.
+/// The order with the smallest lags among those that keep the gap limit. EEVDF, which is bounded by
+/// one slice for any weights, if no other order is better. Bounds are tried from the tightest on.
 Plan best(const std::vector<Part>& parts, const Limits& limits, Way way) {
     Plan chosen = unroll(parts, limits, way);
     double strain = strain_of(chosen, parts, limits);
@@ -341,7 +348,7 @@ bool owes_slices(const std::vector<Part>& parts) {
 }
 
 /// Shortens the requests of VFs that wait too long, in proportion and by at least 1/64, so that
-/// fit_gap() terminates; false if none can be shortened.
+/// fit_gap() terminates. False if no request can be shortened.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool did = false;
     for (const Gap& gap : gaps_of(plan, limits.turn_us)) {
@@ -358,8 +365,9 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     return did;
 }
 
-/// Requests that keep the gap limit, without lags. The waiting VFs' own slices shrink first, so
-/// that a short limit does not cost other VFs; halving all VFs' longest slice is the last resort.
+/// Requests that keep the gap limit, without lags. The slices of the VFs that wait are shortened
+/// first, so that a short limit does not cost other VFs. Halving the longest slice of all VFs is
+/// the last resort.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
     parts = without_lags(std::move(parts));
     std::uint64_t cap = 0;
@@ -388,7 +396,8 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
                     real_us(least_us, limits) / 1000.0));
 }
 
-/// Refuses a weight so small that even the shortest slices come too rarely, and names what fits.
+/// Refuses a weight that is so small that even the shortest slices come too rarely. Names a weight
+/// that fits.
 Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     std::uint64_t sum = 0;
     for (const Part& part : parts) sum += part.claim.weight;
@@ -411,7 +420,7 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     return {};
 }
 
-/// The part of plan() that can refuse; for two or more claims.
+/// The part of plan() that can fail; for two or more claims.
 Result<std::vector<Part>> fitting_parts(std::span<const Claim> claims, const Limits& limits) {
     std::vector<Part> parts = parts_of(claims);
     TRY_VOID(admit(parts, limits));
@@ -439,8 +448,8 @@ bool keeps_gap(const Plan& plan, const std::vector<Part>& parts, const Limits& l
     return strain_of(plan, parts, limits) <= 1;
 }
 
-/// A plan that keeps all gaps: the order with the smallest lags that carries them, else one that
-/// pays up to a slice of them.
+/// A plan that keeps all gaps. Prefers the order with the smallest lags that carries them; else an
+/// order that pays up to a slice of them.
 std::optional<Plan> carry_or_pay(const std::vector<Part>& parts, const Plan& settled,
                                  const Limits& limits) {
     Plan fair = best(parts, limits, {Lags::Carry});
@@ -453,7 +462,7 @@ std::optional<Plan> carry_or_pay(const std::vector<Part>& parts, const Plan& set
     return {};
 }
 
-/// Pays many slices, as after a host that stood still during a slice.
+/// Repays many slices, as after a host that stood still during a slice.
 std::optional<Plan> repay_many(const std::vector<Part>& parts, const Limits& limits) {
     for (const std::uint64_t divisor : kRepayDivisors) {
         for (const std::uint64_t slices : kRepaySlices) {
@@ -468,10 +477,10 @@ std::optional<Plan> repay_many(const std::vector<Part>& parts, const Limits& lim
 
 }  // namespace
 
-/// If no table can deal with the lags, plans without lags, which leaves them as they are. fit_gap()
-/// plans without lags, so a stalled host never causes a refusal. Turns shorten the slices of all
-/// tables, but do not forbid a table that deals with lags: the PF core keeps the gap of a turn that
-/// comes a little late, and shorter slices for all would cost more.
+/// If no table can deal with the lags, the plan ignores them, and they stay. fit_gap() plans
+/// without lags, so a stalled host never causes a refusal. The cost of turns shortens the slices of
+/// all tables, but does not forbid a table that deals with lags: if a turn is a little late the PF
+/// core still keeps the gap, and shorter slices for all would cost more.
 Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
     if (claims.empty()) return Plan{};
     if (claims.size() == 1) return single(claims.front());
@@ -500,7 +509,7 @@ Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
 
 namespace {
 
-/// The longest slice of `vf`, less its debt; 0 if the debt is larger.
+/// The longest slice of the claim's VF less its debt; 0 if the debt is larger.
 std::int64_t advance_us(const Plan& plan, const Claim& claim) {
     std::int64_t longest_us = 0;
     for (const Entry& entry : plan.entries)
@@ -508,11 +517,12 @@ std::int64_t advance_us(const Plan& plan, const Claim& claim) {
     return std::max<std::int64_t>(0, longest_us - claim.debt_ns / kNsPerUs);
 }
 
-/// Fraction of `sum_us`, in 1/1024, that keeps `claim` within half a slice. If all advances ran at
-/// once, the lag of `claim` would grow by sum · weight / weights; this must be ≤ slice / 2.
+/// Fraction of `sum_us`, in 1/1024, at which the lag of `claim` stays within half a slice. If all
+/// advances ran at once, that lag would grow by sum · weight / Σ weights, which must be ≤ slice /
+/// 2.
 std::int64_t bearable_1024ths(const Plan& plan, const Claim& claim, std::int64_t sum_us,
                               std::int64_t weights) {
-    const std::int64_t behind = sum_us * claim.weight;  // times the sum of weights
+    const std::int64_t behind = sum_us * claim.weight;  // in units of 1 / Σ weights
     const std::int64_t bound = std::int64_t{plan.quantum_us} * weights / 2;
     return behind <= bound ? 1024 : 1024 * bound / behind;
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Planner: makes a run table from weights. The PF core repeats the table of at most 1024 (VF,
-// quantum) entries for ever, so the table must be fair by itself: one cycle gives every VF exactly
-// its part of the cycle, in whole microseconds. A schedule starts from the current lags and ends at
-// the same lags, so lags stay within the bound however often tables are replaced. The order is
-// EEVDF (earliest eligible virtual deadline first; |lag| ≤ one quantum), or an order with smaller
-// lags where the weights allow one: 1:1:2:4 within half a quantum. If the current lags make that
-// impossible, a table pays them back, at most one quantum per table (Plan::corrects), and is
-// replaced after one cycle. The reserve of a table holds advances for VFs that may wake meanwhile.
+// quantum) entries without end, so the table must be fair by itself: one cycle gives every VF
+// exactly its part of the cycle, in whole microseconds. A table starts from the current lags and
+// ends at the same lags, so lags stay within the bound however often tables are replaced. The order
+// is EEVDF (earliest eligible virtual deadline first;
+// lag
+// ≤ one quantum), or an order with smaller lags if the weights allow one: 1:1:2:4 stays within half
+// a quantum. If the current lags make that impossible, a table pays them back, at most one quantum
+// per table (Plan::corrects), and is replaced after one cycle. The reserve of a table has advances
+// for VFs that may wake.
 //
 // Pure: no clock, no I/O. All arithmetic is exact (integers, 128 bits where products need them).
 #pragma once
@@ -44,19 +46,19 @@ struct Claim {
     std::string_view name{};       ///< for messages; empty: the number is used
 };
 
-/// max_gap_us of a VF without a gap limit.
+/// Value of max_gap_us for a VF without a gap limit.
 inline constexpr std::uint32_t kAnyGap = UINT32_MAX;
 
-/// Times in us of the table's own time, unless they say otherwise.
+/// Times are in us of the table's own time, unless a member says otherwise.
 struct Limits {
     std::uint32_t max_gap_us = kDefaultMaxGapMs * 1000;  ///< longest time off the engine
     std::uint32_t max_entries = 1024;
     /// Other use of the engine: time between two slices of the table, and part of all time.
-    /// Messages name real time, not the table's.
+    /// Messages name real time, not the table's own time.
     std::uint32_t extra_us = 0;
     double taken = 0;  ///< 0..1
-    /// World switch and overrun of each turn. Slices are shortened for it as far as that helps; no
-    /// plan is refused because of it.
+    /// World switch and overrun of each turn. Slices are shortened for this cost as far as that
+    /// helps; no plan is refused because of it.
     std::uint32_t turn_us = 0;
 };
 
@@ -80,19 +82,20 @@ struct Plan {
 };
 
 /// The table for at most 16 claims of distinct VFs. NoSchedule, with numbers that would fit, if the
-/// gap limit cannot be kept. One claim: a single entry, whatever the limits. Tries some dozens of
-/// orders, some hundreds where gaps are tight, each in O(entries · VFs).
+/// gap limit cannot be kept. One claim gives a single entry, whatever the limits. Cost: some dozens
+/// of orders, some hundreds if gaps are tight, each in O(entries · VFs).
 Result<Plan> plan(std::span<const Claim> claims, Limits limits);
-/// Whether plan() makes a table, at the cost of an order or two.
+/// Whether plan() makes a table. Costs one or two orders.
 Result<> check(std::span<const Claim> claims, Limits limits);
 
-/// Which VFs may preempt a running slice on waking while `plan` is in force, and for how long: the
-/// VF's longest slice less its debt, all reduced so that no other VF falls behind by more than half
-/// a slice even if all wake at once. Advances too short to run are left out.
+/// Which VFs may pre-empt a running slice when they wake while `plan` is in force, and for how
+/// long. The advance of a VF is its longest slice less its debt. All advances are reduced so that
+/// no other VF falls behind by more than half a slice even if all wake at once. Advances that are
+/// too short to run are left out.
 std::vector<Entry> reserve_of(const Plan& plan, std::span<const Claim> claims);
 
-/// Whether `entries` give each claim's VF its exact part and hold no other VF. For tables that this
-/// vgpud did not make: an inexact one drifts when repeated.
+/// Whether `entries` give each claim's VF its exact part and contain no other VF. For tables that
+/// this vgpud did not make: lags drift while an inexact table is repeated.
 bool is_fair_table(std::span<const Entry> entries, std::span<const Claim> claims);
 
 }  // namespace vgpu::daemon::scheduler

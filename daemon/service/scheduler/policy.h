@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// VfPolicy: what one VF may have of the engine, in the units of a run table. contract.h makes it
+// VfPolicy: the engine time that one VF may have, in the units of a run table. contract.h makes it
 // from a contract, and the PF core keeps it (pf-driver/core/run/contract.c). Times in ns.
 #pragma once
 
@@ -12,7 +12,8 @@ namespace vgpu::daemon::scheduler {
 enum class Band : std::uint8_t { High, Normal, Low };
 inline constexpr std::size_t kBands = 3;
 
-/// A budget of service in every period, before all bands. Admission ensures budget_ns ≤ period_ns.
+/// A budget of service in every period, served before all bands. Admission ensures budget_ns ≤
+/// period_ns.
 struct Reservation {
     std::int64_t budget_ns = 0;  ///< 0: none
     std::int64_t period_ns = 0;
@@ -21,8 +22,8 @@ struct Reservation {
     bool operator==(const Reservation&) const = default;
 };
 
-/// A token bucket. contract.cpp makes burst_ns at least a slice, so that lack of room never cuts a
-/// slice.
+/// A token bucket. contract.cpp makes burst_ns at least one slice, so that a full bucket never cuts
+/// a slice.
 struct Cap {
     std::uint32_t rate_ppm = kAll;  ///< of the time; kAll: no cap
     std::int64_t burst_ns = 0;
@@ -40,8 +41,9 @@ struct VfPolicy {
     std::int64_t request_ns = 6'000'000;  ///< longest slice
     Reservation reservation{};
     Cap cap{};
-    bool is_strict = false;  ///< keeps its slots without work; the engine idles there
-    bool is_gang = false;    ///< only gets a slot at phase_ns of each period: its reservation
+    bool is_strict = false;  ///< keeps its slots even without work; the engine idles there
+    bool is_gang = false;    ///< gets only a slot at phase_ns of each period, which is its
+                             ///< reservation
     std::int64_t phase_ns = 0;
 
     bool operator==(const VfPolicy&) const = default;

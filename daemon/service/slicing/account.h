@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ServiceAccount: engine time each VF received, in total and over the last ten seconds of device
-// time. Fed with RUN events only, and after lost events with the difference to the PF core's
+// ServiceAccount: the engine time that each VF received, in total and over the last ten seconds of
+// device time. Its input is RUN events only, and after lost events the difference to the PF core's
 // counters. Bounded memory: 100 buckets of 100 ms. One thread.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace vgpu::daemon {
 
-/// A run counts in the bucket of its end, even if it is longer than 100 ms.
+/// A run counts in the bucket in which it ends, even if it is longer than 100 ms.
 class ServiceAccount {
 public:
     static constexpr std::int64_t kBucketNs = 100'000'000;
@@ -19,14 +19,14 @@ public:
 
     /// `end_ns`: by the device's clock.
     void add(std::uint32_t vf, std::int64_t ns, std::int64_t end_ns);
-    /// Service reported by lost events, known only as a sum.
+    /// Adds service of lost events, of which only the sum is known.
     void add_missed(std::uint32_t vf, std::int64_t ns) { totals_[vf] += ns; }
     void forget(std::uint32_t vf);
     /// After a restart of the device's clock: empties the window, keeps the totals.
     void restart_window();
 
     [[nodiscard]] std::int64_t total_ns(std::uint32_t vf) const;
-    /// 0..1 of the service of all VFs, not of time: idle time counts for no VF.
+    /// Fraction 0..1 of the service of all VFs, not of time: idle time counts for no VF.
     [[nodiscard]] double share_total(std::uint32_t vf) const;
     [[nodiscard]] double share_window(std::uint32_t vf) const;
 

@@ -29,14 +29,15 @@ scheduler::Claim claim_of(const GpuSchedule::Member& member) {
     return {.vf = member.vf, .weight = member.weight, .quantum_us = member.quantum_us};
 }
 
-/// A limit beyond 32 bits of us never binds, but must not become kAnyGap.
+/// A limit of more us than 32 bits hold never binds, but must not become kAnyGap.
 std::uint32_t gap_us_of(std::int64_t gap_ns) {
     if (gap_ns == scheduler::kNoGapLimit) return scheduler::kAnyGap;
     return static_cast<std::uint32_t>(
         std::min<std::int64_t>(gap_ns / kNsPerUs, scheduler::kAnyGap - 1));
 }
 
-/// With the default Engine: real switch costs are measured and charged, not admitted.
+/// Admits with the default Engine: real switch costs are measured and charged, but not part of
+/// admission.
 Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& members,
                                     std::uint32_t max_gap_ms,
                                     std::span<const std::string> names = {}) {
@@ -49,7 +50,7 @@ Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& memb
     return scheduler::admit_for_table(parties, scheduler::Engine{});
 }
 
-/// Every band with members gets the same number of table entries.
+/// Number of bands with members. Each gets the same number of table entries.
 std::uint32_t bands_in(const std::vector<GpuSchedule::Member>& members) {
     std::set<Band> bands;
     for (const GpuSchedule::Member& member : members) bands.insert(member.qos.band);
@@ -71,7 +72,7 @@ std::vector<scheduler::Entry> entries_of(const vgpu_pf_run_table& table) {
     return entries;
 }
 
-/// Appends a band's table: the PF core goes through each band by itself.
+/// Appends a band's table. The PF core goes through each band separately.
 void append(scheduler::Plan& plan, scheduler::Plan band) {
     plan.entries.insert(plan.entries.end(), band.entries.begin(), band.entries.end());
     plan.quantum_us = std::max(plan.quantum_us, band.quantum_us);
@@ -82,7 +83,7 @@ void append(scheduler::Plan& plan, scheduler::Plan band) {
     plan.corrects = plan.corrects || band.corrects;
 }
 
-/// By field, because padding has no meaning.
+/// Compares by field, because padding has no meaning.
 bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
     return a.budget_ns == b.budget_ns && a.period_ns == b.period_ns && a.ahead == b.ahead &&
            a.burst_ns == b.burst_ns && a.rate_ppm == b.rate_ppm && a.band == b.band &&
@@ -92,7 +93,7 @@ bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
 
 }  // namespace
 
-/// Tries everything that a later table could fail of: contracts, then a plan of each band.
+/// Tries everything that could make a later table fail: the contracts, then a plan of each band.
 Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                             std::span<const std::string> names) {
     TRY(const TableAdmission admission, admission_of(members, max_gap_ms, names));
@@ -114,7 +115,7 @@ GpuSchedule::GpuSchedule(Image image) : state_(std::move(image)) {
     fit_members();
 }
 
-/// VFs leave first, so that their lags are spread over the old members, not over new ones.
+/// Removes VFs first, so that their lags are spread over the old members and not over new ones.
 void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                               Nanoseconds now) {
     if (has_members(members, max_gap_ms)) return;
@@ -123,7 +124,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
                                        [&](const Member& other) { return other.vf == member.vf; });
         if (stays) continue;
         state_.fluid.leave(member.vf);
-        // The number may be another VF's later.
+        // The number may belong to another VF later.
         account_.forget(member.vf);
         state_.asleep_since.erase(member.vf);
         state_.held.erase(member.vf);
@@ -148,7 +149,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
     state_.is_stale = true;
 }
 
-/// A gang VF does not compete for entries: treated as asleep.
+/// A gang VF does not compete for entries, so it counts as asleep.
 void GpuSchedule::leave_entries(std::uint32_t vf, Nanoseconds now) {
     state_.fluid.sleep(vf);
     state_.held.erase(vf);
@@ -169,7 +170,7 @@ void GpuSchedule::fit_members() {
 }
 
 /// Runs are reported when they end, wakes when they happen. So state_.woken keeps wakes until the
-/// run is reported, and they are then placed within it.
+/// run is reported, and each wake is then placed within the run.
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
                          std::int64_t reserved_ns) {
     if (ns < 0) return;
@@ -181,7 +182,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     }
     if (reserved_ns == 0) note_turn(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
-    // IDLE comes before the RUN that it ends: the run counts as work, and the VF sleeps after it.
+    // The IDLE event comes before the RUN event of the run that it ends. So that run counts as
+    // work, and the VF sleeps after it.
     const bool is_over_idle = state_.asleep_since.contains(vf) && !state_.woken.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
     for (const auto& [woken, at] : state_.woken) wakes.emplace_back(at, woken);
@@ -190,8 +192,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     // a throttled VF may still run by its reservation
     if (!state_.held.contains(vf)) state_.fluid.wake(vf);
     Nanoseconds from = end - Nanoseconds{table_ns};
-    // Cut the run at each wake, because fewer VFs shared the ideal service before it. Otherwise a
-    // VF that woke late would be owed a share of the whole run.
+    // The run is cut at each wake, because fewer VFs shared the ideal service before it. Otherwise
+    // a VF that woke late would be owed a share of the whole run.
     for (const auto& [at, woken] : wakes) {
         const Nanoseconds until = std::clamp(at, from, end);
         if (until > from) state_.fluid.serve(vf, (until - from).count());
@@ -208,7 +210,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         state_.asleep_since.erase(vf);
 }
 
-/// Only if the VF had work all the time, so that the engine cannot have been idle in between.
+/// Measures a turn only if the VF had work all the time, so that the engine was not idle in
+/// between.
 void GpuSchedule::note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
     constexpr int kPart = 32;  // weight of a new value: 1/32
     if (!state_.fluid.is_awake(vf) || state_.asleep_since.contains(vf) || !state_.woken.empty())
@@ -218,12 +221,13 @@ void GpuSchedule::note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds betwe
     for (const scheduler::Entry& entry : state_.plan.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
-    // not a table's turn: no other VF had work, or the VF hung
+    // a turn of no table: no other VF had work, or the VF hung
     if (over > kMaxTurn) return;
     state_.turn += (std::min(between + over, kMaxTurn) - state_.turn) / kPart;
 }
 
-/// Only for large changes: tables are not replaced for measurement noise.
+/// Whether the cost of turns has changed much. Tables are not replaced because of measurement
+/// noise.
 bool GpuSchedule::turns_left_plan() const {
     constexpr Nanoseconds kLeast = std::chrono::microseconds(100);
     const auto [less, more] = std::minmax(state_.turn, state_.planned_turn);
@@ -252,8 +256,8 @@ void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
     state_.asleep_since.try_emplace(vf, at);
 }
 
-/// Accounted as asleep: the VF is not owed what its cap forbids. state_.held keeps that it has
-/// work.
+/// The VF counts as asleep, because it is not owed service that its cap forbids. state_.held
+/// records that it has work.
 void GpuSchedule::on_capped(std::uint32_t vf) {
     if (!state_.fluid.has(vf) || is_gang(vf)) return;
     state_.woken.erase(vf);
@@ -267,7 +271,7 @@ void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
     if (!is_strict(vf)) state_.fluid.sleep(vf);
 }
 
-/// The order of missed runs is not known: their sum is served at once.
+/// The order of lost runs is not known, so their sum is added at once.
 void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns) {
     if (!state_.fluid.has(vf) || ns <= 0) return;
     if (is_gang(vf)) {
@@ -309,12 +313,12 @@ bool GpuSchedule::lag_left_bound() const {
     });
 }
 
-/// Cheap: asked in every turn.
+/// Cheap, because it is called in every iteration.
 bool GpuSchedule::wants_table(Nanoseconds now) const {
     if (state_.members.empty() || now - state_.installed_at < state_.interval) return false;
     if (state_.is_stale || sleepers_changed(now)) return true;
     const Nanoseconds cycle{static_cast<std::int64_t>(state_.plan.cycle_us) * 1000};
-    // repeated, the table would pay the same lags again
+    // a second cycle of the table would pay the same lags again
     if (state_.plan.corrects && now - state_.installed_at >= cycle) return true;
     if (now - state_.installed_at < std::max(cycle, kCheckInterval)) return false;
     return lag_left_bound() || turns_left_plan();
@@ -339,11 +343,12 @@ std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
         if (band_of(member) != band) continue;
         scheduler::Claim claim = claim_of(member);
         claim.is_asleep = is_gang(member) || is_asleep(member.vf, state_.now);
-        // A VF that cannot run now must not distort the order of the others.
+        // A VF that cannot run now must not distort the order of the others, so its lag counts as
+        // 0.
         claim.lag_ns =
             claim.is_asleep || state_.held.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
         claim.may_wake = state_.asleep_since.contains(member.vf) && !is_gang(member);
-        // Debt shortens its advance in the reserve, so that waking often gains nothing.
+        // A debt shortens the VF's advance in the reserve, so that waking often gains nothing.
         claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
         claim.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
         result.push_back(claim);
@@ -371,7 +376,7 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
                      contract.budget_ns +
                          std::max(static_cast<std::uint64_t>(policy.request_ns), kNsPerMinQuantum));
     }
-    // With one band its number has no meaning, and must not make contracts differ.
+    // With one band the number of the band has no meaning, and must not make contracts differ.
     if (has_bands()) contract.band = static_cast<std::uint32_t>(policy.band);
     if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
     if (policy.is_gang) contract.flags = VGPU_PF_CONTRACT_GANG;
@@ -381,7 +386,7 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     return contract;
 }
 
-/// A gang competes for nothing: no weight, no gap.
+/// A gang does not compete, so it has no weight and no gap.
 void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
     for (std::size_t i = 0; i < state_.members.size(); ++i) {
         const std::uint32_t at = state_.members[i].vf - 1;
@@ -392,7 +397,7 @@ void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
     }
 }
 
-/// 0 if a reservation keeps the gap.
+/// The gap limit of a member in us; 0 if a reservation keeps the gap.
 std::uint32_t GpuSchedule::gap_in_table(std::size_t member) const {
     if (terms_[member].table_gap_ns == scheduler::kNoGapLimit) return 0;
     const double own_ms = state_.members[member].qos.max_gap_ms;
@@ -407,15 +412,15 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     table.size = sizeof table;
     table.generation = generation;
     scheduler::Limits limits = limits_;
-    // A quarter above the mean, so that also longer turns keep the gap.
+    // A quarter above the mean, so that longer turns keep the gap as well.
     limits.turn_us = static_cast<std::uint32_t>((state_.turn + state_.turn / 4).count() / kNsPerUs);
     made_turn_ = state_.turn;
     scheduler::Plan whole;
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t band = 0; band < scheduler::kBands; ++band) {
         const std::vector<scheduler::Claim> wanted = claims(band);
-        // Each band is planned by itself: a lower one runs only while the higher ones have no work,
-        // and the PF core keeps a cursor for each.
+        // Each band is planned separately: a lower band runs only while the higher ones have no
+        // work, and the PF core keeps a cursor for each.
         TRY(scheduler::Plan plan, scheduler::plan(wanted, limits));
         for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
@@ -434,14 +439,14 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
 void GpuSchedule::installed(Nanoseconds now) {
     if (made_) state_.plan = *std::move(made_);
     made_.reset();
-    // A new weight counts from the table that contains it on.
+    // A new weight counts from the first table that contains it.
     for (const Member& member : state_.members) state_.fluid.set_weight(member.vf, member.weight);
     state_.installed_at = now;
     state_.now = now;
     state_.planned_turn = made_turn_;
     state_.is_stale = false;
     state_.interval = kMinInterval;
-    // The table's own lags must not cause the next table.
+    // The lags within a cycle of this table must not cause the next table.
     state_.lag_bound_quanta =
         static_cast<double>(state_.plan.worst_lag_ns) / quantum_ns() + kLagSlack;
 }
@@ -453,7 +458,7 @@ void GpuSchedule::refused(Nanoseconds now) {
     state_.is_stale = true;
 }
 
-/// Whether each band's entries are fair, no others exist, and all contracts are exactly equal.
+/// Whether each band's entries are fair, there are no other entries, and all contracts are equal.
 bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
     if (misfit_ || table.count == 0) return false;
     const std::vector<scheduler::Entry> entries = entries_of(table);
@@ -509,7 +514,7 @@ bool GpuSchedule::wants_engine(std::uint32_t vf) const {
            state_.woken.contains(vf);
 }
 
-/// Reservations first; then the rest by weight, band by band, up to the caps.
+/// Reservations come first. The rest is shared by weight, band by band, up to the caps.
 double GpuSchedule::ideal_share(std::uint32_t vf) const {
     struct One {
         std::uint32_t vf;
@@ -539,8 +544,8 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
     }
     double share = 0;
     for (std::vector<One>& band : bands) {
-        // Water filling: a VF that reaches its cap leaves the rest to the others by weight.
-        // Terminates: each round fills at least one VF.
+        // Water filling: a VF that reaches its cap leaves the rest to the others, by weight.
+        // Terminates, because each round fills at least one VF.
         for (bool is_settled = false; !is_settled;) {
             is_settled = true;
             double weights = 0;
@@ -559,7 +564,7 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
                 if (one.vf == vf)
                     share = one.is_full ? std::max(one.most, one.reserved)
                                         : one.reserved + left * one.weight / weights;
-            // VFs without a cap take all that is left, and lower bands get nothing.
+            // VFs without a cap share all that is left, and lower bands get nothing.
             if (weights > 0) left = 0;
         }
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuSchedule: time slicing of one GPU. Knows which VFs compete, what each received, and when the
-// PF core needs a new run table: when members or contracts change, a VF wakes or falls asleep for
-// long, a lag or the cost of turns leaves its bound, or a table that pays lags back has run once;
-// at most every kMinInterval.
+// GpuSchedule: the time slicing of one GPU. Knows which VFs compete, how much each received, and
+// when the PF core needs a new run table: when members or contracts change, a VF wakes or falls
+// asleep for long, a lag or the cost of turns leaves its bound, or a table that pays lags back has
+// run once. Makes at most one table per kMinInterval.
 //
-// A table has entries, which share by weight what reservations leave, per priority band, and
-// contracts, which the PF core keeps. Lags are about entries: reserved service does not count, and
-// a throttled or gang VF does not compete. The PF core accounts by the table's weights. Time is
-// injected. One thread; owned by GpuModel.
+// A table has entries, which share by weight the time that reservations leave, per priority band.
+// It also has contracts, which the PF core keeps. Lags are about entries: reserved service does not
+// count, and a throttled or gang VF does not compete. The PF core accounts by the table's weights.
+// Time is injected. One thread; owned by GpuModel.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -34,20 +34,22 @@ public:
     static constexpr Nanoseconds kMaxInterval = std::chrono::seconds(1);
     /// Minimum between two checks of the lags, which drift slowly.
     static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
-    /// A VF idle for less keeps its place among the busy ones: short idles must not cost tables.
+    /// A VF that is idle for less than this keeps its place among the busy VFs, so that short idle
+    /// periods do not cost tables.
     static constexpr Nanoseconds kAsleepAfter = std::chrono::milliseconds(100);
 
-    /// Quanta beyond the lags of the table in force that require a new one; less would replace
-    /// tables for measurement noise. The position of an adopted table in its cycle is not known, so
-    /// lags may be off by a quantum.
+    /// A new table is required when a lag exceeds the lags of the table in force by this many
+    /// quanta; a smaller value would replace tables because of measurement noise. For an adopted
+    /// table the position in its cycle is not known, so its lags may be off by a quantum.
     static constexpr double kLagSlack = 0.25;
     static constexpr double kAdoptedLagBound = 2.0;
 
-    /// Cost of a turn beyond its slice until it is measured, and its limit: a host may stand still.
+    /// Assumed cost of a turn beyond its slice until it is measured, and the limit of measured
+    /// costs, because a host may stall.
     static constexpr Nanoseconds kFirstTurn = std::chrono::microseconds(100);
     static constexpr Nanoseconds kMaxTurn = std::chrono::milliseconds(2);
 
-    /// quantum_us is never 0: the VF's own, or the GPU's.
+    /// quantum_us is never 0: it is the VF's own value, or the GPU's.
     struct Member {
         std::uint32_t vf = 0;
         std::uint32_t weight = scheduler::kDefaultWeight;
@@ -57,8 +59,8 @@ public:
         bool operator==(const Member&) const = default;
     };
 
-    /// State that decisions depend on, without a table given out and not yet confirmed. Equal
-    /// images with equal inputs decide alike.
+    /// The state that decisions depend on, except a table that was made and is not yet confirmed.
+    /// Equal images with equal inputs decide alike.
     struct Image {
         std::vector<Member> members{};
         std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
@@ -73,15 +75,15 @@ public:
         Nanoseconds interval = kMinInterval;  ///< until the next table; grows with refusals
         double lag_bound_quanta = kLagSlack;
         Nanoseconds turn = kFirstTurn;  ///< mean of a turn's switch and overrun
-        Nanoseconds planned_turn{0};    ///< turn that the table in force was made for
-        Nanoseconds last_end{0};        ///< of the last reported run
-        bool is_stale = true;           ///< members changed since the table in force
+        Nanoseconds planned_turn{0};    ///< turn cost for which the table in force was made
+        Nanoseconds last_end{0};        ///< end of the last reported run
+        bool is_stale = true;           ///< members have changed since the table in force
 
         bool operator==(const Image&) const = default;
     };
 
     GpuSchedule() = default;
-    /// For replays (trace/event.h). Terms and limits follow from the members.
+    /// For replays (trace/event.h). Terms and limits are computed from the members.
     explicit GpuSchedule(Image image);
     [[nodiscard]] const Image& image() const { return state_; }
 
@@ -90,8 +92,9 @@ public:
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                           std::span<const std::string> names = {});
 
-    /// A new member begins without work and lag; a VF that changes its band loses its lag. Members
-    /// that do not fit together make no table (make_table() says why); the one in force stays.
+    /// A new member begins without work and lag. A VF that changes its band loses its lag. If the
+    /// members do not fit together, there is no new table (make_table() says why), and the table in
+    /// force stays.
     void set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms, Nanoseconds now);
 
     /// `vf` ran for `ns` until `end` (of Clock), `reserved_ns` of it reserved. Runs are reported
@@ -99,28 +102,28 @@ public:
     void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns = 0);
     /// `vf` competes from `at` on; accounted with the next run, which may have begun before.
     void on_wake(std::uint32_t vf, Nanoseconds at);
-    /// The VF in the engine has no work left; its run is reported later.
+    /// The VF in the engine has no more work; its run is reported later.
     void on_idle(std::uint32_t vf, Nanoseconds at);
-    /// A VF off the engine has no work.
+    /// A VF that is not in the engine has no work.
     void on_parked_idle(std::uint32_t vf, Nanoseconds at);
-    /// A VF off the engine has work but no tokens; on_wake() ends that.
+    /// A VF that is not in the engine has work but no tokens; on_wake() ends that state.
     void on_capped(std::uint32_t vf);
     /// `vf` received `ns`, `reserved_ns` of it reserved, in lost events.
     void on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns = 0);
-    /// Device or PF core restarted, so service cannot be followed: lags begin at 0.
+    /// The device or the PF core restarted, so service cannot be followed. Lags begin at 0.
     void restart();
 
     [[nodiscard]] bool wants_table(Nanoseconds now) const;
     /// When to ask wants_table() again if no event comes.
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
 
-    /// The table to install as `generation`; NoSchedule if the members do not fit together. Call
-    /// installed() or refused() before the next one.
+    /// The table to install as `generation`. NoSchedule if the members do not fit together. Call
+    /// installed() or refused() before the next call.
     Result<vgpu_pf_run_table> make_table(std::uint64_t generation, Nanoseconds now);
     void installed(Nanoseconds now);
-    /// A new table is wanted after a delay that grows.
+    /// The PF core refused the table. The next one is due after a delay that grows.
     void refused(Nanoseconds now);
-    /// Keeps `table`, in force in the PF core, if it is fair for the current members.
+    /// If `table`, which is in force in the PF core, is fair for the current members, keeps it.
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
     [[nodiscard]] bool has_members(const std::vector<Member>& members,
@@ -133,11 +136,13 @@ public:
     /// Part of the engine due to `vf` by contract and weight, given which VFs have work; 0..1.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
     [[nodiscard]] bool is_capped(std::uint32_t vf) const { return state_.held.contains(vf); }
-    /// Keeps its slots without work, so its idling changes no table.
+    /// Whether the VF keeps its slots without work, so that its idling changes no table.
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
-    /// Largest |lag| of `vf` since it joined, in quanta of the table then in force.
+    /// Largest
+    /// lag
+    /// of `vf` since it joined, in quanta of the table in force at that time.
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
-    /// lag / largest slice of the table in force, the unit of the fairness bound.
+    /// lag / largest slice of the table in force. This is the unit of the fairness bound.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
 
 private:
@@ -148,7 +153,7 @@ private:
     /// `between`: from the end of the previous run to the beginning of this one.
     void note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
     [[nodiscard]] bool turns_left_plan() const;
-    /// Has work, with tokens or without; always true for a gang.
+    /// Whether the VF has work, with tokens or without; always true for a gang.
     [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
     /// One band's input for the planner, including wakes not accounted yet.
     [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t band) const;
@@ -168,12 +173,13 @@ private:
     [[nodiscard]] double quantum_ns() const;
 
     Image state_;
-    std::vector<scheduler::TableTerms> terms_;  ///< of the members; empty: they do not fit together
+    std::vector<scheduler::TableTerms> terms_;  ///< terms of the members; empty if they do not fit
+                                                ///< together
     std::optional<Error> misfit_;
     scheduler::Limits limits_;
     ServiceAccount account_;
     std::optional<scheduler::Plan> made_;  ///< given out, not yet confirmed
-    Nanoseconds made_turn_{0};             ///< turn that made_ was made for
+    Nanoseconds made_turn_{0};             ///< turn cost for which made_ was made
     std::map<std::uint32_t, double> worst_quanta_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // WaitAccount: how long each VF had work but not the engine. A VF waits from its wake to its next
-// run, and from the end of a run to the next one unless it went idle in that run. Runs are reported
-// when they end. Lost events drop a wait uncounted. Owned by GpuModel; one thread.
+// run, and from the end of a run to the next run unless it became idle in the first one. Runs are
+// reported when they end. After lost events, the current waits are not counted. Owned by GpuModel;
+// one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -14,21 +15,22 @@
 
 namespace vgpu::daemon {
 
-/// A throttled VF is reported as idle: it waits for tokens, not for the engine.
+/// A throttled VF is reported as idle, because it waits for tokens and not for the engine.
 class WaitAccount {
 public:
     void on_wake(std::uint32_t vf, Nanoseconds at);
-    /// The VF in the engine has no work left; its run is reported later.
+    /// The VF in the engine has no more work; its run is reported later.
     void on_idle(std::uint32_t vf) { vfs_[vf].has_work = false; }
-    /// A VF off the engine has no work.
+    /// A VF that is not in the engine has no work.
     void on_parked_idle(std::uint32_t vf, Nanoseconds at);
     void on_run(std::uint32_t vf, Nanoseconds ns, Nanoseconds end);
-    /// Events were lost: which VFs wait is not known.
+    /// Events were lost, so it is not known which VFs wait.
     void on_lost();
     void forget(std::uint32_t vf) { vfs_.erase(vf); }
 
     [[nodiscard]] Nanoseconds waited(std::uint32_t vf) const;
-    /// Upper bound of the shortest `part` of recent waits; 0 if there were none.
+    /// Upper bound of the fraction `part` (0..1) of recent waits, shortest first; 0 if there were
+    /// none.
     [[nodiscard]] Nanoseconds quantile(std::uint32_t vf, double part, Nanoseconds now) const;
 
 private:

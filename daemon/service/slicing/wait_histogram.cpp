@@ -7,7 +7,7 @@
 
 namespace vgpu::daemon {
 
-/// Octave and the two bits after its highest.
+/// The bucket is given by the octave and the two bits after the highest bit.
 unsigned WaitHistogram::bucket_of(std::uint64_t ns) {
     if (ns < 4) return static_cast<unsigned>(ns);
     const auto octave = static_cast<unsigned>(std::bit_width(ns)) - 1;
@@ -15,7 +15,7 @@ unsigned WaitHistogram::bucket_of(std::uint64_t ns) {
     return std::min(4 * (octave - 1) + quarter, kBuckets - 1);
 }
 
-/// The first value beyond the bucket.
+/// The first value after the bucket.
 std::uint64_t WaitHistogram::end_of(unsigned bucket) {
     if (bucket < 4) return bucket + 1;
     const unsigned octave = bucket / 4 + 1;
@@ -24,7 +24,7 @@ std::uint64_t WaitHistogram::end_of(unsigned bucket) {
 
 void WaitHistogram::turn(Nanoseconds at) {
     if (at - begin_ < kWindow) return;
-    // Two alternating halves: covers the last 30 to 60 s in constant memory.
+    // Two alternating halves cover the last 30 to 60 s in constant memory.
     previous_ = at - begin_ < 2 * kWindow ? current_ : Counts{};
     current_ = {};
     begin_ = at;

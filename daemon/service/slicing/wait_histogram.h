@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// WaitHistogram: lengths of the waits of the last 30 to 60 s, in four buckets per octave: a
-// quantile is at most a quarter too large. The caller gives the time.
+// WaitHistogram: the lengths of the waits of the last 30 to 60 s. Has four buckets per octave, so a
+// quantile is at most a quarter too large. The caller passes the time.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -16,11 +16,12 @@ public:
     static constexpr Nanoseconds kWindow = std::chrono::seconds(30);
 
     void add(Nanoseconds ns, Nanoseconds at);
-    /// Upper bound of the shortest `part` of the waits; 0 if there were none.
+    /// Upper bound of the fraction `part` (0..1) of the waits, shortest first; 0 if there were
+    /// none.
     [[nodiscard]] Nanoseconds quantile(double part, Nanoseconds now) const;
 
 private:
-    /// Four per power of two from 4 ns up; the last begins at 7/8 · 2^41 ns (half an hour).
+    /// Four buckets per power of two from 4 ns on; the last begins at 7/8 · 2^41 ns (half an hour).
     static constexpr unsigned kBuckets = 160;
     using Counts = std::array<std::uint32_t, kBuckets>;
 
@@ -29,7 +30,7 @@ private:
     void turn(Nanoseconds at);
 
     Counts current_{}, previous_{};
-    Nanoseconds begin_{0};  ///< of current_
+    Nanoseconds begin_{0};  ///< begin of the current half
 };
 
 }  // namespace vgpu::daemon

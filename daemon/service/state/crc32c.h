@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// CRC32C (Castagnoli, as in iSCSI, RFC 3720 appendix B.4): finds every burst of up to 32 changed
-// bits, not malice. Pure; used by the state files and by recordings of the scheduling.
+// CRC32C (Castagnoli, as in iSCSI, RFC 3720 appendix B.4). Detects every burst of up to 32 changed
+// bits, but not malicious changes. Pure; used by the state files and by recordings of the
+// scheduling.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// LeaseClock: the time by which leases end and claims have an age, in seconds. It begins as the
-// wall clock and then counts CLOCK_BOOTTIME, so no step of the wall clock touches it. Its readings
-// are on record with every durable change: a vgpud that is started anew goes on, and after a reboot
-// it goes on from the last reading on record. What passed between that reading and the boot does
-// not count, so a lease is not shortened by the time that a host was off. Any thread.
+// LeaseClock: the time for the end of leases and the age of claims, in seconds. Starts from the
+// wall clock and then counts CLOCK_BOOTTIME, so that steps of the wall clock have no effect. Every
+// durable change records a reading. A restarted vgpud continues the count; after a reboot the count
+// continues from the last recorded reading. The time between that reading and the boot does not
+// count, so a lease is not shortened while the host is off. Any thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -17,11 +17,11 @@
 
 namespace vgpu::daemon {
 
-/// What of a LeaseClock is on record.
+/// The recorded state of a LeaseClock.
 struct LeaseTime {
-    std::string boot;     ///< of which boot `base` is
-    UnixTime base{0};     ///< reading at that boot
-    UnixTime reading{0};  ///< last one on record
+    std::string boot;     ///< id of the boot to which `base` belongs
+    UnixTime base{0};     ///< reading at the start of that boot
+    UnixTime reading{0};  ///< last recorded reading
 
     bool operator==(const LeaseTime&) const = default;
 };
@@ -31,13 +31,13 @@ public:
     LeaseClock(const Clock& clock, const std::optional<LeaseTime>& recorded);
 
     [[nodiscard]] UnixTime now() const;
-    /// Its reading at this boot: what was claimed no later was claimed before it.
+    /// Reading at the start of this boot. A claim made no later than this was made before the boot.
     [[nodiscard]] UnixTime boot() const { return base_; }
     [[nodiscard]] LeaseTime record() const {
         return {.boot = boot_, .base = base_, .reading = now()};
     }
-    /// The wall clock's time then, for people; 0 stays 0. It moves only if the wall clock was
-    /// stepped, not with every second that one of the two begins earlier.
+    /// The wall clock's time at `time`, for display; 0 stays 0. Changes only if the wall clock was
+    /// stepped by more than 2 s, so that rounding of the two clocks does not change it.
     [[nodiscard]] UnixTime wall_time(UnixTime time) const;
 
 private:

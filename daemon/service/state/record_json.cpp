@@ -14,13 +14,14 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kGpuSchema = "vgpud-gpu", kApplySchema = "vgpud-apply";
 
-/// Causes of failures may quote anything; what is no UTF-8 is replaced, since dump() throws at it.
+/// Replaces bytes that are not UTF-8, for which dump() throws. Causes of failures may quote any
+/// bytes.
 std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Over the content as dump() writes it, not as it is in the file: white space does not count, and
-/// the order of members is dump()'s.
+/// Checksum of the content as dump() writes it, and not of the file: white space and the order of
+/// members do not count.
 std::string checksum_of(const Json& content) {
     return fmt::format("crc32c:{:08x}", crc32c(text_of(content)));
 }
@@ -46,7 +47,7 @@ OwnerRecord owner_of(const Json& json) {
     return owner;
 }
 
-/// What a VF is to be like, whichever it is.
+/// The properties that a VF is defined to have, without number and UUID.
 Json definition_json(const VfRecord& record) {
     Json json = {{"name", record.name},
                  {"weight", record.weight},
@@ -67,8 +68,8 @@ Json vf_json(const VfRecord& record) {
     return json;
 }
 
-/// A number that is a VF's.
-/// Numbers are indexes of arrays elsewhere: a file may be edited or rot.
+/// Reads a VF number, which must be in range because other code uses it as an array index. A file
+/// may be edited or damaged.
 std::uint32_t vf_number_of(const Json& json) {
     const auto number = json.get<std::uint64_t>();
     if (number < 1 || number > VGPU_PF_MAX_VFS) throw std::runtime_error("a VF number is none");
@@ -130,7 +131,8 @@ GpuRecord gpu_of(const Json& json) {
     return record;
 }
 
-/// A VF that is to be made by the apply has no UUID yet; ways to find it (`was`) are behind it.
+/// A VF that the apply will make has no UUID yet. `was` is not recorded, because the plan has
+/// already found the VFs.
 Json wanted_json(const WantedVf& wanted) {
     const VfDefinition& one = wanted.definition;
     VfRecord record{.vf = wanted.vf,
@@ -221,8 +223,8 @@ std::string sealed(Json json, std::string_view schema) {
     return text_of(json, 2) + "\n";
 }
 
-/// The content of a sound file. The checksum comes first: every version has it, so that a damaged
-/// file is not taken for a newer one.
+/// The content of an undamaged file. The checksum is verified first, because every version has it;
+/// so a damaged file is not mistaken for a newer one.
 Result<Json> unsealed(std::string_view text, std::string_view schema) {
     Json json = Json::parse(text);
     const auto checksum = json.at("checksum").get<std::string>();
@@ -238,7 +240,7 @@ Result<Json> unsealed(std::string_view text, std::string_view schema) {
     return json;
 }
 
-/// What `content_of` makes of a sound file, or why it is none.
+/// Applies `content_of` to the content of a file. StateCorrupt or StateNewer with the reason.
 template <typename Content>
 Result<Content> decoded(std::string_view text, std::string_view schema,
                         Content (*content_of)(const Json&)) {

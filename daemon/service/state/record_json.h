@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The state files as JSON (schemas/vgpud-state.schema.json): one for each GPU, and one for the
-// apply that is under way. Each has a CRC32C over the rest, so that a file that a disk or an editor
-// has changed is refused. Pure; used by StateStore. Nothing here throws.
+// The state files as JSON (schemas/vgpud-state.schema.json): one file for each GPU, and one for the
+// apply that is under way. Each file has a CRC32C of its other content, so that a file that was
+// damaged or edited is refused. Pure; used by StateStore. No function here throws.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kStateVersion = 1;
 /// StateCorrupt or StateNewer with the reason.
 [[nodiscard]] Result<GpuFile> decode_gpu(std::string_view text);
 [[nodiscard]] std::string encode_apply(const ApplyIntent& apply);
-/// As decode_gpu().
+/// Errors as in decode_gpu().
 [[nodiscard]] Result<ApplyIntent> decode_apply(std::string_view text);
 
 }  // namespace vgpu::daemon

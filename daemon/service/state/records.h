@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What vgpud remembers across its own death: the VFs an operator defined (name, UUID, resources,
-// policy, owner), the GPU's time-slicing options, which scrubs are known to be complete, and the
-// apply that is under way. This is the defined state; what is (the active state) is the PF core's
-// word and never written here. Plain values; StateStore writes them, GpuModel compares them with
-// what the PF core says.
+// The state that vgpud keeps on disk: the VFs that an operator defined (name, UUID, resources,
+// policy, owner), the GPU's time-slicing options, the scrubs known to be complete, and the apply
+// that is under way. This is the defined state. The active state comes from the PF core and is
+// never recorded. Plain values: StateStore writes them, and GpuModel compares them with the PF
+// core.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
@@ -26,8 +26,8 @@
 
 namespace vgpu::daemon {
 
-/// One VF as it is defined. What is 0 or empty stands for a default, so that a record says only
-/// what somebody asked for.
+/// The definition of one VF. A value of 0 or an empty value stands for a default, so that a record
+/// contains only what was requested.
 struct VfRecord {
     std::uint32_t vf = 0;
     std::string name;
@@ -40,15 +40,15 @@ struct VfRecord {
     std::uint64_t cu_mask = 0;         ///< 0: all
     std::uint32_t doorbell_pages = 0;  ///< 0: all
     bool is_releasing = false;         ///< to be destroyed; scrub not yet recorded
-    std::string profile{};             ///< it was made from; empty: from none
+    std::string profile{};             ///< the VF was made from; empty: none
     VfSecurity security{};
-    std::optional<VfNext> next{};  ///< it is being given another shape
+    std::optional<VfNext> next{};  ///< set while a resize or an owed scrub is under way
     OwnerRecord owner{};
 
     bool operator==(const VfRecord&) const = default;
 };
 
-/// What plans compare of it: all but its number, its owner and what is under way.
+/// The part of a record that plans compare: all but number, owner and operations under way.
 [[nodiscard]] inline VfDefinition definition_of(const VfRecord& record) {
     return {.name = record.name,
             .uuid = record.uuid,
@@ -60,13 +60,13 @@ struct VfRecord {
             .profile = record.profile};
 }
 
-/// Zeroes from a PF core that does not keep UUIDs.
+/// The UUID in the PF core; all zeroes if the PF core does not keep UUIDs.
 [[nodiscard]] inline Uuid uuid_of(const vgpu_pf_vf& live) {
     Uuid uuid{};
     std::copy(std::begin(live.uuid), std::end(live.uuid), uuid.begin());
     return uuid;
 }
-/// What is in service is the VF with this UUID, as far as the PF core tells.
+/// Whether the VF in service has this UUID, or the PF core does not report UUIDs.
 [[nodiscard]] inline bool is_vf(const vgpu_pf_vf& live, const Uuid& uuid) {
     return uuid_of(live) == uuid || uuid_of(live) == Uuid{};
 }
@@ -81,7 +81,7 @@ struct GpuRecord {
     bool operator==(const GpuRecord&) const = default;
 };
 
-/// What a GPU's record says of all its VFs.
+/// The settings of a GPU that apply to all its VFs.
 struct GpuPolicy {
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
     std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
@@ -90,12 +90,12 @@ struct GpuPolicy {
     return {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
 }
 
-/// What the file of one GPU says.
+/// Content of the state file of one GPU.
 struct GpuFile {
     std::string gpu;               ///< id
     std::uint64_t generation = 0;  ///< counts the changes of this file
     GpuRecord record{};
-    std::optional<LeaseTime> lease_time{};  ///< when it was written; nothing: there was no clock
+    std::optional<LeaseTime> lease_time{};  ///< time of the write; none without a clock
 
     bool operator==(const GpuFile&) const = default;
 };

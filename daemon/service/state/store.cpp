@@ -21,12 +21,12 @@ constexpr std::string_view kMayBeFound =
     "; what was written of it could not be taken back, so a vgpud started before the next change "
     "may find it made";
 
-/// An id is a valid name, which has no slash.
+/// Name of the state file of a GPU. An id is a valid name, so it has no slash.
 std::string name_of(const std::string& id) {
     return fmt::format("{}{}{}", kGpus, id, kJson);
 }
 
-/// Of all that have a file or a copy of one. Temporary and damaged files are nobody's.
+/// Ids of all GPUs with a file or a copy of one. Ignores temporary and damaged files.
 std::set<std::string> ids_of(const std::vector<std::string>& names) {
     std::set<std::string> ids;
     for (std::string_view name : names) {
@@ -79,7 +79,8 @@ Result<GpuFile> StateStore::read_gpu(const std::string& name, const std::string&
     return file;
 }
 
-/// What is sound is shown, and its VFs keep their names.
+/// Loads the file of a GPU. If the file is damaged, loads an intact copy of it: the GPU is then
+/// read-only, but its VFs are shown and keep their names.
 void StateStore::load_gpu(const std::string& id) {
     const std::string name = name_of(id);
     auto file = read_gpu(name, id);
@@ -131,7 +132,8 @@ Result<std::vector<std::string>> StateStore::recover() {
     return done;
 }
 
-/// The file goes before its copy: a copy without a file is a problem, too, until both are gone.
+/// Removes the file before its copy. A copy without a file is a problem as well, so an interrupted
+/// recovery is found again.
 Result<> StateStore::recover_gpu(const std::string& id) {
     const std::string name = name_of(id), copy = name + kCopy;
     if (files_.contains(id)) return port_.replace(name, encode_gpu(files_.at(id)), name + kDamaged);
@@ -276,8 +278,9 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     return {};
 }
 
-/// The file may be the refused one all the same (a sync can fail after the rename), and a later
-/// start must not find it. A file that is not the refused one is the old one, or another program's.
+/// Rolls back a failed write. The new file may be in place all the same, because a sync can fail
+/// after the rename, and a later start must not find it. A file with other content than the refused
+/// one is the old file or another program's, and stays.
 void StateStore::take_back(const std::string& name, const std::optional<std::string>& refused,
                            const std::optional<std::string>& old, Error& error) {
     const auto found = port_.read(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Writer and Reader: archive the members of a value in a JSON array (CBOR in the file). One list of
-// members (a function template `walk`) serves both. A Reader throws BadTrace if an item is missing,
-// of another type or out of range.
+// Writer and Reader: store the members of a value in a JSON array (CBOR in the file). One list of
+// members, a function template `walk`, serves both, so that writing and reading cannot differ. A
+// Reader throws BadTrace if an item is missing, has another type or is out of range.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -21,12 +21,12 @@ namespace vgpu::daemon::trace {
 
 using Json = nlohmann::json;
 
-/// The only exception of trace/: files are untrusted. Callers that read files catch it.
+/// The only exception of trace/. Code that reads files must catch it, because files are untrusted.
 class BadTrace : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// 128 bits are two items: signed upper half, lower half.
+/// A number of 128 bits. Stored as two items: signed upper half, lower half.
 using Wide = __int128;
 /// Limit of names and notes; Recorder cuts longer ones.
 inline constexpr std::size_t kLongestText = 4096;
@@ -34,7 +34,7 @@ inline constexpr Wide kWideLimit = Wide{1} << 100;
 /// Limit of a time, in ns before and after 0.
 inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 60;
 
-/// Ignores the bounds in `walk`, which are for the Reader.
+/// Ignores the bounds in `walk`, which only the Reader checks.
 class Writer {
 public:
     /// Writes times as differences to `last`, and updates it.
@@ -65,7 +65,7 @@ private:
     Nanoseconds& last_;
 };
 
-/// Each call takes the next item or throws BadTrace; then the value must not be used.
+/// Each call takes the next item or throws BadTrace. After an exception the value must not be used.
 class Reader {
 public:
     /// Reads the array `in` from item `from` on; `in` must outlive the Reader.
@@ -121,7 +121,7 @@ public:
         items.assign(count, T{});
         for (T& item : items) each(*this, item);
     }
-    /// Remaining items are a mistake: a longer event is of another version.
+    /// Throws if items remain, because an event with more items is of another version.
     void end() const {
         if (at_ != in_.size()) throw BadTrace("there are too many values");
     }
@@ -137,7 +137,7 @@ private:
     std::size_t at_;
 };
 
-/// `each` walks a key and a value.
+/// Stores a map as a list. `each` walks a key and a value.
 template <typename K, typename V, typename Each>
 void walk_map(Writer& archive, const std::map<K, V>& map, std::size_t most, Each each) {
     const std::vector<std::pair<K, V>> entries(map.begin(), map.end());

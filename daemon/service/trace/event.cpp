@@ -15,10 +15,12 @@ using scheduler::FluidBand;
 using scheduler::FluidClient;
 using scheduler::FluidImage;
 
-/// In ns, above any run. The limits here bound a replay of a hostile recording: sums and products
-/// fit in 128 bits, lists in what a GPU can have.
+/// Limit of service in ns, larger than any run. The limits here bound a replay of a hostile
+/// recording: sums and products fit in 128 bits, and lists have at most the size that a GPU allows.
 constexpr std::int64_t kServiceLimit = std::int64_t{1} << 56;
-/// Of |lag|, in ns.
+/// Limit of
+/// lag
+/// in ns.
 constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
 constexpr std::int64_t kGenerationLimit = INT64_MAX;
 constexpr std::int64_t kLongestGapMs = 60'000;
@@ -31,7 +33,7 @@ template <typename A, typename T> void walk_service(A& archive, T& ns) {
     archive.number(ns, 0, kServiceLimit);
 }
 
-/// As numbers: enumerators may be renamed but not reordered.
+/// Stores an enumerator as a number: enumerators may be renamed but not reordered.
 template <typename A, typename Enum> void walk_enum(A& archive, Enum& value, Enum most) {
     auto number = static_cast<std::uint32_t>(value);
     archive.number(number, 0, static_cast<std::int64_t>(most));
@@ -128,7 +130,7 @@ template <typename A> void walk(A& archive, FluidClient& client) {
     archive.wide(client.slept_at);
 }
 
-/// complete_fluid() computes the bands' weights: a file cannot contradict itself.
+/// complete_fluid() computes the bands' weights, so a file cannot contradict itself.
 template <typename A> void walk(A& archive, FluidImage& fluid) {
     for (FluidBand& band : fluid.bands) archive.wide(band.now);
     walk_map(archive, fluid.clients, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& client) {
@@ -137,7 +139,7 @@ template <typename A> void walk(A& archive, FluidImage& fluid) {
     });
 }
 
-/// Stored completely, because an older vgpud may have made the plan.
+/// The whole plan is stored, because an older vgpud may have made it.
 template <typename A> void walk(A& archive, scheduler::Plan& plan) {
     archive.list(plan.entries, VGPU_PF_TABLE_ENTRIES, [](A& a, scheduler::Entry& entry) {
         walk_vf(a, entry.vf);
@@ -220,7 +222,7 @@ void check(Event& event) {
     if (auto* members = std::get_if<MembersSet>(&event)) check_members(members->members);
 }
 
-/// The variant's alternative `kind`; unknown kinds throw.
+/// An empty value of the variant's alternative `kind`. Throws for an unknown kind.
 template <std::size_t I = 0> Event empty_event(std::size_t kind) {
     if constexpr (I == std::variant_size_v<Event>) {
         throw BadTrace(fmt::format("an event of kind {}", kind));
@@ -264,7 +266,7 @@ struct Teller {
         schedule.restart();
         return true;
     }
-    /// Also compares that a table was wanted at that moment.
+    /// Also checks that a table was due at that moment.
     bool operator()(const TableMade& event) const {
         const bool was_wanted = schedule.wants_table(event.at);
         const auto table = schedule.make_table(event.generation, event.at);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Event: inputs and questions of a GpuSchedule, as plain values. Recorder writes them; a replay
-// gives them to a GpuSchedule again. The order of kinds in Event and of members in event.cpp is the
-// file format (docs/scheduling.md): add new ones at the end and increase kTraceVersion.
+// Event: the inputs and queries of a GpuSchedule, as plain values. Recorder writes them; a replay
+// passes them to a GpuSchedule again. The order of kinds in Event and of members in event.cpp is
+// the file format (docs/scheduling.md). Add new ones at the end and increase kTraceVersion.
 #pragma once
 
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -48,7 +48,7 @@ struct HeldBack {
     std::uint32_t vf = 0;
 };
 
-/// GpuSchedule::on_missed(); has no time.
+/// GpuSchedule::on_missed(). Has no time.
 struct Missed {
     std::uint32_t vf = 0;
     std::int64_t ns = 0;
@@ -57,7 +57,7 @@ struct Missed {
 
 struct Restarted {};
 
-/// A request for a table; `digest`: of the table made.
+/// GpuSchedule::make_table(). `digest`: of the table that was made.
 struct TableMade {
     Nanoseconds at{0};
     std::uint64_t generation = 0;
@@ -65,7 +65,7 @@ struct TableMade {
     std::uint32_t digest = 0;
 };
 
-/// Accepted by the PF core (or TableRefused), after each TableMade.
+/// The PF core's answer to a TableMade: accepted (or TableRefused).
 struct TableInstalled {
     Nanoseconds at{0};
 };
@@ -74,7 +74,7 @@ struct TableRefused {
     Nanoseconds at{0};
 };
 
-/// For display only, no part of decisions.
+/// For display only; decisions do not depend on it.
 struct Noted {
     Nanoseconds at{0};
     std::uint32_t vf = 0;
@@ -82,14 +82,15 @@ struct Noted {
     std::string text;
 };
 
-/// A kind's number in the file is its index.
+/// The index of an alternative is the number of its kind in the file.
 using Event = std::variant<MembersSet, Ran, Woke, WentIdle, HeldBack, Missed, Restarted, TableMade,
                            TableInstalled, TableRefused, Noted>;
 
-/// CRC32C of all bytes, so that any difference of a replay is found.
+/// CRC32C of all bytes, so that a replay finds any difference.
 [[nodiscard]] std::uint32_t digest_of(const vgpu_pf_run_table& table);
 
-/// Applies the event to `schedule`. False only for a TableMade with another result than recorded.
+/// Applies the event to `schedule`. False only if a TableMade has another result than the recorded
+/// one.
 bool apply(const Event& event, GpuSchedule& schedule);
 
 /// [kind, members…]; times are relative to `last`.
@@ -97,8 +98,8 @@ bool apply(const Event& event, GpuSchedule& schedule);
 /// Throws BadTrace.
 [[nodiscard]] Event event_of(const Json& json, Nanoseconds& last);
 
-/// The start of a replay. Has no table that is not yet confirmed, so no chunk begins between
-/// TableMade and its answer.
+/// The state from which a replay starts. It does not contain a table that is not yet confirmed, so
+/// no chunk begins between a TableMade and its answer.
 [[nodiscard]] Json json_of(const GpuSchedule::Image& image, Nanoseconds& last);
 /// Throws BadTrace.
 [[nodiscard]] GpuSchedule::Image image_of(const Json& json, Nanoseconds& last);

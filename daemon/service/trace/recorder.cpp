@@ -61,7 +61,7 @@ void Recorder::begin_chunk(bool continues) {
 }
 
 void Recorder::write(const Event& event) {
-    // Before the event: the image is of the moment before it.
+    // Before the event, because the image must not include the event.
     if (ring_.wants_chunk() && !is_table_open_) begin_chunk(chunks_ > 0);
     ring_.append(json_of(event, last_));
 }
@@ -103,7 +103,7 @@ Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanosec
     return table;
 }
 
-/// The table is older than the recording: begin a chunk with its effect.
+/// An adopted table has no event, so a new chunk begins whose image includes it.
 void Recorder::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
     schedule_.adopt(table, now);
     last_ = now;

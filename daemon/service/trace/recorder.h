@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Recorder: a GpuSchedule that records its latest inputs and questions in bounded memory, like a
-// flight recorder. The record is a CBOR sequence (RFC 8742) in chunks; each chunk begins with the
+// Recorder: a GpuSchedule that records its latest inputs and queries in bounded memory, like a
+// flight recorder. The record is a CBOR sequence (RFC 8742) in chunks. Each chunk begins with the
 // schedule's image, so a replay can start with any chunk:
 //   {"vgpu_trace": 4, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID,
 //    "names": {VF: NAME}, "unix_time": S, "schedule": [...]}   times below count from "at"
 //   [kind, members…] …                                         see event.cpp
 //
-// A client that continues to read gets every chunk, or learns that it is late. Owned by GpuModel.
+// A client that continues to read gets every chunk, or is informed that chunks were dropped. Owned
+// by GpuModel.
 #pragma once
 
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -24,17 +25,19 @@
 
 namespace vgpu::daemon::trace {
 
-/// `bytes`: the rest of a chunk and whole chunks, to append to earlier pieces.
+/// `bytes`: the rest of a chunk, and whole chunks, to append to the earlier pieces.
 struct Piece {
     std::uint64_t next = 0;  ///< place to continue from
     bool is_late = false;    ///< earlier records were dropped
     std::vector<std::uint8_t> bytes{};
 };
 
-/// Drops the oldest chunk for a new one. Places count bytes.
+/// A ring of chunks. A new chunk replaces the oldest one. A place is a number of bytes since the
+/// first chunk.
 class ChunkRing {
 public:
-    /// A chunk ends with the first event beyond this: a little more than 256 KiB per GPU.
+    /// A chunk ends with the first event that exceeds this size. So a GPU needs a little more than
+    /// 256 KiB.
     static constexpr std::size_t kChunkBytes = 32u << 10;
     static constexpr std::size_t kChunks = 8;
 
@@ -43,8 +46,8 @@ public:
     }
     void begin(const Json& head);
     void append(const Json& item);
-    /// From `after` (Piece::next of an earlier read), else from the oldest chunk. OutOfRange if
-    /// there never was such a place.
+    /// Reads from the place `after` (Piece::next of an earlier read), or from the oldest chunk.
+    /// OutOfRange if `after` is beyond the end.
     [[nodiscard]] Result<Piece> read(std::optional<std::uint64_t> after) const;
 
 private:
@@ -55,7 +58,7 @@ private:
     std::deque<Chunk> chunks_;
 };
 
-/// Every change of the schedule goes through the Recorder, so that the record is complete.
+/// All changes of the schedule go through the Recorder, so that the record is complete.
 class Recorder {
 public:
     struct Source {
@@ -69,8 +72,8 @@ public:
     /// Read-only: changes go through the Recorder.
     const GpuSchedule* operator->() const { return &schedule_; }
 
-    /// Records the event and applies it, if it is of no VF or of a member: a GpuSchedule ignores
-    /// other VFs. The functions below tell MembersSet, Woke, TableMade and Noted.
+    /// Records the event and applies it, unless it is of a VF that is not a member: a GpuSchedule
+    /// ignores such VFs. MembersSet, Woke, TableMade and Noted have separate functions below.
     void tell(const Event& event);
 
     // as in GpuSchedule
@@ -80,7 +83,7 @@ public:
     Result<vgpu_pf_run_table> make_table(std::uint64_t generation, Nanoseconds now);
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
-    /// An event for display.
+    /// Records an event for display.
     void note(std::uint32_t vf, std::string_view kind, std::string_view text, Nanoseconds now);
 
     [[nodiscard]] Result<Piece> read(std::optional<std::uint64_t> after) const {
@@ -96,7 +99,8 @@ private:
     ChunkRing ring_;
     std::uint64_t chunks_ = 0;
     Nanoseconds last_{0};  ///< time of the last event
-    /// The image has no table that is not yet confirmed, so no chunk may begin meanwhile.
+    /// The image does not contain a table that is not yet confirmed, so no chunk may begin
+    /// meanwhile.
     bool is_table_open_ = false;  ///< made, neither installed nor refused yet
 };
 

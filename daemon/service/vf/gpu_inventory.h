@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuInventory: resources and VFs of one GPU, as plans need them; from GpuModel::inventory().
-// Shapes are normalised: a mask of all compute units, and all doorbell pages, are 0.
+// GpuInventory: resources and VFs of one GPU, as plans need them. GpuModel::inventory() makes it.
+// Shapes are normalised: a mask of all compute units, and a number of all doorbell pages, are 0.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
@@ -49,7 +49,7 @@ struct GpuSettings {
     bool operator==(const GpuSettings&) const = default;
 };
 
-/// Plans change their own copy (change_plan.h, perform()).
+/// A plan changes its own copy (change_plan.h, perform()).
 struct GpuInventory {
     std::string id;
     std::uint64_t vram_bytes = 0;     ///< of all VFs, used or not
@@ -61,7 +61,7 @@ struct GpuInventory {
     std::uint32_t cu_count = 0;
     GpuSettings settings{};
     std::vector<InventoryVf> vfs{};  ///< by number, without VFs being released
-    bool is_scrubbing = false;       ///< some of these resources are being scrubbed
+    bool is_scrubbing = false;       ///< resources of some former VFs are being scrubbed
 
     bool operator==(const GpuInventory&) const = default;
 };

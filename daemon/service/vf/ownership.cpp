@@ -78,7 +78,7 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
     if (!is_own && !is_free && facts.is_attached)
         return claimed(before, facts.target,
                        ", whose lease is over, but a client still has the VF open");
-    // Compare and swap: fails if the claim changed since the caller looked.
+    // Compare and swap: fails if the claim has changed since the caller read it.
     if (request.generation && *request.generation != before.generation)
         return fail(
             ErrorId::StaleClaim,
@@ -100,7 +100,7 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
 Result<> check_release(const OwnerRecord& before, std::string_view owner, std::uint64_t generation,
                        std::string_view target) {
     if (before.name.empty()) return {};
-    // A late release must not end a newer claim of the same owner.
+    // A late release must not end a newer claim by the same owner.
     if (generation != before.generation)
         return fail(ErrorId::StaleClaim,
                     fmt::format("{}: claim {} is not in force: the VF belongs to {}", target,

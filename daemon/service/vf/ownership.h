@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Owners of VFs. A claim gives a VF to an owner (any word: a VM, a job, a person) and has a
-// generation that no other claim of that GPU has, so that a late release cannot end the next claim.
-// Pure rules; time and facts are arguments. Called by GpuModel.
+// Owners of VFs. A claim gives a VF to an owner (any word: a VM, a job, a person). Its generation
+// is unique on that GPU, so that a late release cannot end the next claim. Pure rules; time and
+// facts are arguments. Called by GpuModel.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -35,13 +35,14 @@ struct OwnerRecord {
 /// lease_s counts from now, also in a renewal; 0: without limit.
 struct ClaimRequest {
     std::string owner;
-    /// Only if this claim is in force; 0: only if none is.
+    /// Expected generation of the claim in force. The request fails if another claim is in force.
+    /// 0: no claim may be in force.
     std::optional<std::uint64_t> generation{};
     std::uint32_t lease_s = 0;
     std::optional<bool> is_kept{};  ///< none: unchanged; false for a new claim
 };
 
-/// All other input of claim(): facts of one moment, read in the GPU's thread.
+/// All other input of claim(). The facts are of one moment, read in the GPU's thread.
 struct ClaimFacts {
     std::string target;  ///< "gpu0/vf3 ('train')", for messages
     UnixTime now{0};
@@ -50,31 +51,32 @@ struct ClaimFacts {
     UnixTime boot{0};                   ///< LeaseClock::boot()
 };
 
-/// A year; 0 is without limit.
+/// Longest lease: a year. A lease of 0 has no limit.
 inline constexpr std::uint32_t kMaxLeaseS = 366 * 24 * 3600;
-/// A new owner's process may not exist for this long.
+/// Time for which a new owner's process need not exist yet.
 inline constexpr std::chrono::seconds kOwnerGrace{60};
-/// A claimed VF that no client opens for this long looks forgotten.
+/// A claimed VF looks forgotten if no client opens it for this long.
 inline constexpr std::chrono::hours kLongUnattached{1};
 
 /// InvalidOwner unless 1 to 128 printable ASCII characters without blanks, quotes, backslashes.
 [[nodiscard]] Result<> check_owner_name(std::string_view owner);
 
-/// The claim outlives stops of its owner.
+/// Whether the claim outlives stops of its owner.
 [[nodiscard]] bool is_reservation(const OwnerRecord& owner);
 
-/// An expired claim stays in force until another owner claims the VF: a late renewal loses nothing.
+/// Whether the lease is over. The claim still stays in force until another owner claims the VF, so
+/// a late renewal loses nothing.
 [[nodiscard]] bool is_expired(const OwnerRecord& owner, UnixTime now);
 
 /// "'libvirt:…' (claim 5)"
 [[nodiscard]] std::string claim_text(const OwnerRecord& owner);
 
-/// The claim in force afterwards. The owner renews its lease and keeps the generation; others get
-/// Claimed unless the lease is over and no client has the VF open.
+/// Makes or renews a claim; returns the claim in force afterwards. A renewal keeps the generation.
+/// Another owner gets Claimed, unless the lease is over and no client has the VF open.
 [[nodiscard]] Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request,
                                         const ClaimFacts& facts);
 
-/// Success if the claim may end or there is none; else Claimed or StaleClaim.
+/// Success if the claim may end, or if there is no claim; else Claimed or StaleClaim.
 [[nodiscard]] Result<> check_release(const OwnerRecord& before, std::string_view owner,
                                      std::uint64_t generation, std::string_view target);
 
@@ -85,22 +87,23 @@ struct DomainOwner {
 struct OtherOwner {};
 using OwnerForm = std::variant<OtherOwner, ProcessId, DomainOwner>;
 
-/// "pid:N" or "pid:N:START" (clock ticks since boot): a process; GpuModel adds the start. A UUID,
-/// alone or after "domain:" or "libvirt:": a VM.
+/// The kind of an owner. "pid:N" or "pid:N:START" (clock ticks since boot) is a process; GpuModel
+/// adds the start time. A UUID, alone or after "domain:" or "libvirt:", is a VM.
 [[nodiscard]] OwnerForm form_of(std::string_view owner);
 
-/// Equal, or the same process with and without its start time.
+/// Whether both name one owner. A process id with and without its start time is the same owner.
 [[nodiscard]] bool is_same_owner(std::string_view one, std::string_view other);
 
 struct OrphanFacts {
     UnixTime now{0};
     bool is_attached = false;
-    std::chrono::seconds unattached_for{0};  ///< since this vgpud started at the earliest
+    std::chrono::seconds unattached_for{0};  ///< measured from the start of this vgpud at the
+                                             ///< earliest
     std::optional<bool> exists{};            ///< none: unknown
 };
 
-/// Why the claim looks forgotten (lease over, owner gone, VF never opened), or empty. Absence or
-/// disuse by its owner does not make a reservation look forgotten.
+/// Why the claim looks forgotten (lease over, owner gone, VF never opened); empty if it does not.
+/// For a reservation, an owner that is absent or does not use the VF is no such reason.
 [[nodiscard]] std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts);
 
 }  // namespace vgpu::daemon

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // VfQos: an operator's scheduling requests for one VF, except weight and quantum. Part of VfRecord,
-// profiles and plans; takes effect with the next run table.
+// profiles and plans. Takes effect with the next run table.
 #pragma once
 
 #include "daemon/service/input/json_section.h"
@@ -15,7 +15,8 @@
 
 namespace vgpu::daemon {
 
-/// Percent of the engine's time and milliseconds, with fractions; the rows of schemas/vf_qos.def.
+/// Values in percent of the engine's time and in milliseconds, with fractions: the rows of
+/// schemas/vf_qos.def.
 struct VfQos {
 #define QOS_NUMBER(name, least, most, standard, property, help) double name = standard;
 #include "schemas/vf_qos.def"
@@ -26,7 +27,7 @@ struct VfQos {
     bool operator==(const VfQos&) const = default;
 };
 
-/// Values not given stay.
+/// Values that are not given stay.
 struct QosChange {
 #define QOS_NUMBER(name, least, most, standard, property, help) std::optional<double> name;
 #include "schemas/vf_qos.def"
@@ -35,7 +36,7 @@ struct QosChange {
     std::optional<scheduler::Band> band;
 };
 
-/// Checks nothing: read_qos() checks ranges, admission checks the whole.
+/// Applies a change without checks: read_qos() checks ranges, and admission checks the result.
 void apply(const QosChange& change, VfQos& qos);
 /// The change that makes any qos equal to `qos`.
 [[nodiscard]] QosChange change_to(const VfQos& qos);
@@ -44,17 +45,18 @@ void apply(const QosChange& change, VfQos& qos);
 [[nodiscard]] std::string_view name_of(scheduler::Band band);
 
 [[nodiscard]] std::vector<std::string_view> qos_names();
-/// WrongType or OutOfRange with the option.
+/// Reads the options of qos. WrongType or OutOfRange with the option.
 [[nodiscard]] Result<QosChange> read_qos(const OptionReader& options);
-/// Absent members stay.
+/// Reads members of a document. If a member is absent, the value stays.
 void read_qos(JsonSection& section, VfQos& qos);
 
-/// Members that differ from the default; qos_of() throws as nlohmann::json does.
+/// qos_json() writes members that differ from the default. qos_of() throws as nlohmann::json does.
 [[nodiscard]] nlohmann::ordered_json qos_json(const VfQos& qos);
 [[nodiscard]] nlohmann::ordered_json whole_qos_json(const VfQos& qos);
 [[nodiscard]] VfQos qos_of(const nlohmann::json& json);
 
-/// A max_gap_ms of 0 becomes the GPU's, a preempt_timeout_ms of 0 the default.
+/// The VF's contract. A max_gap_ms of 0 becomes the GPU's value, a preempt_timeout_ms of 0 the
+/// default.
 [[nodiscard]] scheduler::Contract contract_of(const VfQos& qos, std::uint32_t weight,
                                               std::uint32_t quantum_us,
                                               std::uint32_t gpu_max_gap_ms);

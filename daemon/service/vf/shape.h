@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VfShape: the properties of a VF that only provisioning can change: VRAM, compute units,
-// doorbells, limits of its guest. Part of VfRecord, profiles and plans. The JSON is the state
-// file's.
+// doorbells, limits of its guest. Part of VfRecord, profiles and plans. The JSON here is that of
+// the state file.
 #pragma once
 
 #include "pf-driver/uapi/vgpu_pf.h"
@@ -19,7 +19,7 @@ namespace vgpu::daemon {
 
 struct VfRecord;
 
-/// What the PF core's guard counts, in the order of vgpu_pf_provision::guard_limits.
+/// The events that the PF core's guard counts, in the order of vgpu_pf_provision::guard_limits.
 inline constexpr std::array<std::string_view, 4> kGuardKinds{"flr", "exclusive",
                                                              "exclusive_timeout", "interrupt"};
 inline constexpr std::uint32_t kGuardOff = std::numeric_limits<std::uint32_t>::max();
@@ -27,7 +27,8 @@ inline constexpr std::uint32_t kMaxGuardLimit = 64;
 inline constexpr std::uint32_t kMaxPreemptTimeoutUs = 100'000'000;
 inline constexpr std::uint32_t kMaxFullAccessTimeoutMs = 500'000;
 
-/// Limits for a guest; 0: the PF core's default. guard_limits: counts in the guard's windows.
+/// Limits for a guest. 0: the PF core's default. guard_limits: number of events in the guard's
+/// window.
 struct VfSecurity {
     std::uint32_t preempt_timeout_us = 0;
     std::uint32_t full_access_timeout_ms = 0;
@@ -37,7 +38,7 @@ struct VfSecurity {
     bool operator==(const VfSecurity&) const = default;
 };
 
-/// Normalise before comparing (capacity.h): a mask of all units equals 0.
+/// Normalise before comparing (capacity.h), because a mask of all units means the same as 0.
 struct VfShape {
     std::uint64_t vram_bytes = 0;
     std::uint64_t cu_mask = 0;         ///< 0: all
@@ -47,8 +48,8 @@ struct VfShape {
     bool operator==(const VfShape&) const = default;
 };
 
-/// A resize under way: the shape after generation `replaces` is scrubbed. Durable from before the
-/// release until the new VF is made, so that a new vgpud can continue.
+/// A resize that is under way: the VF gets `shape` once generation `replaces` is scrubbed. On
+/// record from before the release until the new VF is made, so that a new vgpud can continue.
 struct VfNext {
     VfShape shape;
     std::uint32_t replaces = 0;
@@ -60,10 +61,10 @@ struct VfNext {
 VfShape shape_of(const VfRecord& record);
 void set_shape(VfRecord& record, const VfShape& shape);
 
-/// The caller adds VF number and UUID.
+/// The request to the PF core. The caller adds VF number and UUID.
 vgpu_pf_provision provision_of(const VfShape& shape);
 
-/// Write and read a record's optional members. Throw as nlohmann::json does.
+/// Write and read the optional members of a record. Throw as nlohmann::json does.
 void add_rare_members(const VfRecord& record, nlohmann::json& json);
 void read_rare_members(const nlohmann::json& json, VfRecord& record);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // EventLog: the last kKept notices with number and time, for `vgpuctl events` and the bug report. A
-// full log drops the oldest event of the VF and kind that has most events. Numbers begin at 1 in
-// each vgpud and have no gaps, so a reader knows what it missed. Bounded in bytes. Main loop.
+// full log drops the oldest event of the VF and kind with the most events. Numbers begin at 1 in
+// each vgpud and have no gaps, so a reader can see how many events it missed. Bounded in bytes.
+// Main loop.
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -14,7 +15,7 @@
 
 namespace vgpu::daemon {
 
-/// Text is cut to EventLog::kMaxText bytes.
+/// `text` is cut to EventLog::kMaxText bytes.
 struct LoggedEvent {
     std::uint64_t seq = 0;
     std::uint64_t time_us = 0;  ///< since 1970, CLOCK_REALTIME

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// NoticeFold: limits notices that a guest can cause repeatedly. kTold of them pass within kWindow;
-// the rest is counted, and the number is reported at the end of the window. So no guest can fill
-// the log, events, bus or recording. Owned by each GpuModel and by Agents.
+// NoticeFold: limits notices that a guest can cause repeatedly. In each window of kWindow, kTold of
+// them pass. The others are counted, and their number is reported at the end of the window. So no
+// guest can fill the log, events, bus or recording. Owned by each GpuModel and by Agents.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -23,9 +23,9 @@ public:
     static constexpr std::uint32_t kTold = 8;
     static constexpr Nanoseconds kWindow = std::chrono::minutes(1);
 
-    /// False: only counted; take_due() reports it.
+    /// Whether the notice passes. If not, it is counted, and take_due() reports it.
     [[nodiscard]] bool admits(const Notice& notice, Nanoseconds now);
-    /// For each finished window with folded notices: the last one and their number.
+    /// For each finished window with counted notices: the last such notice and their number.
     [[nodiscard]] std::vector<Notice> take_due(Nanoseconds now);
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 

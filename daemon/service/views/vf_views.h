@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// VfViews: immutable views of VFs by number. Copies share them, so a snapshot in which one VF
+// VfViews: immutable views of VFs, by number. Copies share the views, so a snapshot in which one VF
 // changed costs one view.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Views: what callers may see of GPUs and VFs, as plain values. GpuModel makes them, D-Bus shows
-// them. Names of states and reasons are defined here.
+// Views: the state of GPUs and VFs that callers may see, as plain values. GpuModel makes them, and
+// D-Bus shows them. Names of states and reasons are defined here.
 #pragma once
 
 #include "daemon/service/state/records.h"
@@ -27,8 +27,8 @@ inline bool operator==(const vgpu_pf_vf& a, const vgpu_pf_vf& b) {
 
 namespace vgpu::daemon {
 
-/// Run tables are planned in Ok only; views and records exist in all states. Failed: softgpu or
-/// vgpu-pf cannot be started.
+/// State of a GPU. Run tables are planned only in Ok; views and records exist in all states.
+/// Failed: softgpu or vgpu-pf cannot be started.
 enum class GpuState { Starting, Ok, PfLost, DeviceLost, VersionMismatch, Failed };
 
 std::string_view name_of(GpuState state);
@@ -36,13 +36,14 @@ std::string_view name_of(GpuState state);
 std::string_view vf_state_name(std::uint32_t state);
 /// "none", "idle-timeout" …
 std::string_view reason_name(std::uint32_t reason);
-/// In the order of their numbers.
+/// All names, in the order of their numbers.
 std::span<const std::string_view> gpu_state_names();
 std::span<const std::string_view> vf_state_names();
-/// The sysfs file of an enum vgpu_pf_policy.
+/// The name of the sysfs file of an enum vgpu_pf_policy.
 std::string_view policy_name(std::uint32_t policy);
 
-/// Numbers as in vgpu_pf_info and the run table in force. Pid 0: not ours, or not running.
+/// One GPU. Numbers are as in vgpu_pf_info and the run table in force. A pid of 0: vgpud did not
+/// start the process, or it does not run.
 struct GpuView {
     std::string id;
     GpuState state = GpuState::Starting;
@@ -55,7 +56,7 @@ struct GpuView {
     std::uint32_t quantum_us = 0;
     std::uint32_t max_gap_ms = 0;
     vgpu_pf_info info{};  ///< as last read, without device_time_ns
-    /// Of the plan in force; tables that others made and vgpud replaced at once are not shown.
+    /// Of the plan in force. Tables that others made and vgpud replaced at once are not shown.
     std::size_t table_entries = 0;
     std::uint64_t table_cycle_us = 0;
     std::uint64_t table_worst_gap_us = 0;
@@ -66,7 +67,7 @@ struct GpuView {
     bool operator==(const GpuView&) const = default;
 };
 
-/// Claims of the agent in the VF's guest: unreliable.
+/// Statements of the agent in the VF's guest: unreliable.
 struct AgentView {
     std::string socket;  ///< for QEMU; empty if there is none
     bool is_connected = false;
@@ -85,26 +86,26 @@ struct AgentView {
     bool operator==(const AgentView&) const = default;
 };
 
-/// The agent's result; unreliable: `is_ok` proves nothing.
+/// The agent's result of a request. Unreliable: `is_ok` proves nothing.
 struct AgentReport {
     bool is_ok = false;
     std::string text;
     std::uint64_t duration_ms = 0;
 };
 
-/// Shares are 0..1: in the last ten seconds, since vgpud began to watch, and due by contract and
-/// weight. Lags in ns, or in quanta of the table in force.
+/// One VF. Shares are 0..1: in the last ten seconds, since vgpud first attached, and the share due
+/// by contract and weight. Lags are in ns, or in quanta of the table in force.
 struct VfView {
     std::string gpu;
     VfRecord record;
     vgpu_pf_vf live{};  ///< as last read
     std::string socket;
-    /// Counted from events; ahead of live.service_ns, which is as old as the last read.
+    /// Counted from events. Newer than live.service_ns, which is as old as the last read.
     std::uint64_t service_ns = 0;
     double share_window = 0, share_total = 0, share_ideal = 0;
     std::int64_t lag_ns = 0;
     double lag_quanta = 0, worst_lag_quanta = 0;
-    Handover handover = Handover::Default;  ///< who gets its function; Default: unknown
+    Handover handover = Handover::Default;  ///< which driver has its function; Default: unknown
     std::string trouble{};                  ///< why it is not as defined; or empty
     UnixTime lease_expires{0};              ///< wall clock; 0: never
     std::string orphan{};                   ///< why its claim looks forgotten; or empty
