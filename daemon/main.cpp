@@ -100,7 +100,7 @@ Result<> make_directories(const Config& config) {
     return {};
 }
 
-/// Warnings are the kinds that require action or attention.
+/// Warnings are the kinds that an administrator must act on or should notice.
 spdlog::level::level_enum level_of(const Notice& notice) {
     static const std::set<std::string_view> kWarnings{"pf-lost",
                                                       "device-lost",
@@ -130,7 +130,7 @@ spdlog::level::level_enum level_of(const Notice& notice) {
     return kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
 }
 
-/// vgpud's log, bounded against guests, VMMs and callers (process/log_limit.h). Main loop only.
+/// vgpud's log. Guests, VMMs and callers cannot flood it (process/log_limit.h). Main loop only.
 class LineLog {
 public:
     explicit LineLog(const Clock& clock) : clock_(clock) {}
@@ -162,14 +162,14 @@ std::vector<std::string> libvirt_command(const Config& config) {
     return {config.libvirt_program, "--connect", config.libvirt_uri};
 }
 
-/// For D-Bus signals and the event log.
+/// Time for D-Bus signals and the event log.
 std::uint64_t time_us() {
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
 }
 
-/// Throws sdbus::Error without a bus. sdbus-c++ calls any bus at an address a session bus.
+/// Throws sdbus::Error if there is no bus. sdbus-c++ calls a bus at an address a session bus.
 std::unique_ptr<sdbus::IConnection> connect_bus(const CommandLine& line) {
     if (line.is_session) return sdbus::createSessionBusConnection();
     if (line.bus_address.empty()) return sdbus::createSystemBusConnection();
@@ -182,7 +182,8 @@ Result<adapters::UniqueFd> catch_signals() {
     ::sigaddset(&signals, SIGTERM);
     ::sigaddset(&signals, SIGINT);
     ::sigaddset(&signals, SIGHUP);
-    // Before any thread, which inherits the mask. A write to a gone client must fail, not kill.
+    // Called before threads start, because they inherit the mask. A write to a client that is gone
+    // must fail and not kill vgpud.
     ::signal(SIGPIPE, SIG_IGN);
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0)
         return fail_errno(ErrorId::System, errno, "cannot block signals");
@@ -202,8 +203,8 @@ bool is_end(int signals, LineLog& lines) {
     return false;
 }
 
-/// The composition root: makes adapters and services in order of dependency, and runs the main loop
-/// on the main thread. GPUs' threads live from start_gpus() until EndGpus.
+/// The composition root: makes adapters and services in the order of their dependencies, and runs
+/// the main loop on the main thread. GPU threads run from start_gpus() until EndGpus.
 class Daemon {
 public:
     Daemon(const Config& config, const CommandLine& line, LogPort& log_port)
@@ -231,8 +232,8 @@ public:
     }
 
     /// Serves until SIGTERM or SIGINT. With an unreadable state directory vgpud shows everything
-    /// and changes nothing. GPUs are started before the name is owned, and objects made before
-    /// requests are taken, so that clients find everything.
+    /// and changes nothing. GPUs are started before the bus name is requested, and objects are made
+    /// before requests are accepted, so that clients find everything.
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         for (const auto& [gpu, problem] : manager_.store().problems())
@@ -257,7 +258,8 @@ public:
     }
 
 private:
-    /// Ends what holds messages: after the objects, before the bus, also on exceptions.
+    /// Ends the services that hold messages: after the objects, before the bus, and also after an
+    /// exception.
     struct EndGpus {
         Manager& manager;
         Agents& agents;
@@ -284,9 +286,11 @@ private:
         });
     }
 
-    /// Limits a flooding caller to a number of requests and a time, but not less than the rest of
-    /// the last turn took, or documents would delay others. A large message fills a socket, and the
-    /// next comes only when the bus runs: while documents wait, waits an eighth of `rest` for it.
+    /// Handles requests, at most kMostPerTurn. Also limits the time, so that a caller cannot flood
+    /// vgpud, but not below `rest`, the time that the rest of the last iteration took; otherwise
+    /// documents would delay other requests. A large message fills a socket, and the next message
+    /// arrives only while the bus is processed. So while documents wait, this waits for it up to
+    /// `rest` / 8.
     void take_requests(sdbus::IConnection& bus, Nanoseconds rest, bool are_documents_waiting) {
         constexpr int kMostPerTurn = 64;
         constexpr Nanoseconds kTurn = std::chrono::milliseconds(5);
@@ -309,7 +313,7 @@ private:
         return wanted.has_come(poll_data.fd);
     }
 
-    /// To the log and the list of `vgpuctl events`; objects.step() signals them.
+    /// Writes notices to the log and to the list of `vgpuctl events`. objects.step() signals them.
     void tell(const std::vector<Notice>& notices) {
         for (const Notice& notice : notices) {
             lines_.write(notice);
@@ -321,7 +325,7 @@ private:
         if (wanted.has_come(news_.fd()) && news_.clear()) objects.note_news();
     }
 
-    /// Without the feed, domains' states are unknown; names stay.
+    /// Without the feed, the states of domains are unknown, but their names stay.
     void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
         domain_feed_.look(wanted);
         if (const std::string problem = domain_feed_.take_problem(); !problem.empty())
@@ -340,9 +344,9 @@ private:
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 
-    /// A turn: requests, answers of GPU threads, due services, signals, wait. Waits for no client,
-    /// and only a list waits for PF cores (20 ms, dbus/objects.cpp). Most turns only read a
-    /// property: GpuHost::is_newer() skips the GPUs.
+    /// The main loop: requests, answers of GPU threads, services that are due, signals, wait. Waits
+    /// for no client. Only a list waits for PF cores (20 ms, dbus/objects.cpp). Most iterations
+    /// only read a property, and GpuHost::is_newer() then skips the GPUs.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         Nanoseconds rest = Nanoseconds::zero();
         for (;;) {
@@ -373,7 +377,7 @@ private:
         }
     }
 
-    /// All reasons for the next turn; built again each time, so that no closed fd is watched.
+    /// All reasons to wake up. Built again each time, so that no closed descriptor is watched.
     adapters::Wanted wanted_by(sdbus::IConnection& bus, const dbus::Objects& objects) {
         adapters::Wanted wanted;
         const auto poll_data = bus.getEventLoopPollData();
@@ -413,7 +417,7 @@ private:
     EventLog events_;
 };
 
-/// Requires the lock of the state directory. Leaves a sound state untouched.
+/// Requires the lock of the state directory. Does not change an undamaged state.
 Result<> recover_state(const std::string& state_dir) {
     adapters::StateFiles files(state_dir);
     StateStore store(files);
@@ -432,7 +436,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const std::string text, read_file(line.config));
     TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
     TRY_VOID(make_directories(config));
-    // Both locks first: another vgpud may be about to change the state.
+    // Takes both locks first, because another vgpud may be about to change the state.
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
     TRY(const adapters::RunLock state_lock, adapters::RunLock::take_state(config.state_dir));
     if (line.is_recovering_state) return recover_state(config.state_dir);
@@ -447,7 +451,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     }
 }
 
-/// A heap per GPU thread would keep megabytes of freed memory.
+/// Limits the number of heaps: a heap per GPU thread would keep megabytes of freed memory.
 void share_heaps() {
     constexpr int kHeaps = 2;
     static_cast<void>(::mallopt(M_ARENA_MAX, kHeaps));

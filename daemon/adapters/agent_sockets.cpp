@@ -16,9 +16,9 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// QEMU may run as another user of the group, as with the VF's socket.
+/// QEMU may run as another user of the group, as for the VF's socket.
 constexpr mode_t kSocketMode = 0660;
-/// Room for one client and one early one.
+/// Room for the client, and for a second one that connects too early.
 constexpr int kBacklog = 2;
 constexpr std::string_view kAgentEnd = ".agent.sock", kVfEnd = ".sock";
 
@@ -66,7 +66,7 @@ Result<> AgentSockets::listen(const std::string& path) {
     return {};
 }
 
-/// Requires place.id.
+/// Opens the socket at `path`. `place.id` must be set.
 Result<> AgentSockets::open(const std::string& path, Place& place) {
     TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
     if (auto watched = register_fd(listener.get(), tag_of(place.id, End::Listener)); !watched) {
@@ -80,7 +80,8 @@ Result<> AgentSockets::open(const std::string& path, Place& place) {
     return {};
 }
 
-/// Removed sockets cannot be found by new clients. Connected clients stay.
+/// Opens sockets again whose files were removed, because new clients cannot find them. Connected
+/// clients stay.
 void AgentSockets::open_removed() {
     vgpu_socket_watch_clear(names_.get());
     for (auto& [path, place] : places_) {
@@ -135,7 +136,7 @@ void AgentSockets::look(const Wanted& wanted) {
             open_removed();
             continue;
         }
-        // an earlier event of this turn may have ended this one
+        // an earlier event of this iteration may have ended this place
         const auto path = paths_.find(static_cast<std::uint32_t>(tag >> 32));
         if (path == paths_.end()) continue;
         const auto at = places_.find(path->second);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentSockets implements AgentPort with unix stream sockets, to which QEMU connects. Non-blocking;
-// a turn reads at most kMaxPerTurn of each client, so a flood costs little. Hundreds of mostly idle
-// sockets share one epoll, which main.cpp watches; one thread. Makes removed socket files again.
+// AgentSockets: implements AgentPort with unix stream sockets, to which QEMU connects. Never
+// blocks. Reads at most kMaxPerTurn of each client in an iteration of the main loop, so a flood
+// costs little. Hundreds of mostly idle sockets share one epoll, which main.cpp watches. Replaces
+// socket files that were removed. One thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -13,19 +14,19 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Accepts and closes second clients, so that they learn at once that they are refused.
+/// Accepts and closes a second client, so that it sees the refusal at once.
 class AgentSockets final : public AgentPort {
 public:
-    /// Per client and turn of the main loop.
+    /// Bytes read per client and iteration of the main loop.
     static constexpr std::size_t kMaxPerTurn = 16 * 1024;
 
-    /// Per turn; epoll rotates among ready sockets.
+    /// Events handled per iteration; epoll rotates among ready sockets.
     static constexpr int kMaxReady = 64;
 
     AgentSockets();
     ~AgentSockets() override;
 
-    /// Call look() with the same `wanted` afterwards.
+    /// Afterwards call look() with the same `wanted`.
     void watch(Wanted& wanted);
     /// Accepts and reads without waiting.
     void look(const Wanted& wanted);
@@ -42,11 +43,11 @@ private:
         std::uint32_t id = 0;  ///< never reused, unlike fds
         UniqueFd listener;
         UniqueFd client;
-        std::uint64_t number = 0;  ///< of the listener's file
+        std::uint64_t number = 0;  ///< number of the listener's file
         bool is_accepting = true;
     };
     enum class End : std::uint32_t { Listener, Client, Names };
-    /// The value epoll stores with an fd.
+    /// The value that epoll stores with a descriptor.
     static std::uint64_t tag_of(std::uint32_t id, End end);
 
     Result<> register_fd(int fd, std::uint64_t tag);

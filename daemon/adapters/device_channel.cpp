@@ -60,7 +60,7 @@ private:
     bool is_armed_ = false;
 };
 
-/// The device or driver is gone or silent: this file is useless.
+/// Whether the device or driver is gone or silent, so that this file is useless.
 bool is_end(int error) {
     return error == ENODEV || error == ECANCELED || error == EINTR || error == ENOTTY;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// DeviceChannel implements UapiChannel over the character device of vgpu_pf.ko, one ioctl per
-// operation. An ioctl waits for the core, or until its time limit (a timer's signal to this thread)
-// or interrupt() (CANCEL on the same file).
+// DeviceChannel: implements UapiChannel over the character device of vgpu_pf.ko, with one ioctl per
+// operation. An ioctl waits until the core answers, its time limit ends (a timer sends this thread
+// a signal), or interrupt() is called (CANCEL on the same file).
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -11,7 +11,7 @@ namespace vgpu::daemon::adapters {
 
 class DeviceChannel final : public UapiChannel {
 public:
-    /// PfLost. O_NONBLOCK affects only events; an ioctl waits.
+    /// PfLost if the device cannot be opened. O_NONBLOCK affects only events; an ioctl waits.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
@@ -26,7 +26,7 @@ private:
         : path_(std::move(path)), device_(std::move(device)) {}
 
     [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
-    /// The core's text for the last failed request; an ioctl only returns an errno.
+    /// The core's text for the last failed request, because an ioctl returns only an errno.
     [[nodiscard]] std::string last_words() const;
 
     const std::string path_;

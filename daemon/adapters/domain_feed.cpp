@@ -17,13 +17,13 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// posix_spawn instead of fork, because vgpud has threads.
+/// Prepares a posix_spawn. vgpud has threads, so it does not fork.
 class SpawnPlan {
 public:
     SpawnPlan() {
         ::posix_spawn_file_actions_init(&actions_);
         ::posix_spawnattr_init(&attributes_);
-        // vgpud blocks the signals that it reads from a descriptor
+        // vgpud blocks the signals that it reads from a descriptor, and a child would inherit that
         sigset_t none;
         ::sigemptyset(&none);
         ::posix_spawnattr_setsigmask(&attributes_, &none);
@@ -132,7 +132,7 @@ void DomainFeed::read() {
 
 void DomainFeed::end() {
     if (pid_ > 0) {
-        // Kill first: the main loop must not wait for the child.
+        // Kill first, because the main loop must not wait for the child.
         ::kill(pid_, SIGKILL);
         ::waitpid(pid_, nullptr, 0);
         is_lost_ = true;

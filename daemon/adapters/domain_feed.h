@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// DomainFeed runs vgpu-libvirt and reads its lines. Restarts it with a growing delay. The child
-// ends with vgpud, because its standard input ends. Reading never blocks; a line above kMostLine
-// ends the child. main.cpp calls watch() before and look() after each wait; one thread.
+// DomainFeed: runs vgpu-libvirt and reads its lines. Restarts it with a growing delay. The child
+// ends when vgpud ends, because its standard input then ends. Reading never blocks. A line longer
+// than kMostLine ends the child. main.cpp calls watch() before and look() after each wait; one
+// thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -15,10 +16,10 @@
 
 namespace vgpu::daemon::adapters {
 
-/// service/owners/domains.h parses the lines.
+/// The lines are parsed by service/owners/domains.h.
 class DomainFeed {
 public:
-    /// Delay between starts, doubled each time, reset by a received line.
+    /// Delay between two starts: doubles each time, and is reset by a received line.
     static constexpr Nanoseconds kFirstDelay = std::chrono::seconds(1);
     static constexpr Nanoseconds kLongestDelay = std::chrono::minutes(5);
     static constexpr std::size_t kMostLine = 1u << 20;
@@ -37,7 +38,7 @@ public:
     std::vector<std::string> take_lines();
     /// Why the child cannot be started, returned once; else empty.
     std::string take_problem();
-    /// True once after the child ended: facts may be outdated.
+    /// True once after the child has ended; its earlier lines may then be outdated.
     bool take_loss();
     [[nodiscard]] bool is_running() const { return pid_ > 0; }
 
@@ -50,8 +51,8 @@ private:
     std::vector<std::string> command_;
     const Clock& clock_;
     pid_t pid_ = -1;
-    UniqueFd input_;                         ///< of the child; its end ends the child
-    UniqueFd output_;                        ///< of the child
+    UniqueFd input_;                         ///< the child's standard input; its end ends the child
+    UniqueFd output_;                        ///< the child's standard output
     std::optional<std::size_t> watched_at_;  ///< in Wanted::fds
     std::string text_;                       ///< the beginning of a line
     std::vector<std::string> lines_;

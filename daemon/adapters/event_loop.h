@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Wait of the event loops (main thread, GPU threads). Before each wait the parts add their fds and
-// times, so nothing can be stale; afterwards each part gets a turn.
+// Wait of the event loops (main thread, GPU threads). Before each wait all parts add their
+// descriptors and times, so none can be stale. After the wait each part does its work.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -12,14 +12,14 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Fds and time of one wait. Indexes into `fds` are valid while it exists.
+/// Descriptors and time of one wait. Indexes into `fds` are valid while the object exists.
 struct Wanted {
     std::vector<pollfd> fds;
     std::optional<Nanoseconds> wake_at;  ///< CLOCK_MONOTONIC
 
-    /// Ignores -1.
+    /// Adds a descriptor; ignores -1.
     void watch(int fd, short events);
-    /// The earliest time counts.
+    /// Adds a time; the earliest time counts.
     void wake_by(Nanoseconds at);
     /// True if wait_for() found `fd` ready.
     [[nodiscard]] bool has_come(int fd) const;

@@ -19,7 +19,7 @@ Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
     if (::fstat(memory, &file) != 0) return fail_errno(ErrorId::PfLost, errno, "event ring");
     const std::uint64_t wanted =
         info.events_offset + std::uint64_t{info.entries} * sizeof(vgpu_pf_event);
-    // Check all sizes: the PF core may be of another version.
+    // Check all sizes, because the PF core may be of another version.
     const bool is_sound = std::has_single_bit(info.entries) && info.entries <= (1u << 20) &&
                           info.events_offset >= sizeof(vgpu_pf_event_ring_head) &&
                           info.events_offset % alignof(vgpu_pf_event) == 0 &&
@@ -33,7 +33,7 @@ Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
     return {};
 }
 
-/// The writer stores sequence numbers with release order; the mapping is shared and read-only.
+/// Loads a sequence number. The writer stores it with release order, and the mapping is shared.
 std::uint64_t load_acquire(const std::uint64_t& shared) {
     return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
 }
@@ -68,7 +68,7 @@ bool EventRing::copy(std::uint64_t seq, vgpu_pf_event& to) const {
     const auto* event = static_cast<const vgpu_pf_event*>(slot);
     if (load_acquire(event->seq) != seq) return false;
     std::memcpy(&to, event, sizeof to);
-    // A sequence lock: finish the copy before the number is checked again.
+    // As in a sequence lock: the copy must be complete before the number is checked again.
     std::atomic_thread_fence(std::memory_order_acquire);
     return load_acquire(event->seq) == seq;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EventRing implements EventPort over the uapi's shared memory ring. The PF core writes
-// concurrently: the sequence number is checked again after the copy, so torn or overwritten events
-// count as lost. The mapping is read-only; sizes are checked once. One thread reads.
+// EventRing: implements EventPort over the uapi's ring in shared memory. The PF core writes at the
+// same time, so the sequence number is checked again after the copy; torn and overwritten events
+// count as lost. The mapping is read-only, and sizes are checked once. One thread reads.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -15,7 +15,8 @@ namespace vgpu::daemon::adapters {
 
 class EventRing final : public EventPort {
 public:
-    /// Maps the ring and skips to its end. PfLost for contradicting sizes. Closes `memory`.
+    /// Maps the ring and skips to its end. PfLost for sizes that contradict each other. Closes
+    /// `memory`.
     static Result<std::unique_ptr<EventRing>> map(const vgpu_pf_event_ring_info& info,
                                                   UniqueFd memory, UniqueFd wakeup);
     ~EventRing() override;
@@ -30,7 +31,7 @@ public:
 private:
     EventRing(const void* base, const vgpu_pf_event_ring_info& info, UniqueFd wakeup);
     void drain_wakeup() const;
-    /// False if the slot has another event, or is being written.
+    /// False if the slot has another event or is being written.
     [[nodiscard]] bool copy(std::uint64_t seq, vgpu_pf_event& to) const;
 
     const void* base_;

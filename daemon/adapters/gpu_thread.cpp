@@ -10,7 +10,7 @@ void GpuThread::start(GpuTurns& turns) {
 
 void GpuThread::stop() {
     if (!thread_.joinable()) return;
-    // first: the thread must see it when it wakes
+    // set first, because the thread must see it when it wakes
     is_stopping_ = true;
     turns_->interrupt();
     wakeup_.raise();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuThread implements GpuRunner with a thread. main.cpp blocks signals in it, so they reach only
-// the main loop. One per GPU.
+// GpuThread: implements GpuRunner with one thread per GPU. main.cpp blocks signals in it, so that
+// signals reach only the main loop.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -13,7 +13,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// wake() from any thread. stop() interrupts a turn that waits for a silent PF core.
+/// wake() may be called from any thread. stop() interrupts a turn that waits for a silent PF core.
 class GpuThread final : public GpuRunner {
 public:
     explicit GpuThread(const Clock& clock) : clock_(clock) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HomeHandover implements HandoverPort for the platform of the PF core at a path. Each call checks
-// which platform that is, because the PF core may start later (as in UapiClient).
+// HomeHandover: implements HandoverPort for the platform of the PF core at a path. Each call finds
+// out which platform that is, because the PF core may start later (as in UapiClient).
 //
 //   kernel   vgpu_pf.ko's sysfs, found by the number of its character device:
 //            /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/handover
@@ -28,7 +28,7 @@ public:
     Result<> set(std::uint32_t vf, Handover handover) override;
 
 private:
-    /// None if the platform is a process.
+    /// The path of the sysfs file; none if the platform is a process.
     [[nodiscard]] std::optional<std::string> attribute_of(std::uint32_t vf) const;
     [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
     [[nodiscard]] std::string withheld_directory() const { return vf_socket_dir_ + "/withheld"; }

@@ -14,7 +14,7 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// Words of syslog(3); several may map to one level of spdlog.
+/// Words of syslog(3). Several words may map to one level of spdlog.
 struct LevelRow {
     std::string_view word;
     spdlog::level::level_enum level;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LogControl implements LogPort with spdlog's default logger. A level that spdlog lacks is mapped
-// to a neighbour (notice is info), but reads back as set. One thread.
+// LogControl: implements LogPort with spdlog's default logger. A level that spdlog lacks is mapped
+// to its neighbour (notice to info), but reads back as it was set. One thread.
 #pragma once
 
 #include "daemon/ports/log_port.h"
@@ -10,7 +10,7 @@ namespace vgpu::daemon::adapters {
 
 class LogControl final : public LogPort {
 public:
-    /// Starts with the console. `level`: a word of set_level() or of vgpud --log-level.
+    /// Logs to the console at first. `level`: a word of set_level() or of vgpud --log-level.
     explicit LogControl(const std::string& level);
 
     [[nodiscard]] std::string level() const override { return level_; }

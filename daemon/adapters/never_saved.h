@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A disk image that keeps QEMU from saving or migrating a domain with a VF, whose state would be
-// lost. QEMU refuses both while a VDI image is open, and names the node (block/vdi.c of QEMU).
-// Guests do not see the disk; `vgpuctl attach-xml` adds it to QEMU's command line.
+// A disk image that keeps QEMU from saving or migrating a domain with a VF, because the VF's state
+// would be lost. QEMU refuses both while a VDI image is open, and the error names the node
+// (block/vdi.c of QEMU). Guests do not see the disk; `vgpuctl attach-xml` adds it to QEMU's command
+// line.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -13,7 +14,7 @@ namespace vgpu::daemon::adapters {
 
 /// An empty disk of one block: header and block map, 1 KiB.
 [[nodiscard]] std::string never_saved_image();
-/// Readable by all, because QEMU may run as any user.
+/// Writes the image, readable by all users, because QEMU may run as any user.
 Result<> write_never_saved(const std::string& path);
 
 }  // namespace vgpu::daemon::adapters

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnerWatch implements OwnerPort with /proc and softgpu's notes about clients
-// (pf-driver/softgpu/vfio_user/client_note.h). It knows VMs by QEMU's `-uuid` argument. It must not
-// ask libvirt, which may be waiting for a hook that waits for vgpud. Stateless; any thread.
+// OwnerWatch: implements OwnerPort with /proc and with softgpu's notes about clients
+// (pf-driver/softgpu/vfio_user/client_note.h). Recognises VMs by QEMU's `-uuid` argument. It must
+// not ask libvirt, which may be waiting for a hook that waits for vgpud. Stateless; any thread.
 #pragma once
 
 #include "daemon/ports/owner_port.h"

@@ -24,7 +24,7 @@ namespace vgpu::daemon::adapters {
 namespace {
 
 constexpr int kExecFailed = 127;
-/// Only for vgpud: a child could report in its name.
+/// Variables for vgpud only: a child with them could report to systemd in vgpud's name.
 constexpr std::array<std::string_view, 3> kNotForChildren{
     "NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
 
@@ -46,7 +46,8 @@ std::vector<char*> environment_of_children() {
     return environment;
 }
 
-/// A failed exec writes its errno to `failure`; a successful one closes it.
+/// Resources of the child. A failed exec writes its errno to `failure`; a successful exec closes
+/// it.
 struct Inheritance {
     char* const* command;
     char* const* environment;
@@ -55,8 +56,8 @@ struct Inheritance {
     int failure;
 };
 
-/// In the child: only async-signal-safe calls. `gate`: vgpud writes a byte once the note is on
-/// disk; if vgpud dies before, the end of file ends the child.
+/// Runs in the child, so it makes only async-signal-safe calls. `gate`: vgpud writes a byte once
+/// the note is on disk. If vgpud dies before, the child reads end of file and ends.
 [[noreturn]] void become(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
@@ -142,7 +143,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     const pid_t pid = ::fork();
     if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
     if (pid == 0) {
-        // else the gate would never end when vgpud dies
+        // otherwise the child would keep the gate open after vgpud dies
         gate.writer.reset();
         become({.command = command.data(),
                 .environment = environment.data(),
@@ -163,7 +164,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     return id;
 }
 
-/// Empties the file, because the program keeps appending to it.
+/// Copies the last lines and empties the file itself, because the program keeps appending to it.
 void ProcessLauncher::trim_log(const ProcessSpec& spec) {
     namespace fs = std::filesystem;
     const std::string log = log_of(spec);
@@ -187,7 +188,7 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
 
 std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
-    // A child stays a zombie, with its pid in use, until waitpid().
+    // Until waitpid() a dead child is a zombie and keeps its pid in use.
     if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return words_for(status);
     const bool runs = OwnerWatch().start_time_of(id.pid) == id.start_time;
     return runs ? std::nullopt : std::optional(std::string());

@@ -51,7 +51,7 @@ Result<RunLock> RunLock::take(const std::string& run_dir) {
 Result<RunLock> RunLock::take_state(const std::string& state_dir) {
     const std::string path = state_dir + "/vgpud.state.lock";
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode));
-    // On a read-only disk vgpud only shows the state, but still locks.
+    // On a read-only disk vgpud only shows the state, but still takes the lock.
     if (!fd.is_open()) fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd.is_open()) fd = UniqueFd(::open(state_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd.is_open())

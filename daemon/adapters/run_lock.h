@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// RunLock ensures that one vgpud at most uses a run or state directory, by flock(2), which ends
-// with the process. The file names the holder. Taken first by main.cpp.
+// RunLock: ensures that at most one vgpud uses a run or state directory. Uses flock(2), which ends
+// with the process. The file names the holder. main.cpp takes the locks first.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -15,8 +15,8 @@ class RunLock {
 public:
     /// Held while the RunLock exists. AlreadyRunning, with the holder's pid; System.
     static Result<RunLock> take(const std::string& run_dir);
-    /// The state directory; works on a read-only or full disk. Two vgpud with different run
-    /// directories could otherwise destroy a shared state.
+    /// Locks the state directory; works on a read-only or full disk. Otherwise two vgpud with
+    /// different run directories could destroy a shared state.
     static Result<RunLock> take_state(const std::string& state_dir);
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ServiceManager reports readiness, stopping and (with WatchdogSec) signs of life to systemd by
+// ServiceManager: reports readiness, stopping and (with WatchdogSec) signs of life to systemd by
 // sd_notify(3). Does nothing without NOTIFY_SOCKET. One thread.
 #pragma once
 
@@ -15,17 +15,17 @@ class ServiceManager {
 public:
     explicit ServiceManager(const Clock& clock);
 
-    /// Limit until readiness is reported, for which other units wait.
+    /// Longest time until readiness is reported, because other units wait for it.
     static constexpr Nanoseconds kLongestStart = std::chrono::seconds(5);
 
-    /// Call in every turn; reports once, with `status` for systemctl.
+    /// Call in every iteration. Reports readiness once, with `status` for systemctl.
     void ready_if(bool is_settled, const std::string& status);
     [[nodiscard]] bool is_ready() const { return !ready_by_; }
     /// Call once, before the shutdown.
     void stopping();
-    /// Call in every turn: sends signs of life, two per WatchdogSec.
+    /// Call in every iteration. Sends signs of life, two per WatchdogSec.
     void step();
-    /// CLOCK_MONOTONIC; none once ready and without a watchdog.
+    /// CLOCK_MONOTONIC. None if vgpud is ready and has no watchdog.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:

@@ -19,11 +19,12 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// Above any reply; SOCK_SEQPACKET cuts longer ones.
+/// Larger than any reply; SOCK_SEQPACKET cuts longer messages.
 constexpr std::size_t kMaxMessage = 64 * 1024;
 constexpr std::size_t kMaxFds = 4;
 
-/// Takes the fds before the reply is checked, so that none leaks. None if there were too many.
+/// Takes the descriptors before the reply is checked, so that none leaks. None if there were too
+/// many.
 std::optional<std::vector<UniqueFd>> fds_of(msghdr& message) {
     std::array<int, kMaxFds> taken{};
     const int count = vgpu_take_passed_fds(&message, taken.data(), taken.size());
@@ -86,7 +87,7 @@ Result<> SocketChannel::send(const UapiRequest& request) {
 }
 
 Result<> SocketChannel::wait_readable(std::chrono::milliseconds limit) {
-    // A deadline: a limit per poll() would restart after a signal.
+    // A deadline, because a limit per poll() would begin again after a signal.
     const auto deadline = std::chrono::steady_clock::now() + limit;
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(

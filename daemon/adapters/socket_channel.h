@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// SocketChannel implements UapiChannel over vgpu-pf's unix socket (SOCK_SEQPACKET, one request at a
-// time, fds by SCM_RIGHTS). A request without a timely answer ends the channel, so that a late
-// reply is never taken for the next one. Replies are checked.
+// SocketChannel: implements UapiChannel over vgpu-pf's unix socket (SOCK_SEQPACKET, one request at
+// a time, descriptors by SCM_RIGHTS). A request without a timely answer ends the channel, so that a
+// late reply is never mistaken for the next one. Replies are checked.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -32,7 +32,7 @@ private:
     const std::string path_;
     UniqueFd socket_;
     const Wakeup& interrupted_;
-    /// The reply must repeat it.
+    /// Number of the request, which the reply must repeat.
     std::uint64_t cookie_ = 0;
 };
 

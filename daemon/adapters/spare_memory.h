@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SpareMemory returns unused heap to the system after a while without work. Long answers or
-// adopting many VFs leave megabytes free, which the C library keeps. Main thread.
+// SpareMemory: returns unused heap to the system after a while without work. Long answers and the
+// adoption of many VFs leave megabytes of free memory, which the C library keeps. Main thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -14,15 +14,15 @@ namespace vgpu::daemon::adapters {
 class SpareMemory {
 public:
     static constexpr Nanoseconds kQuiet = std::chrono::seconds(1);
-    /// Less is soon reused, and returning it costs page faults.
+    /// A smaller amount is soon reused, and returning it costs page faults.
     static constexpr std::size_t kWorthwhileBytes = std::size_t{2} << 20;
 
     explicit SpareMemory(const Clock& clock) : clock_(clock) {}
 
     void note_work() { due_ = clock_.now() + kQuiet; }
-    /// None: not before note_work().
+    /// None until note_work() is called.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const { return due_; }
-    /// Whether it examined the heap.
+    /// Returns whether it examined the heap.
     bool step() {
         if (!due_ || clock_.now() < *due_) return false;
         due_.reset();

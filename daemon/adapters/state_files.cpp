@@ -29,7 +29,7 @@ std::string directory_of(const std::string& path) {
     return path.substr(0, path.rfind('/'));
 }
 
-/// A rename, a new file or a removal is on disk only after the directory has been synced.
+/// Syncs a directory. Only then is a rename, a new file or a removal on disk.
 Result<> sync_directory(const std::string& path) {
     const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory.is_open() || ::fsync(directory.get()) != 0) return not_written("sync", path);
@@ -55,7 +55,7 @@ Result<> write_temporary(const std::string& path, std::string_view content) {
     return {};
 }
 
-/// A second name, so that the file has its first one at every instant.
+/// Gives the file a second name, so that it has its first name at every moment.
 Result<> link_as(const std::string& path, const std::string& kept) {
     const auto is_linked = [&] { return ::link(path.c_str(), kept.c_str()) == 0; };
     if (is_linked() || errno == ENOENT) return {};
@@ -63,7 +63,7 @@ Result<> link_as(const std::string& path, const std::string& kept) {
     return not_written("keep", path);
 }
 
-/// Only root and the user of vgpud may have written the state.
+/// Fails unless root or vgpud's user owns the file, because only they may have written the state.
 Result<> check_origin(const struct stat& facts, const std::string& path) {
     if (!S_ISREG(facts.st_mode))
         return fail(ErrorId::StateCorrupt, fmt::format("{} is not a regular file", path));
@@ -98,11 +98,11 @@ Result<std::vector<std::string>> StateFiles::list() {
 Result<std::optional<std::string>> StateFiles::read(const std::string& name) {
     const std::string path = where(name);
     {
-        // What is there later must be this file or one that vgpud has written.
+        // From now on the file must be this one, or one that vgpud has written.
         const std::scoped_lock lock(mutex_);
         marks_.try_emplace(name, mark_of(path));
     }
-    // O_NONBLOCK: a pipe without a writer would stop vgpud.
+    // O_NONBLOCK, because opening a pipe without a writer would block vgpud.
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!fd.is_open() && errno == ENOENT) return std::optional<std::string>{};
     struct stat facts {};
@@ -154,8 +154,8 @@ StateFiles::Mark StateFiles::mark_of(const std::string& path) {
             .changed_ns = facts.st_mtim.tv_nsec};
 }
 
-/// The files may have been replaced or restored under a running vgpud: a change would put them back
-/// to what vgpud has in memory.
+/// Fails if a file was replaced or restored while vgpud runs. A change would overwrite it with the
+/// state that vgpud has in memory.
 Result<> StateFiles::check_mark(const std::string& name) {
     const std::scoped_lock lock(mutex_);
     const std::string path = where(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// StateFiles implements StatePort with the files in the state directory. To replace a file it
-// writes a temporary one, fdatasync, rename, fsync of the directory: at every instant, even after a
-// power cut, the file is the old or the new one. Any thread.
+// StateFiles: implements StatePort with the files in the state directory. To replace a file, it
+// writes a temporary file, then fdatasync, rename, and fsync of the directory. So at every moment,
+// even after a power cut, the file is the old or the new one. Any thread.
 #pragma once
 
 #include "daemon/ports/state_port.h"
@@ -13,10 +13,10 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Errors are StateNotWritten with the act and the path, and StateCorrupt for an unreadable file.
+/// Errors: StateNotWritten with the operation and the path; StateCorrupt for an unreadable file.
 class StateFiles final : public StatePort {
 public:
-    /// vgpud never writes a longer file, so a longer one is refused rather than read into memory.
+    /// vgpud never writes a longer file, so a longer file is refused and not read into memory.
     static constexpr off_t kMaxBytes = 16 << 20;
 
     explicit StateFiles(std::string directory) : directory_(std::move(directory)) {}
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] std::string where(const std::string& name) const override;
 
 private:
-    /// Distinguishes a file from the one that another program puts in its place.
+    /// Distinguishes a file from another one that replaces it.
     struct Mark {
         ino_t inode = 0;  ///< 0: there is no file
         off_t bytes = 0;
@@ -44,8 +44,8 @@ private:
     void set_mark(const std::string& name);
 
     std::string directory_;
-    std::mutex mutex_;  ///< of the next
-    /// Files as they were first read or last written; one that is not here did not exist.
+    std::mutex mutex_;  ///< guards marks_
+    /// Files as they were first read or last written. A file without an entry did not exist.
     std::map<std::string, Mark> marks_;
 };
 

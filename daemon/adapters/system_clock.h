@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SystemClock implements Clock: CLOCK_MONOTONIC, comparable with times of the PF core's events,
-// CLOCK_BOOTTIME for leases, CLOCK_REALTIME for display. Any thread.
+// SystemClock: implements Clock. CLOCK_MONOTONIC is comparable with the times of the PF core's
+// events, CLOCK_BOOTTIME is for leases, CLOCK_REALTIME for display. Any thread.
 #pragma once
 
 #include "daemon/ports/clock.h"

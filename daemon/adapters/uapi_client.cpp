@@ -21,7 +21,7 @@ void UapiClient::disconnect() {
 }
 
 void UapiClient::interrupt() {
-    // Raised forever and first, so that a channel connect() is just making sees it.
+    // Raised first and never cleared, so that a channel that connect() is opening sees it.
     interrupted_.raise();
     const std::scoped_lock lock(mutex_);
     if (channel_) channel_->interrupt();
@@ -58,7 +58,7 @@ template <typename T> Result<T> UapiClient::call(vgpu_pf_op op, T body, int fd_t
     TRY(const UapiReply reply,
         checked(channel_->exchange(
             {.op = op, .body = bytes_of(body), .fd = fd_to_send, .limit = time_limit_})));
-    // An older core's struct is shorter: the rest stays as sent.
+    // An older core's struct is shorter: its missing members stay as they were sent.
     std::copy_n(reply.body.begin(), std::min(sizeof body, reply.body.size()),
                 std::as_writable_bytes(std::span<T, 1>(&body, 1)).begin());
     return body;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiClient implements PfPort over a UapiChannel to the PF core at a path. Closes a failed
-// channel; connect() opens a new one, perhaps to the other platform.
+// UapiClient: implements PfPort over a UapiChannel to the PF core at a path. Closes a channel that
+// failed; connect() opens a new one, perhaps to the other platform.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -15,14 +15,16 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Bounds lengths, numbers and texts of replies.
+/// Checks lengths, numbers and texts of replies against their bounds.
 class UapiClient final : public PfPort {
 public:
-    /// For requests answered at once.
+    /// Limit for requests that are answered at once.
     static constexpr std::chrono::milliseconds kTimeout{2000};
-    /// PROVISION, RELEASE, CONTROL: answered when the VF is off the engine or scrubbed.
+    /// Limit for PROVISION, RELEASE and CONTROL, which are answered when the VF is off the engine
+    /// or scrubbed.
     static constexpr std::chrono::milliseconds kActTimeout{10000};
-    /// First request on a connection: a stopped PF core accepts but does not answer.
+    /// Limit for the first request on a connection, because a stopped PF core accepts connections
+    /// but does not answer.
     static constexpr std::chrono::milliseconds kConnectTimeout{200};
 
     using Opener = std::function<Result<std::unique_ptr<UapiChannel>>(const std::string& path,

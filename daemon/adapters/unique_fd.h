@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// UniqueFd owns a file descriptor and closes it. Movable.
+// UniqueFd: owns a file descriptor and closes it. Movable.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ public:
     UniqueFd() = default;
     explicit UniqueFd(int fd) : fd_(fd) {}
     UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    /// Swaps: the destructor of `other` closes the old descriptor.
+    /// Swaps, so that the destructor of `other` closes the old descriptor.
     UniqueFd& operator=(UniqueFd&& other) noexcept {
         std::swap(fd_, other.fd_);
         return *this;

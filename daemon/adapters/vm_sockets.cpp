@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// QEMU's user must be able to enter; only links and the image are inside.
+/// QEMU's user must be able to enter. The directory has only links and the image.
 constexpr auto kDirectoryMode = fs::perms::owner_all | fs::perms::group_read |
                                 fs::perms::group_exec | fs::perms::others_read |
                                 fs::perms::others_exec;
@@ -33,7 +33,7 @@ Result<> link_one(const std::string& target, const fs::path& at) {
     return {};
 }
 
-/// A dangling link would look like success, but QEMU would fail.
+/// Checks that the socket exists. A dangling link would look like success, but QEMU would fail.
 Result<> check_there(const std::string& socket) {
     std::error_code error;
     if (socket.empty() || fs::exists(socket, error)) return {};
@@ -46,13 +46,13 @@ Result<> check_there(const std::string& socket) {
 
 Result<> give(const std::string& socket, std::uint32_t uid, std::uint32_t gid) {
     if (socket.empty()) return {};
-    // Do not follow a link put in place of the socket.
+    // Does not follow a link, which may have replaced the socket.
     if (::fchownat(AT_FDCWD, socket.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW) == 0) return {};
     return fail_errno(ErrorId::System, errno,
                       fmt::format("cannot give {} to uid {}, gid {}", socket, uid, gid));
 }
 
-/// Link targets by path.
+/// Link targets, by path of the link.
 std::map<fs::path, std::string> links_in(const fs::path& directory) {
     std::map<fs::path, std::string> links;
     std::error_code ignored;
@@ -65,7 +65,7 @@ std::map<fs::path, std::string> links_in(const fs::path& directory) {
     return links;
 }
 
-/// 3 for "3.sock"; empty for "3.agent.sock".
+/// The N of a name: 3 for "3.sock"; empty for "3.agent.sock".
 std::optional<std::size_t> n_of(const std::string& name) {
     std::size_t n = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), n);
@@ -126,7 +126,7 @@ Result<> VmSockets::grant(const VfSockets& sockets, std::uint32_t uid, std::uint
 }
 
 void VmSockets::revoke(const VfSockets& sockets) {
-    // a missing socket needs no owner
+    // a missing socket does not matter here
     static_cast<void>(grant(sockets, ::geteuid(), ::getegid()));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VmSockets implements VmSocketsPort with symbolic links: cheap to move, and QEMU follows them. Any
-// thread.
+// VmSockets: implements VmSocketsPort with symbolic links, which are cheap to move and which QEMU
+// follows. Any thread.
 #pragma once
 
 #include "daemon/ports/vm_sockets_port.h"

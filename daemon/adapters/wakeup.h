@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Wakeup makes another thread's poll() return, by an eventfd. Any thread; a raise() before the poll
-// is not lost.
+// Wakeup: makes another thread's poll() return, by an eventfd. A raise() before the poll is not
+// lost. Any thread.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -10,7 +10,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Several raise() count as one.
+/// Several calls of raise() count as one.
 class Wakeup {
 public:
     Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}

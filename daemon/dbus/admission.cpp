@@ -15,7 +15,7 @@ std::size_t count_of(const std::map<Key, std::size_t>& counts, const Key& key) {
     return at == counts.end() ? 0 : at->second;
 }
 
-/// Erases entries at 0, because senders come and go.
+/// Counts down, and erases entries at 0, because senders come and go.
 template <typename Key> void count_down(std::map<Key, std::size_t>& counts, const Key& key) {
     if (--counts[key] == 0) counts.erase(key);
 }

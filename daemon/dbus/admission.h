@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Admission limits open requests, each of which keeps its message until the reply (as long as
-// polkit or a scrub takes): kMostPerSender per connection, kMostPerUser per user, kMost in all, of
-// which kReserve only for root. TooManyRequests at once. Main loop only.
+// Admission: limits open requests. Each keeps its message until the reply, as long as polkit or a
+// scrub takes. Limits: kMostPerSender per connection, kMostPerUser per user, kMost in all. The last
+// kReserve of these are only for root. A request above a limit gets TooManyRequests at once. Main
+// loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,15 +20,15 @@ class Admission {
 public:
     static constexpr std::size_t kMostPerSender = 32;
     static constexpr std::size_t kMostPerUser = 40;  ///< over all connections, except for root
-    /// A connection may wait for 128 replies (max_replies_per_connection in dbus-daemon(1)), which
-    /// limits vgpud's requests to polkit.
+    /// Limit of all open requests. The bus lets a connection wait for 128 replies
+    /// (max_replies_per_connection in dbus-daemon(1)), which limits vgpud's requests to polkit.
     static constexpr std::size_t kMost = 112;
     static constexpr std::size_t kReserve = 32;
 
-    /// The request is open while the ticket exists, which may outlive the Admission.
+    /// The request is open while its ticket exists. A ticket may outlive the Admission.
     using Ticket = std::shared_ptr<const void>;
 
-    /// `sender`: unique bus name; `user`: of that connection, from the bus.
+    /// `sender`: unique bus name. `user`: user of that connection, as the bus reports it.
     Result<Ticket> admit(const std::string& sender, uid_t user);
 
 private:

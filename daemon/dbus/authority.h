@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Authority decides whether a caller may do an action. Asks polkit about the bus name (never a
-// pid), with interaction; without polkit only root and vgpud's user may. No answer, an error, or a
-// caller that has left mean "no". Answers in the main loop.
+// Authority: decides whether a caller may do an action. Asks polkit about the bus name (never about
+// a pid), with interaction. Without polkit only root and vgpud's user are allowed. No answer, an
+// error, or a caller that has left mean "no". Answers in the main loop.
 #pragma once
 
 #include "daemon/dbus/callers.h"
@@ -20,7 +20,7 @@ inline constexpr const char* kProvisionAction = "org.vgpu1.provision";
 inline constexpr const char* kAssignAction = "org.vgpu1.assign";
 inline constexpr const char* kControlAction = "org.vgpu1.control";
 
-/// Calls `done` once, with {} or NotAuthorized; never if the bus goes first.
+/// check() calls `done` once, with {} or NotAuthorized; never if the bus is closed first.
 class Authority {
 public:
     using Done = std::function<void(Result<>)>;
@@ -30,7 +30,7 @@ public:
     virtual void check(const std::string& sender, const std::string& action, Done done) = 0;
 };
 
-/// A person may take two minutes for a password.
+/// Asks polkit. An answer may take two minutes, while a person types a password.
 class PolkitAuthority final : public Authority {
 public:
     explicit PolkitAuthority(sdbus::IConnection& bus);

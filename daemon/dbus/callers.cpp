@@ -9,7 +9,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// The bus answers at once or not at all.
+/// The bus answers at once or does not answer at all.
 constexpr std::chrono::seconds kTimeout{2};
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Callers finds the user of a unique bus name, once per caller, over a separate connection: on the
-// shared one the answer would queue behind all other messages. Main loop only.
+// Callers: finds the user of a unique bus name, once per caller. Uses a separate connection,
+// because on the shared one the answer would queue behind all other messages. Main loop only.
 #pragma once
 
 #include "daemon/dbus/sdbus_compat.h"
@@ -21,8 +21,8 @@ public:
     /// `bus`: a second connection to vgpud's bus.
     explicit Callers(std::unique_ptr<sdbus::IConnection> bus);
 
-    /// NotAuthorized if the caller has gone. One round trip to the bus per new caller; the bus
-    /// never reuses a unique name.
+    /// NotAuthorized if the caller is gone. One round trip to the bus per new caller; the bus never
+    /// reuses a unique name.
     Result<uid_t> user_of(const std::string& sender);
 
 private:
@@ -31,7 +31,7 @@ private:
     std::map<std::string, uid_t> known_;  ///< by unique name
 };
 
-/// Root and vgpud's user, for buses and interfaces without polkit.
+/// Whether the user is root or vgpud's user. For buses and interfaces without polkit.
 bool is_owner(uid_t user);
 
 }  // namespace vgpu::daemon::dbus

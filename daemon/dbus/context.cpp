@@ -15,7 +15,7 @@ void Waiters::add(IsTrue is_true, Nanoseconds deadline, std::string what, Reply 
 
 void Waiters::step(Nanoseconds now) {
     std::vector<Waiting> still;
-    // first, because a reply may add to the list
+    // taken out first, because a reply may add to the list
     for (Waiting& one : std::exchange(waiting_, {})) {
         if (one.is_true())
             one.reply({});
@@ -30,7 +30,7 @@ void Waiters::step(Nanoseconds now) {
 
 void Backlog::step() {
     if (work_.empty()) return;
-    // first, because the work may add to the list
+    // taken out first, because the work may add to the list
     const std::function<void()> work = std::move(work_.front());
     work_.pop_front();
     work();

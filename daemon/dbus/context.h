@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Context: what every D-Bus object needs. Changing methods only run through authorized(): ask the
-// Authority, let the service work, reply. Waiters hold replies that wait (for a scrub). One thread.
+// Context: the services and helpers that every D-Bus object needs. A method that changes something
+// runs only through authorized(): ask the Authority, let the service work, reply. Waiters hold
+// replies that wait, for example for a scrub. One thread.
 #pragma once
 
 #include "daemon/dbus/admission.h"
@@ -22,7 +23,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Replies that wait for a condition or a deadline. Conditions are checked in each step(): they
+/// Replies that wait for a condition or a deadline. Conditions are checked in each step(), so they
 /// must be cheap and must not block.
 class Waiters {
 public:
@@ -44,7 +45,7 @@ private:
     std::vector<Waiting> waiting_;
 };
 
-/// Long work for the main loop (documents), one piece per step(), between other requests.
+/// Long work for the main loop (documents). Each step() does one piece, between other requests.
 class Backlog {
 public:
     void add(std::function<void()> work) { work_.push_back(std::move(work)); }
@@ -73,19 +74,19 @@ struct Context {
     std::function<void()> show_new_jobs;   ///< makes objects of new jobs; removes none
     std::function<void()> follow_objects;  ///< makes and removes objects
     std::function<void()> tell_changes;    ///< signals changes of these objects
-    bool is_stopping = false;              ///< objects go because vgpud stops
+    bool is_stopping = false;              ///< objects are removed because vgpud stops
 };
 
 inline Error stopping() {
     return {ErrorId::Stopping, "vgpud is stopping"};
 }
 
-/// True if add_words() has something to add.
+/// Whether add_words() has something to add.
 inline bool wants_words(const VfView& view) {
     return !view.record.owner.name.empty() || !view.orphan.empty();
 }
 
-/// Adds the owner's title and why the VF is an orphan, which only the main loop knows.
+/// Adds the owner's title and the reason why the VF is an orphan. Only the main loop knows both.
 inline void add_words(const Context& context, VfView& view) {
     view.owner_title = context.assignments.title_of(view.record.owner.name);
     if (view.orphan.empty()) return;
@@ -93,7 +94,7 @@ inline void add_words(const Context& context, VfView& view) {
     if (!words.empty()) view.orphan += "; " + words;
 }
 
-/// add_words(), and the agent's facts.
+/// Does add_words(), and adds the agent's data.
 inline void complete(const Context& context, VfView& view) {
     view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
     add_words(context, view);
@@ -105,14 +106,14 @@ struct Caller {
     std::string sender;  ///< unique bus name
 };
 
-/// NotAuthorized if the sender has gone.
+/// NotAuthorized if the sender is gone.
 inline Result<Admission::Ticket> admit(Context& context, const std::string& sender) {
     TRY(const uid_t user, context.callers.user_of(sender));
     return context.admission.admit(sender, user);
 }
 
-/// Starts `work` for any caller and replies with its value. For methods that only read but ask the
-/// GPU's thread; counts as an open request.
+/// Starts `work` for any caller and replies with its value. For methods that only read, but from
+/// the GPU's thread. Counts as an open request.
 template <typename T>
 void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
               std::type_identity_t<std::function<void(Done<T>)>> work) {
@@ -125,8 +126,8 @@ void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
 
 /// Starts `work` if the caller may do `action`, and replies with its value. Admission comes first,
 /// so that floods do not load polkit. Objects are updated before the reply, so that the caller
-/// finds new ones; property signals follow it. `at_end`: as in OpenCallOf. `work` does not start if
-/// the object goes before the Authority agrees.
+/// finds new ones; signals of properties follow the reply. `at_end`: as in OpenCallOf. `work` does
+/// not start if the object is removed before the Authority agrees.
 template <typename T = void, typename... Replied>
 void authorized(Context& context, const Caller& caller, const std::string& action,
                 sdbus::Result<Replied...>&& result,
@@ -137,7 +138,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     const auto call =
         std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));
     caller.calls.add(call);
-    // The called object must stay while its method runs.
+    // The called object must not be removed while its method runs.
     const auto is_within_call = std::make_shared<bool>(true);
     const Done<T> done = [&context, call, is_within_call](const Result<T>& answer) {
         if (*is_within_call) {
@@ -150,7 +151,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     };
     context.authority.check(caller.sender, action,
                             [done, call, work = std::move(work)](Result<> allowed) {
-                                // answered already: the VF may have another owner
+                                // answered already, so the VF may have another owner
                                 if (!call->is_open()) return;
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuObject implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID. Made by Objects, one per configured GPU.
+// GpuObject: implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID. Objects makes one per configured GPU.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -9,7 +9,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Getters and lists read the last snapshot; Set, Dump and ReadTrace ask the GPU's thread.
+/// Getters and lists read the last snapshot. Set, Dump and ReadTrace ask the GPU's thread.
 class GpuObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Gpu_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -27,9 +27,9 @@ private:
     using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
 
     void Set(sdbus::Result<>&& result, SentOptions options) override;
-    /// Needs no authorisation; answers in pieces, for clients that follow.
+    /// Needs no authorisation. Answers in pieces, so that a client can follow the recording.
     void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
-    /// A file descriptor, because the report may be larger than a message.
+    /// Answers with a file descriptor, because the report may be larger than a message.
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
     std::tuple<SentEntries, std::uint64_t> GetRunTable(const SentOptions& options) override;
 
@@ -37,7 +37,7 @@ private:
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
 
-    /// Exists as long as the object.
+    /// The GPU exists as long as the object.
     GpuHost& gpu();
 
     Context& context_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JobObject implements org.vgpu1.Job at /org/vgpu1/job/N with the last JobView. Made by Objects,
-// which also removes it.
+// JobObject: implements org.vgpu1.Job at /org/vgpu1/job/N with the last JobView. Objects makes and
+// removes it.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -21,7 +21,7 @@ public:
     JobObject(Context& context, JobView view);
     ~JobObject();
 
-    /// Shows `view` from now on and signals the differences.
+    /// Replaces the shown view and signals the differences.
     void show(JobView view);
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LogControlObject implements org.freedesktop.LogControl1, for `systemctl service-log-level vgpud
-// debug`. Only root and vgpud's user may write; checked here, because the bus library checks it
-// only on the system bus. Main loop only.
+// LogControlObject: implements org.freedesktop.LogControl1, for `systemctl service-log-level vgpud
+// debug`. Only root and vgpud's user may write. This is checked here, because the bus library
+// checks it only on the system bus. Main loop only.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -12,7 +12,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Writes set properties, so no reply could wait for polkit.
+/// Writes do not ask polkit, because setting a property cannot reply later.
 class LogControlObject final
     : public sdbus::AdaptorInterfaces<org::freedesktop::LogControl1_adaptor> {
 public:

@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
-/// A list waits this long for fresh values, but not for GPUs that are late already.
+/// Limit of a list's wait for fresh values. It does not wait for GPUs that are late already.
 constexpr Nanoseconds kFreshenLimit = std::chrono::milliseconds(20);
 
 struct Listing {
@@ -22,7 +22,7 @@ struct Listing {
     Nanoseconds max_age{0};
 };
 
-/// Asks all GPUs at once, then waits up to kFreshenLimit.
+/// Asks all GPUs at once, then waits for them up to kFreshenLimit.
 void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted,
              Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
@@ -67,7 +67,7 @@ Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
     return listing;
 }
 
-/// Views in snapshots, and copies changed by complete().
+/// Views in snapshots, and copies that complete() has changed.
 struct ListedVfs {
     std::vector<std::shared_ptr<const GpuSnapshot>> seen;
     std::deque<VfView> completed;
@@ -351,11 +351,11 @@ void Objects::show_first() {
 void Objects::step(const std::vector<Notice>& notices) {
     const Nanoseconds now = context_.clock.now();
     looked_at_ = now;
-    // First: listeners may look up the object of a notice.
+    // Refresh first, because listeners may look up the object of a notice.
     const bool is_due = has_news_ && now >= next_look();
     if (is_due || !notices.empty() || !waiters_.is_empty()) {
         const bool is_of_all = is_due && has_words_;
-        // Always, because it stores the snapshots.
+        // Called in any case, because it stores the snapshots.
         const std::set<std::string> changed = changed_gpus(notices);
         refresh(is_of_all ? all_gpus() : changed);
     }
@@ -401,7 +401,7 @@ void Objects::follow_changed() {
     if (context_.jobs.has_news()) make_job_objects(context_.jobs.list());
 }
 
-/// Changes that a job has made come before its end.
+/// Signals the changes that a job has made before the job's end.
 void Objects::tell_followed() {
     tell_changes(std::exchange(followed_, {}));
     if (context_.jobs.has_news()) follow_jobs();
@@ -414,7 +414,7 @@ void Objects::tell_changes(const std::set<std::string>& gpus) {
         for (auto at = first_vf_of(gpu); is_of(at, gpu); ++at) at->second->refresh();
 }
 
-/// A VF made again gets a new object.
+/// A VF that was made again gets a new object.
 void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
     for (const std::string& gpu : gpus) {
         const auto seen = context_.manager.find_gpu(gpu)->look();
@@ -432,7 +432,7 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
     }
 }
 
-/// Shows the last state before JobRemoved.
+/// Shows the last state of a job before its end is signalled.
 void Objects::follow_jobs() {
     const std::vector<JobNews> news = context_.jobs.take_news();
     const std::vector<JobView> views = context_.jobs.list();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects owns vgpud's objects on the bus: the manager at /org/vgpu1 (org.vgpu1.Manager,
-// ObjectManager), one per GPU, VF in service and job. refresh() makes and removes objects and
-// signals changed properties. main.cpp calls step() after every turn.
+// Objects: owns vgpud's objects on the bus: the manager at /org/vgpu1 (org.vgpu1.Manager,
+// ObjectManager), and one object per GPU, VF in service and job. refresh() makes and removes
+// objects and signals changed properties. main.cpp calls step() in every iteration.
 #pragma once
 
 #include "daemon/dbus/gpu_object.h"
@@ -13,7 +13,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Methods with an sdbus::Result answer later, others at once. Throw sdbus::Error.
+/// Methods with an sdbus::Result answer later, the others at once. Methods throw sdbus::Error.
 class ManagerObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Manager_adaptor, sdbus::ObjectManager_adaptor,
                                       sdbus::Properties_adaptor> {
@@ -29,7 +29,7 @@ public:
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
 
-    /// Requires org.vgpu1.provision; the object exists before the reply.
+    /// Requires org.vgpu1.provision. The object exists before the reply.
     void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                   SentOptions options) override;
     /// Needs no authorisation. Counters are at most GpuModel::kFreshEnough old, if possible.
@@ -38,7 +38,7 @@ private:
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
-    /// Needs no authorisation, but counts as open: it asks every GPU.
+    /// Needs no authorisation, but counts as an open request, because it asks every GPU.
     void Plan(sdbus::Result<std::string>&& result, std::string config,
               SentOptions options) override;
     /// Requires org.vgpu1.provision; the job may still fail.
@@ -66,10 +66,11 @@ private:
     OpenCalls calls_;
 };
 
-/// The bus must outlive it.
+/// The bus must outlive the object.
 class Objects {
 public:
-    /// Minimum between checks of all properties; a GPU may publish 100 snapshots per second.
+    /// Minimum time between checks of all properties, because a GPU may publish 100 snapshots per
+    /// second.
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
@@ -81,17 +82,18 @@ public:
 
     /// Makes the first objects, without signals. Call before the first request is accepted.
     void show_first();
-    /// A GPU has a new snapshot, or a job has made progress.
+    /// Call when a GPU has a new snapshot or a job has made progress.
     void note_news() { has_news_ = true; }
-    /// New facts of libvirt about owners.
+    /// Call when libvirt has reported something new about owners.
     void note_words() { has_news_ = has_words_ = true; }
-    /// Signals `notices`, sends due replies, reads one document; checks news every kInterval.
+    /// Signals `notices`, sends replies that are due, reads one document, and checks for news every
+    /// kInterval.
     void step(const std::vector<Notice>& notices);
     [[nodiscard]] bool are_documents_waiting() const { return !backlog_.is_empty(); }
     /// When to call step() again, if wants_step().
     [[nodiscard]] Nanoseconds next_step() const {
         if (!backlog_.is_empty()) return Nanoseconds::zero();
-        // conditions come with snapshots, which wake the loop; time-outs do not
+        // conditions change with snapshots, which wake the loop; a time-out does not wake it
         return has_news_ ? next_look() : looked_at_ + kInterval;
     }
     [[nodiscard]] bool wants_step() const {
@@ -102,18 +104,18 @@ private:
     [[nodiscard]] Nanoseconds next_look() const { return refreshed_at_ + kInterval; }
     /// Makes and removes objects, then signals changes of these GPUs and their VFs.
     void refresh(const std::set<std::string>& gpus);
-    /// Halves of refresh(): before and after the reply of a changing method.
+    /// The halves of refresh(), before and after the reply of a method that changes something.
     void follow_changed();
     void tell_followed();
     void tell_changes(const std::set<std::string>& gpus);
     [[nodiscard]] std::set<std::string> all_gpus() const;
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<Notice>& notices);
-    /// Follows the snapshots, with InterfacesAdded or -Removed.
+    /// Makes and removes VF objects as in the snapshots, with InterfacesAdded or -Removed.
     void follow_vfs(const std::set<std::string>& gpus, Telling telling = Telling::Aloud);
     void follow_jobs();
     void make_job_objects(const std::vector<JobView>& views);
     using VfObjects = std::map<Target, std::unique_ptr<VfObject>>;
-    /// The VFs of a GPU are neighbours in the map.
+    /// The VFs of one GPU are next to each other in the map.
     [[nodiscard]] VfObjects::iterator first_vf_of(const std::string& gpu) {
         return vfs_.lower_bound(Target{.gpu = gpu, .vf = 0});
     }
@@ -121,7 +123,7 @@ private:
         return at != vfs_.end() && at->first.gpu == gpu;
     }
 
-    /// Declared before context_, which refers to them.
+    /// Declared before context_, which refers to these members.
     Waiters waiters_;
     Backlog backlog_;
     Admission admission_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// OpenCalls: unanswered calls of one object, which must be answered before the object leaves the
-// bus: libsystemd compares a pointer into the object's vtable when a reply is sent
+// OpenCalls: the unanswered calls of one object. They must be answered before the object leaves the
+// bus: when a reply is sent, libsystemd compares a pointer into the object's vtable
 // (enforced_reply_signature in bus-objects.c), but sdbus-c++ frees the vtable with the object.
 #pragma once
 
@@ -27,20 +27,21 @@ public:
     OpenCall(const OpenCall&) = delete;
     OpenCall& operator=(const OpenCall&) = delete;
 
-    /// Answers because the object goes. Throws sdbus::Error if the bus is gone.
+    /// Answers because the object is removed. Throws sdbus::Error if the bus is gone.
     virtual void end(const Error& why) = 0;
 };
 
 /// A call with the D-Bus results `Replied`, answered by a Result<T>.
 template <typename T, typename... Replied> class OpenCallOf final : public OpenCall {
 public:
-    /// `at_end`: makes the answer if the object goes first; null: the reason is the error.
+    /// `at_end`: makes the answer if the object is removed first; null: the answer is the reason as
+    /// an error.
     OpenCallOf(sdbus::Result<Replied...>&& result, Admission::Ticket ticket,
                std::function<Result<T>(const Error&)> at_end)
         : result_(std::move(result)), ticket_(std::move(ticket)), at_end_(std::move(at_end)) {}
 
     [[nodiscard]] bool is_open() const { return result_.has_value(); }
-    /// Ignores all but the first answer.
+    /// Sends the answer. Ignores all but the first one.
     void answer(const Result<T>& answer) {
         if (!is_open()) return;
         const sdbus::Result<Replied...> result = *std::exchange(result_, std::nullopt);

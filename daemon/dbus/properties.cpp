@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// D-Bus paths allow letters, digits and '_'.
+/// The text as an element of a path. D-Bus paths allow letters, digits and '_'.
 std::string path_element(const std::string& text) {
     std::string element;
     for (const char letter : text) {
@@ -23,12 +23,13 @@ std::string path_element(const std::string& text) {
     return element;
 }
 
-/// A VF alternates between these states.
+/// Whether the state is one of those between which a VF with work alternates.
 bool is_in_turns(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
-/// Whether no signalled property differs. Cheap: called for every VF of a changed GPU.
+/// A cheap comparison, because it is made for every VF of a changed GPU. A change of Client or
+/// LeaseExpires alone is not signalled.
 bool is_same(const VfView& a, const VfView& b) {
     return std::memcmp(&a.live, &b.live, sizeof a.live) == 0 && a.record == b.record &&
            a.handover == b.handover && a.trouble == b.trouble && a.orphan == b.orphan &&
@@ -47,7 +48,7 @@ template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     return true;
 }
 
-/// None for a type that no option has.
+/// The value of an option; none for a type that no option has.
 template <typename... Types> std::optional<Value> value_of(const sdbus::Variant& variant) {
     Value value;
     if (!(take<Types>(variant, value) || ...)) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Properties of GPUs and VFs as values, from *_properties.def: all as a{sv}, and which signalled
-// ones changed. Object paths. Pure.
+// Properties of GPUs and VFs as values, from *_properties.def: all of them as a{sv}, and the
+// signalled ones that changed. Also object paths. Pure.
 #pragma once
 
 #include "daemon/dbus/sdbus_compat.h"
@@ -21,7 +21,7 @@ namespace vgpu::daemon::dbus {
 
 using Dict = std::map<std::string, sdbus::Variant>;
 
-/// Escapes other characters as _XX, so different ids give different paths.
+/// Escapes other characters as _XX, so that different ids have different paths.
 std::string gpu_path(const std::string& gpu);
 std::string vf_path(const std::string& gpu, std::uint32_t vf);
 
@@ -43,7 +43,7 @@ constexpr bool is_completed(std::string_view name) {
 class PropertyFilter {
 public:
     PropertyFilter() = default;
-    /// `names`: comma-separated, "" for all; OutOfRange for an unknown one.
+    /// `names`: separated by commas; "" means all. OutOfRange for an unknown name.
     static Result<PropertyFilter> of_vf(std::string_view names);
     static Result<PropertyFilter> of_gpu(std::string_view names);
 
@@ -60,19 +60,19 @@ private:
     std::set<std::string, std::less<>> names_;
 };
 
-/// For ListGpus and ListVfs, with "Path" and "Target".
+/// The properties for ListGpus and ListVfs, with "Path" and "Target".
 Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
 Dict properties_of(const VfView& view, const PropertyFilter& filter = {});
-/// A vector per property, in the order of `views`.
+/// For each property a vector of values, in the order of `views`.
 Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter);
-/// Changed signalled properties, in the order of *_properties.def; without counters and lags, which
-/// clients read, and without switches between READY and RUNNING.
+/// Signalled properties that changed, in the order of *_properties.def. These exclude counters and
+/// lags, which clients read when they need them, and switches between READY and RUNNING.
 std::vector<PropertyName> changes(const GpuView& before, const GpuView& after);
 std::vector<PropertyName> changes(const VfView& before, const VfView& after);
 
-/// Longer than any name or target.
+/// Limit of an argument: longer than any name or target.
 inline constexpr std::size_t kMaxTextBytes = 256;
-/// For names and values of one request's options.
+/// Limit of the names and values of one request's options.
 inline constexpr std::size_t kMaxOptionBytes = 256 * 1024;
 
 /// Throws OutOfRange above kMaxConfigurationBytes.
@@ -84,7 +84,7 @@ void check_argument(std::string_view name, const std::string& text);
 void check_owner(const std::string& owner);
 
 /// Throws WrongType, or OutOfRange above kMaxOptionBytes. Call before the authorisation, because
-/// open requests stay in memory.
+/// the options of open requests stay in memory.
 Options options_of(const Dict& options);
 
 }  // namespace vgpu::daemon::dbus

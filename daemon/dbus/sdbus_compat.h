@@ -27,12 +27,12 @@ using ErrorName = std::string;
 using CallError = const sdbus::Error*;
 #endif
 
-/// Needed in 1.2, after a proxy's registration.
+/// Activates a proxy; needed in 1.2 after its registration.
 template <typename Proxy> void activate(Proxy& proxy) {
     if constexpr (requires { proxy.finishRegistration(); }) proxy.finishRegistration();
 }
 
-/// Unique name of the current caller, set by the bus.
+/// Unique name of the current caller, as the bus reports it.
 template <typename Object> std::string current_sender(Object& object) {
     const auto message = object.getCurrentlyProcessedMessage();
     if constexpr (std::is_pointer_v<decltype(message)>)
@@ -41,7 +41,7 @@ template <typename Object> std::string current_sender(Object& object) {
         return message.getSender();
 }
 
-/// `name`: full D-Bus error name. `text` is made valid.
+/// `name`: full D-Bus error name. `text` is made valid UTF-8.
 inline sdbus::Error make_error(const std::string& name, const std::string& text) {
     return sdbus::Error(ErrorName{name}, as_utf8(text));
 }

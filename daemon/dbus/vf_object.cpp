@@ -12,9 +12,9 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// Then the reply is TimedOut; the act continues.
+/// After this time the reply is TimedOut, and the operation continues.
 constexpr Nanoseconds kScrubTimeout = std::chrono::seconds(60);
-/// For a job, which keeps no call open.
+/// Limit for a job, which keeps no call open.
 constexpr Nanoseconds kScrubJobTimeout = std::chrono::hours(1);
 constexpr Nanoseconds kResetTimeout = std::chrono::seconds(30);
 constexpr Nanoseconds kIdleTimeout = std::chrono::seconds(30);
@@ -24,7 +24,7 @@ const InterfaceName kInterface{org::vgpu1::Vf_adaptor::INTERFACE_NAME};
 /// Replies when the VF is gone.
 void await_scrub(Context& context, const Target& target, std::uint32_t generation,
                  Nanoseconds limit, const Done<>& reply) {
-    // Compare generations: the number may have been reused.
+    // Generations are compared, because the number may have been reused.
     const auto is_gone = [&context, target, generation] {
         const auto seen = context.manager.find_gpu(target.gpu)->look();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.generation != generation;
@@ -43,7 +43,7 @@ void await_reset(Context& context, const Target& target, const Done<>& reply) {
                         fmt::format("{}/vf{} is still resetting", target.gpu, target.vf), reply);
 }
 
-/// Replies after a reset that `action` may begin.
+/// Replies when the action is done, and the reset that it may begin is over.
 void control_vf(Context& context, const Target& target, vgpu_pf_control_action action,
                 const Options& options, const Done<>& reply) {
     context.manager.control(target, action, options,
@@ -53,15 +53,15 @@ void control_vf(Context& context, const Target& target, vgpu_pf_control_action a
                             });
 }
 
-/// No caller waits for the result.
+/// Thaws without a caller that waits for the result.
 void thaw(Context& context, const Target& target) {
     context.agents.ask(target, AgentAct::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
-/// Set by a cancel: pending waits then end without effect.
+/// Set to true by a cancel. Pending waits then end without effect.
 using Cancelled = std::shared_ptr<bool>;
 
-/// A Quiesce whose processes are stopped, waiting for the device until `deadline`.
+/// A Quiesce that has stopped the processes, and now waits for the device until `deadline`.
 struct Stopped {
     Context& context;
     Target target;
@@ -73,7 +73,7 @@ struct Stopped {
     [[nodiscard]] GpuHost& gpu() const { return *context.manager.find_gpu(target.gpu); }
 };
 
-/// Replies; thaws the processes unless the VF is idle.
+/// Replies. Unless the VF is idle, also thaws the processes.
 void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
     if (*quiesce.is_cancelled) return;
     if (!quiesce.context.agents.view(quiesce.target).is_connected)
@@ -87,11 +87,12 @@ void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
 
 void look_then_await_idle(const Stopped& quiesce);
 
-/// Ends early if the GPU leaves service; the next look reports why.
+/// Waits until the VF is idle. If the GPU leaves service, the wait ends early, and the next look
+/// finds the reason.
 void await_idle(const Stopped& quiesce) {
     const auto is_over = [quiesce] {
         if (*quiesce.is_cancelled) return true;
-        // Request counters for the next check; kFreshEnough prevents a loop.
+        // Requests counters for the next check. kFreshEnough prevents a loop.
         static_cast<void>(quiesce.gpu().ask_fresh(Freshness::Counters, GpuModel::kFreshEnough));
         const auto seen = quiesce.gpu().look();
         const std::uint32_t vf = quiesce.target.vf;
@@ -109,7 +110,7 @@ void await_idle(const Stopped& quiesce) {
                                 done);
 }
 
-/// Reads the state first: one from before the stop does not count.
+/// Reads the state first, because a state from before the processes stopped does not count.
 void look_then_await_idle(const Stopped& quiesce) {
     quiesce.gpu().ask<void>(
         [vf = quiesce.target.vf](GpuModel& model) { return model.look_now(vf); },
@@ -119,7 +120,7 @@ void look_then_await_idle(const Stopped& quiesce) {
         });
 }
 
-/// Quiesce also waits for the device.
+/// Asks the agent. A Quiesce also waits for the device.
 void ask_agent(Context& context, const Target& target, AgentAct act, const Options& options,
                const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
     context.agents.ask(
@@ -137,7 +138,7 @@ void ask_agent(Context& context, const Target& target, AgentAct act, const Optio
         });
 }
 
-/// Replies at once or when the VF is gone.
+/// Replies at once or, without no_wait, when the VF is gone.
 void destroy(Context& context, const Target& target, const Options& options, Nanoseconds limit,
              const Done<>& reply) {
     constexpr std::array<std::string_view, 3> kKnown{"no_wait", "force", "owner"};
@@ -187,7 +188,7 @@ void start_agent(Context& context, const Target& target, const Options& options,
 
 void take_nothing_back(Context& /*context*/, const Target& /*target*/) {}
 
-/// A method that Start() runs. `cancel`: null if the device cannot stop half-way.
+/// A method that Start() runs. `cancel`: null if the device cannot stop the operation half-way.
 struct Startable {
     std::string_view method, kind, step;
     const char* action;
@@ -239,7 +240,7 @@ Result<std::uint32_t> start(Context& context, const Target& target, const Starta
 
 }  // namespace
 
-/// Other jobs create and destroy VFs.
+/// Jobs that no row describes create and destroy VFs.
 const char* action_of_job(std::string_view kind) {
     for (const Startable& one : kStartable)
         if (one.kind == kind) return one.action;
@@ -274,7 +275,7 @@ void VfObject::refresh() {
     const auto seen = context_.manager.find_gpu(target_.gpu)->look();
     if (!seen->has_vf(target_.vf)) return;
     const VfView& view = seen->vfs.at(target_.vf);
-    // Usually nothing changed: avoid the copy.
+    // Usually nothing has changed, so this avoids the copy.
     if (!wants_words(view) && changes(shown_, view).empty()) return;
     VfView now = view;
     add_words(context_, now);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfObject implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. Getters read the VfView (the last one
-// if the VF is gone), methods pass options to Manager. Made by Objects.
+// VfObject: implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. Getters read the VfView (the last
+// one if the VF is gone), and methods pass options to Manager. Objects makes it.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -12,7 +12,7 @@ namespace vgpu::daemon::dbus {
 
 const char* action_of_job(std::string_view kind);
 
-/// Aloud: with InterfacesAdded.
+/// Aloud: emits InterfacesAdded.
 enum class Telling { Aloud, Silently };
 
 /// Changing methods require polkit's org.vgpu1.provision, .assign or .control. Destroy (without
@@ -21,13 +21,13 @@ class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    /// `view`: before add_words().
+    /// `view`: without the additions of add_words().
     VfObject(Context& context, Target target, const VfView& view, Telling telling);
     ~VfObject();
 
     /// Signals the properties that changed since the last call.
     void refresh();
-    /// A VF made again under this number has another UUID.
+    /// UUID of the VF. A VF that is made again under this number has another UUID.
     [[nodiscard]] const daemon::Uuid& made_for() const { return made_for_; }
 
 private:
@@ -45,9 +45,10 @@ private:
                SentOptions options) override;
     void Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
                  SentOptions options) override;
-    /// The report of the guest's agent; nothing on the host depends on it.
+    /// Answers with the report of the guest's agent; nothing on the host depends on it.
     void SelfTest(sdbus::Result<Dict>&& result, SentOptions options) override;
-    /// Replies when the guest's processes are stopped and the device is idle; else thaws them.
+    /// Replies when the guest's processes are stopped and the device is idle. If it stays busy,
+    /// thaws the processes and fails.
     void Quiesce(sdbus::Result<Dict>&& result, SentOptions options) override;
     void Thaw(sdbus::Result<Dict>&& result, SentOptions options) override;
     /// Replies at once with a job.
@@ -61,8 +62,8 @@ private:
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
 
-    /// `value_of` the newest view, or of the last signalled one if the VF is gone. Copies the view
-    /// only for properties that need complete().
+    /// Calls `value_of` with the newest view, or with the last signalled one if the VF is gone.
+    /// Copies the view only for properties that need complete().
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
         const auto seen = context_.manager.find_gpu(target_.gpu)->look();
         const auto at = seen->vfs.find(target_.vf);

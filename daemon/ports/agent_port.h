@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentPort is the interface to the agents' sockets, one per VF, identified by its path. Each has
-// one client at a time; no call waits, and none interprets the bytes. Implemented by
+// AgentPort: the interface to the agents' sockets, one per VF, identified by its path. Each socket
+// has one client at a time. No call waits or interprets the bytes. Implemented by
 // adapters/agent_sockets, faked in tests. Main loop only.
 #pragma once
 
@@ -25,13 +25,15 @@ class AgentPort {
 public:
     virtual ~AgentPort() = default;
 
-    /// Makes the socket at `path`, replacing one of a dead vgpud, and accepts clients. System.
+    /// Makes the socket at `path`, which may replace one that a dead vgpud left, and accepts
+    /// clients. System.
     virtual Result<> listen(const std::string& path) = 0;
     virtual void close(const std::string& path) = 0;
     virtual void accept_clients(const std::string& path, bool is_wanted) = 0;
-    /// False if the client does not take all `bytes` at once: end the client, the stream has a gap.
+    /// False if the client does not take all `bytes` at once. Disconnect the client then, because
+    /// its stream has a gap.
     virtual bool send(const std::string& path, std::string_view bytes) = 0;
-    /// Closes the client; no Gone follows.
+    /// Closes the client. No Gone follows.
     virtual void disconnect(const std::string& path) = 0;
     /// A bounded number of events since the last call.
     virtual std::vector<AgentInput> take() = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Clock: vgpud's time: CLOCK_MONOTONIC and CLOCK_BOOTTIME in the product (adapters/system_clock.h),
+// Clock: vgpud's time. CLOCK_MONOTONIC and CLOCK_BOOTTIME in the product (adapters/system_clock.h),
 // a virtual clock in tests. Events carry device times. Any thread.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EventPort reads the event ring of one PF core: events in order, and the number of events that
-// were overwritten unread. One reading thread; next_seq() from any thread. Implemented by
-// adapters/event_ring; tests implement it over a vector.
+// EventPort: reads the event ring of one PF core: the events in order, and the number of events
+// that were overwritten before they were read. One thread reads; next_seq() may be called from any
+// thread. Implemented by adapters/event_ring; tests implement it over a vector.
 #pragma once
 
 #include "pf-driver/uapi/vgpu_pf.h"
@@ -23,17 +23,17 @@ public:
 
     virtual ~EventPort() = default;
 
-    /// Events since the last call, oldest first, at most kMaxBatch; call again until empty. Never
-    /// blocks. Drains wait_fd().
+    /// Events since the last call, oldest first, at most kMaxBatch. Call again until it returns
+    /// none. Never blocks. Also drains wait_fd().
     virtual EventBatch read() = 0;
 
-    /// Number of the next event; starts at 1. If it changed meanwhile, an event came.
+    /// Number of the next event; starts at 1. A changed number means that an event came.
     [[nodiscard]] virtual std::uint64_t next_seq() const = 0;
 
     /// The next read() starts at next_seq().
     virtual void skip_to_end() = 0;
 
-    /// Readable when there are new events; -1 if there is nothing to poll.
+    /// Readable when there are new events; -1 if no descriptor reports them.
     [[nodiscard]] virtual int wait_fd() const = 0;
 };
 

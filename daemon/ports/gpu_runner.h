@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuRunner runs the turns of one GPU in its own thread, so that a slow PF core delays only its own
-// GPU. A turn runs when an fd becomes readable, at a time, or after wake(). Implemented by
-// adapters/gpu_thread; tests run turns themselves.
+// GpuRunner: runs the turns of one GPU in a separate thread, so that a slow PF core delays only its
+// own GPU. A turn runs when a descriptor becomes readable, at a time, or after wake(). Implemented
+// by adapters/gpu_thread; tests run turns themselves.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -20,10 +20,11 @@ public:
     virtual void turn() = 0;
     /// Fds that become readable when there is work; ignore entries of -1.
     [[nodiscard]] virtual std::vector<int> wait_fds() const = 0;
-    /// Time (of Clock) of the next turn if no fd becomes readable before. Called after each turn.
+    /// Time (of Clock) of the next turn if no descriptor becomes readable before. Called after each
+    /// turn.
     [[nodiscard]] virtual Nanoseconds wake_at() const = 0;
     /// Time (of Clock, at most wake_at()) until which another request is likely. Until then the
-    /// runner spins on a spare CPU: waking up takes as long as a request.
+    /// runner spins on a spare CPU, because waking up takes as long as a request.
     [[nodiscard]] virtual Nanoseconds awake_until() const = 0;
     /// Ends the wait of a running turn; no turn follows. From any thread.
     virtual void interrupt() = 0;

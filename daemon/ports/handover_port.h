@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// HandoverPort decides who gets the function of a VF: in the kernel a host driver or vfio-pci, in
-// user space the client that opens its vfio-user socket. HandoverRefused, with the possible
-// choices, if the platform does not support one; WrongState if the function is in use. Implemented
-// by adapters/home_handover. GPU thread only.
+// HandoverPort: decides which driver gets the function of a VF: in the kernel a host driver or
+// vfio-pci, in user space the client that opens its vfio-user socket. HandoverRefused, with the
+// possible choices, if the platform does not support a choice; WrongState if the function is in
+// use. Implemented by adapters/home_handover. GPU thread only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -35,7 +35,7 @@ public:
 
     /// The choice in force; never Default.
     virtual Result<Handover> get(std::uint32_t vf) = 0;
-    /// No effect if in force already.
+    /// No effect if `handover` is already in force.
     virtual Result<> set(std::uint32_t vf, Handover handover) = 0;
 };
 

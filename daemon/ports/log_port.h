@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LogPort changes level and target of vgpud's log at run time, in the words of syslog and systemd
+// LogPort: changes level and target of vgpud's log at run time, in the words of syslog and systemd
 // (org.freedesktop.LogControl1). Implemented by adapters/log_control. Main loop only.
 #pragma once
 
@@ -14,13 +14,13 @@ class LogPort {
 public:
     virtual ~LogPort() = default;
 
-    /// emerg, alert, crit, err, warning, notice, info or debug
+    /// One of: emerg, alert, crit, err, warning, notice, info, debug.
     [[nodiscard]] virtual std::string level() const = 0;
-    /// OutOfRange, with the known words, changes nothing.
+    /// OutOfRange, with the known words, for another word.
     virtual Result<> set_level(const std::string& level) = 0;
-    /// console, journal or null
+    /// One of: console, journal, null.
     [[nodiscard]] virtual std::string target() const = 0;
-    /// OutOfRange for any other.
+    /// OutOfRange for another word.
     virtual Result<> set_target(const std::string& target) = 0;
 };
 

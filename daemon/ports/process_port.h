@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ProcessPort starts helper processes of a GPU (softgpu, vgpu-pf) that outlive vgpud, and finds
+// ProcessPort: starts helper processes of a GPU (softgpu, vgpu-pf) that outlive vgpud, and finds
 // them again by notes in the run directory. Pid and start time identify a process. Implemented by
 // adapters/process_launcher.
 #pragma once
@@ -21,7 +21,7 @@ struct ProcessId {
     bool operator==(const ProcessId&) const = default;
 };
 
-/// `directory` must exist; no shell runs `command`.
+/// `directory` must exist. `command` runs without a shell.
 struct ProcessSpec {
     std::string label;                 ///< "softgpu", "vgpu-pf": names the note and the log
     std::string directory;             ///< contains LABEL.pid and LABEL.log
@@ -32,12 +32,13 @@ class ProcessPort {
 public:
     virtual ~ProcessPort() = default;
 
-    /// Starts a process in a new session. System if log, note or process cannot be made or
-    /// executed. The note is on disk first, so that a later vgpud finds the process.
+    /// Starts a process in a new session. System if log, note or process cannot be made. The note
+    /// is on disk first, so that a later vgpud finds the process.
     virtual Result<ProcessId> start(const ProcessSpec& spec) = 0;
     virtual std::optional<ProcessId> find(const ProcessSpec& spec) = 0;
-    /// None while the process runs. Else how it ended: "with exit status 1", "by signal 9
-    /// (Killed)"; "" for no child of this vgpud, a zombie or a reused pid. Reaps it.
+    /// None while the process runs; reaps a process that ended. How it ended: "with exit status 1",
+    /// "by signal 9 (Killed)". "" if that is unknown: not a child of this vgpud, a zombie, or a
+    /// reused pid.
     [[nodiscard]] virtual std::optional<std::string> end_of(const ProcessId& id) = 0;
     /// Bounds the log: moves old lines to LABEL.log.1.
     virtual void trim_log(const ProcessSpec& spec) = 0;

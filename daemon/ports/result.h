@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T>: a value, or an error of errors.def with its cause. The failing function writes the
-// cause once, naming the GPU, VF, option or file. Nothing here throws.
+// Result<T>: a value, or an error of errors.def with its cause. The function that fails writes the
+// cause once, and names the GPU, VF, option or file. Nothing here throws.
 #pragma once
 
 #include "text/utf8.h"
@@ -19,8 +19,8 @@ enum class ErrorId {
 #undef DAEMON_ERROR
 };
 
-/// One row of errors.def. Scripts match `number` (VGPU-302); `name` is the end of the D-Bus error
-/// name, `fix` a sentence for the caller.
+/// One row of errors.def. Scripts match `number` (VGPU-302). `name` is the end of the D-Bus error
+/// name. `fix` is a sentence for the caller.
 struct ErrorRow {
     ErrorId id;
     int number;
@@ -43,7 +43,7 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// Causes quote foreign text; a bus disconnects senders of invalid UTF-8.
+/// Causes quote foreign text, and a bus disconnects senders of invalid UTF-8.
 using text::as_utf8;
 
 /// Converts `cause` by as_utf8().

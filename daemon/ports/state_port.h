@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// StatePort stores the files that must survive vgpud. A success holds even after a power cut. The
-// names of files are relative to the state directory. Calls for different names may come from
-// different threads at once. Implemented by adapters/state_files; tests implement it in memory with
-// failures and kills.
+// StatePort: stores the files that must survive vgpud. A success holds even after a power cut.
+// Names of files are relative to the state directory. Different threads may call it at once for
+// different names. Implemented by adapters/state_files; tests implement it in memory, with failures
+// and kills.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -26,13 +26,13 @@ public:
     /// The whole file; empty if it does not exist.
     /// StateCorrupt if it exists but cannot be read, or if vgpud cannot have written it.
     virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
-    /// Replaces the file by `content`: at every instant it is the old or the new file.
-    /// `kept_as`: the name that the old file gets just before; empty: the old file goes.
-    /// StateNotWritten if this is not certain: the file may then be either of the two. The file is
-    /// not touched if another program has changed it.
+    /// Replaces the file by `content`. At every moment the file is the old or the new one.
+    /// `kept_as`: the name that the old file gets just before; empty: the old file is deleted.
+    /// StateNotWritten if success is not certain; the file may then be the old or the new one. Does
+    /// not touch the file if another program has changed it.
     virtual Result<> replace(const std::string& name, std::string_view content,
                              const std::string& kept_as = "") = 0;
-    /// Removes the file, if it exists. `kept_as` and errors as for replace().
+    /// Removes the file, if it exists. `kept_as` and errors as in replace().
     virtual Result<> remove(const std::string& name, const std::string& kept_as = "") = 0;
     /// Path of the file, for messages.
     [[nodiscard]] virtual std::string where(const std::string& name) const = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// VmSocketsPort gives a virtual machine the sockets of its VFs at paths that are known before a VF
-// is chosen: DIRECTORY/UUID/N.sock and N.agent.sock lead to the sockets of the N-th VF. It also
-// sets who may open them. Implemented by adapters/vm_sockets, faked in tests; main loop only.
+// VmSocketsPort: gives a virtual machine the sockets of its VFs at paths that are known before VFs
+// are chosen. DIRECTORY/UUID/N.sock and N.agent.sock lead to the sockets of the N-th VF. Also sets
+// which users may open the sockets. Implemented by adapters/vm_sockets, faked in tests; main loop
+// only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -26,19 +27,18 @@ public:
     virtual ~VmSocketsPort() = default;
 
     [[nodiscard]] virtual std::string path_of(const std::string& uuid, std::size_t n) const = 0;
-    /// Replaces all paths of `uuid`.
-    /// System if a VF's socket does not exist or a link cannot be made; earlier links stay until
-    /// the next link() or unlink().
+    /// Replaces all paths of `uuid`. System if a VF's socket does not exist or a link cannot be
+    /// made. Links made before the failure stay until the next link() or unlink().
     virtual Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) = 0;
     virtual void unlink(const std::string& uuid) = 0;
-    /// Removes the paths of `uuid` that lead to `sockets`; its others stay.
+    /// Removes the paths of `uuid` that lead to `sockets`; its other paths stay.
     virtual void unlink_vf(const std::string& uuid, const VfSockets& sockets) = 0;
-    /// Targets of the paths of `uuid`, in the order of N; empty if it has none.
+    /// Targets of the paths of `uuid`, in the order of N; empty if it has no paths.
     [[nodiscard]] virtual std::vector<std::string> linked(const std::string& uuid) const = 0;
-    /// Lets only `uid` and `gid` open the sockets from now on; open connections stay.
-    /// System on failure; an empty path in `sockets` is skipped.
+    /// From now on only `uid` and `gid` may open the sockets; open connections stay. System on
+    /// failure. An empty path in `sockets` is skipped.
     virtual Result<> grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) = 0;
-    /// Lets only vgpud's user open the sockets.
+    /// From now on only vgpud's user may open the sockets.
     virtual void revoke(const VfSockets& sockets) = 0;
 };
 
