@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Answers keeps vgpud's latest answer as HTTP responses for all scrapers. Asks vgpud only when a
-// scraper comes, and not again within kFresh. One thread.
+// Answers: keeps vgpud's latest answer as HTTP responses for all scrapers. Asks vgpud only when a
+// scraper asks, and at most once per kFresh. One thread.
 #pragma once
 
 #include "daemon/exporter/http_request.h"
@@ -22,13 +22,13 @@ using Response = std::shared_ptr<const std::string>;
 class Answers {
 public:
     static constexpr daemon::Nanoseconds kFresh = std::chrono::seconds(1);
-    /// Asks vgpud and waits for it.
+    /// Asks vgpud, and waits for its answer.
     using Source = std::function<Readings()>;
 
     Answers(Source source, const daemon::Clock& clock)
         : source_(std::move(source)), clock_(clock) {}
 
-    /// Not older than kFresh. May wait for vgpud.
+    /// The response, not older than kFresh. May wait for vgpud.
     [[nodiscard]] Response response(MetricsFormat format) {
         if (clock_.now() >= fresh_until_) {
             readings_ = source_();

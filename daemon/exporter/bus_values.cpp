@@ -24,7 +24,7 @@ template <typename T> bool take(const sdbus::Variant& from, Value& to) {
     return true;
 }
 
-/// The first type that fits; "?" for types of a newer vgpud.
+/// Takes the first type that fits; "?" for types of a newer vgpud.
 template <typename... Types> Value value_of(const sdbus::Variant& variant) {
     Value value = std::string("?");
     static_cast<void>((take<Types>(variant, value) || ...));
@@ -38,7 +38,7 @@ void put(Properties& row, const std::string& name, const Dict& members) {
     for (auto& [member, value] : properties_of(members)) row[name + "." + member] = value;
 }
 
-/// False if the column holds no Ts.
+/// Copies a column into rows. False if the column does not have values of type T.
 template <typename T>
 bool spread(const std::string& name, const sdbus::Variant& column, std::vector<Properties>& rows) {
     if (!column.containsValueOfType<std::vector<T>>()) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Converts vgpud's answers on D-Bus, properties and rows in columns, to plain values (values.h).
+// Converts vgpud's answers on D-Bus (properties, and rows in columns) to plain values (values.h).
 // Used by vgpuctl and vgpu-exporter.
 #pragma once
 
@@ -17,13 +17,13 @@ namespace vgpu::exporter {
 inline constexpr const char* kService = "org.vgpu1";
 using Dict = std::map<std::string, sdbus::Variant>;
 
-/// Members of a dictionary in a property get names with a dot.
+/// Converts a dictionary. Members of a dictionary inside a property get names with a dot.
 Properties properties_of(const Dict& dict);
 std::vector<Properties> properties_of(const std::vector<Dict>& dicts);
-/// Rows of ListVfColumns. Omits columns of unknown types.
+/// Converts the columns of ListVfColumns to rows. Omits columns of unknown types.
 std::vector<Properties> rows_of(const Dict& columns);
 
-/// By one call. Throws sdbus::Error.
+/// All properties of an object, read with one call. Throws sdbus::Error.
 Properties all_properties(sdbus::IConnection& bus, const std::string& destination,
                           const std::string& path, const std::string& interface);
 

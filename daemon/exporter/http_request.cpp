@@ -15,7 +15,7 @@ struct PageRow {
     std::string_view text;
 };
 
-/// In the order of Page.
+/// indexed by Page
 constexpr std::array kPages{
     PageRow{"200 OK", ""},
     PageRow{"200 OK", "vgpu-exporter: metrics of vgpud for Prometheus, at /metrics.\n"},
@@ -47,7 +47,7 @@ Page page_of(std::string_view line) {
     std::string_view path = take_word(line);
     if (path.empty() || !line.starts_with("HTTP/1.")) return Page::BadRequest;
     if (method != "GET" && method != "HEAD") return Page::WrongMethod;
-    // Ignore parameters, which scrapers may add.
+    // Ignores parameters, which scrapers may add.
     path = path.substr(0, path.find('?'));
     if (path == "/metrics") return Page::Metrics;
     return path == "/" ? Page::Index : Page::NotFound;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of HTTP/1.0 that a scraper needs: reads the head of a request, writes the response.
-// Used by Server, which has the sockets. Pure.
+// The part of HTTP/1.0 that a scraper needs: reads the head of a request, writes the response. Used
+// by Server, which owns the sockets. Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace vgpu::exporter {
 
-/// Index: "/", which says what this program is.
+/// The page that is requested. Index: "/", which describes this program.
 enum class Page { Metrics, Index, NotFound, WrongMethod, BadRequest, TooLarge };
 
 struct HttpRequest {
@@ -18,16 +18,16 @@ struct HttpRequest {
     std::string_view accept{};  ///< the header field; empty if none
 };
 
-/// True if `head` has its empty line.
+/// Whether `head` ends with its empty line.
 [[nodiscard]] bool is_complete(std::string_view head);
 
-/// Refers to `head`, which is untrusted.
+/// Parses an untrusted head. The result refers to `head`.
 [[nodiscard]] HttpRequest parse_request(const std::string& head);
 
-/// `type`, `text`: of Page::Metrics; the other pages have texts of their own.
+/// `type`, `text`: for Page::Metrics. The other pages have fixed texts.
 [[nodiscard]] std::string http_response(Page page, std::string_view type = "",
                                         std::string_view text = "");
-/// Bytes of `response` before its body.
+/// Number of bytes of `response` before its body.
 [[nodiscard]] std::size_t head_size(std::string_view response);
 
 }  // namespace vgpu::exporter

@@ -23,14 +23,14 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// getaddrinfo() takes 65536 for 0.
+/// Checks a port number, because getaddrinfo() would accept 65536 as 0.
 bool is_port(std::string_view text) {
     std::uint16_t port = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
     return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Null if `address` is not HOST:PORT or [HOST]:PORT.
+/// Resolves `address`; null if it is not HOST:PORT or [HOST]:PORT.
 Addresses addresses_of(const std::string& address) {
     const std::size_t colon = std::min(address.rfind(':'), address.size());
     std::string host = address.substr(0, colon);

@@ -14,13 +14,13 @@ namespace vgpu::exporter {
 
 template <typename T> using OrWhy = tl::expected<T, std::string>;
 
-/// `address`: "127.0.0.1:9482" or "[::1]:9482"; port 0: any.
+/// `address`: "127.0.0.1:9482" or "[::1]:9482". Port 0: any free port.
 OrWhy<daemon::adapters::UniqueFd> listen_at(const std::string& address);
 
-/// As for listen_at(), with the actual port.
+/// The address of a listening socket, as for listen_at(), with the actual port.
 std::string address_of(int socket);
 
-/// From systemd (sd_listen_fds(3)), if any.
+/// Sockets passed by systemd (sd_listen_fds(3)), if any.
 OrWhy<std::vector<daemon::adapters::UniqueFd>> passed_sockets();
 
 }  // namespace vgpu::exporter

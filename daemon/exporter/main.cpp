@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-exporter: options and the loop. Keeps nothing, so a signal may end it at any time.
+// vgpu-exporter: options and the loop. It has no state to save, so a signal may end it at any time.
 #include "daemon/adapters/system_clock.h"
 #include "daemon/exporter/answers.h"
 #include "daemon/exporter/listen.h"
@@ -17,11 +17,12 @@ namespace {
 using daemon::adapters::UniqueFd;
 
 constexpr const char* kDefaultAddress = "127.0.0.1:9482";
-/// All calls of a scrape take less than the 10 s for which Prometheus waits.
+/// Limit per call. All calls of a scrape together take less than the 10 s for which Prometheus
+/// waits.
 constexpr std::chrono::seconds kCallLimit{2};
 
-/// Connects each time, since the bus may have been restarted. Calls the owner of the name: a call
-/// to the name would start a vgpud that was stopped.
+/// Connects each time, because the bus may have been restarted. Calls the owner of the name,
+/// because a call to the name would start a vgpud that was stopped.
 Readings readings_of(const std::string& bus_name) {
     try {
         const auto bus = open_bus(bus_name);

@@ -25,19 +25,20 @@ constexpr MetricType kGauge{"gauge", "", "gauge"}, kCounter{"counter", "_total",
 struct Family {
     std::string_view name;
     const MetricType& type;
-    std::string_view unit;  ///< "none": it has none
+    std::string_view unit;  ///< "none": without a unit
     std::string_view help;
 };
 
-/// How a property is written. Times are exact: a double could not hold nanoseconds of a few months.
-/// NonZero: no sample for 0. IsSet: 1 for a text that is not empty. OfAgent: no sample without one.
+/// How a property is written. Times are exact: a double could not hold the nanoseconds of a few
+/// months. NonZero: no sample for 0. IsSet: 1 for a text that is not empty. OfAgent: no sample
+/// without an agent.
 enum class As { Number, Nanoseconds, Microseconds, Percent, NonZero, IsSet, OfAgent };
 
 struct Row {
     Family family;
     std::string_view property;
     As as;
-    std::string_view kind{};  ///< the value of one more label; empty: none
+    std::string_view kind{};  ///< the value of the additional label; empty: no label
 };
 
 #define METRIC(name, type, unit, help, property, as, ...) \
@@ -62,7 +63,7 @@ constexpr std::array kVfLabels{InfoLabel{"uuid", "Uuid"}, InfoLabel{"profile", "
 
 using Sample = std::optional<std::string>;
 
-/// "-1.500000" for -1500000 and 6 digits.
+/// A decimal fraction: "-1.500000" for -1500000 and 6 digits.
 template <typename Integer> std::string decimal(Integer value, int digits) {
     const auto bits = static_cast<std::uint64_t>(value);
     const std::uint64_t magnitude = value < 0 ? 0 - bits : bits;
@@ -122,12 +123,12 @@ std::string escaped(std::string_view text) {
     return safe;
 }
 
-/// Adds a label; `labels` have no braces.
+/// Adds a label. `labels` have no braces.
 std::string with(const std::string& labels, std::string_view label, std::string_view value) {
     return fmt::format("{}{}{}=\"{}\"", labels, labels.empty() ? "" : ",", label, escaped(value));
 }
 
-/// With the labels of all its samples.
+/// A GPU or VF with the labels of all its samples.
 struct Labelled {
     const Properties& object;
     std::string labels;
@@ -143,12 +144,12 @@ Labelled labelled_vf(const Properties& vf) {
     return {vf, with(with(with("", "gpu", gpu), "vf", index), "name", text_of(vf, "Name"))};
 }
 
-/// All samples of a family follow each other, as the formats require.
+/// The text of all metrics. Samples of one family follow each other, as the formats require.
 class Document {
 public:
     explicit Document(MetricsFormat format) : is_open_(format == MetricsFormat::OpenMetrics) {}
 
-    /// In the format of Prometheus a family has the name of its samples, and no unit.
+    /// Begins a family. In the Prometheus format a family has the name of its samples, and no unit.
     void begin(const Family& family) {
         const auto& [type, suffix, in_prometheus] = family.type;
         sample_ = fmt::format("{}{}", family.name, suffix);
@@ -227,7 +228,7 @@ void add_vfs(Document& to, const Readings& readings) {
     add_rows(to, kVfRows, vfs);
 }
 
-/// With "Agent" for "Agent.Connected".
+/// The list of property names for vgpud, with "Agent" for "Agent.Connected".
 std::string list_of(std::set<std::string_view> names, std::span<const Row> rows) {
     for (const Row& row : rows) names.insert(row.property.substr(0, row.property.find('.')));
     return fmt::format("{}", fmt::join(names, ","));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads what the metrics need from vgpud, for vgpu-exporter and `vgpuctl metrics`.
+// Reads the data for the metrics from vgpud, for vgpu-exporter and `vgpuctl metrics`.
 #pragma once
 
 #include "daemon/exporter/bus_values.h"
@@ -8,11 +8,11 @@
 
 namespace vgpu::exporter {
 
-/// Makes four calls, each with the time limit of `bus`. `destination`: org.vgpu1 or its owner.
+/// Makes four calls; each has the time limit of `bus`. `destination`: org.vgpu1 or its owner.
 /// Throws sdbus::Error.
 Readings read_vgpud(sdbus::IConnection& bus, const std::string& destination = kService);
 
-/// Calls to the unique name do not start vgpud. Throws sdbus::Error if none runs.
+/// The unique name of vgpud. Calls to it do not start vgpud. Throws sdbus::Error if no vgpud runs.
 std::string owner_of_service(sdbus::IConnection& bus);
 
 }  // namespace vgpu::exporter

@@ -14,7 +14,7 @@ using daemon::adapters::Wanted;
 
 namespace {
 
-/// `done`: of recv() or send().
+/// Whether the connection is over. `done`: result of recv() or send().
 bool is_end(ssize_t done) {
     return done == 0 || (done < 0 && errno != EAGAIN && errno != EINTR);
 }
@@ -34,7 +34,8 @@ void Server::watch(Wanted& wanted) {
 }
 
 void Server::look(const Wanted& wanted) {
-    // Waiting for vgpud in this turn makes nobody late.
+    // One time for all clients, so that a client does not become late while vgpud is asked for
+    // another.
     const daemon::Nanoseconds now = clock_.now();
     for (Client& client : clients_) {
         if (wanted.fds.at(client.index).revents != 0) serve(client);
@@ -63,7 +64,8 @@ void Server::serve(Client& client) {
         read(client);
 }
 
-/// Discards what follows the request: closing a socket with unread bytes would lose the response.
+/// Reads a request. Discards bytes after it, because closing a socket with unread bytes would lose
+/// the response.
 void Server::read(Client& client) {
     std::array<char, kMaxRequest> buffer{};
     const ssize_t got = ::recv(client.fd.get(), buffer.data(), buffer.size(), 0);

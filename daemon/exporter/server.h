@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Server answers scrapers by HTTP on listening sockets. Anyone who can reach the sockets may read,
-// and no client can harm the others:
-//   - sockets never block; a turn of the loop reads one buffer and writes what the client accepts;
+// Server: answers scrapers by HTTP on listening sockets. Everyone who can reach the sockets may
+// read, and no client can harm the others:
+//   - sockets never block; an iteration reads one buffer and writes what the client accepts;
 //   - a client has kPatience and kMaxRequest bytes for its request, and kPatience for the response;
 //   - at most kMaxClients: one more replaces the oldest without a response, or else the oldest.
 // main.cpp calls watch() before each wait and look() after it; one thread.
@@ -41,7 +41,7 @@ private:
         daemon::Nanoseconds until{0};
         std::string request{};
         Response response{};              ///< null while the request is being read
-        std::size_t sent = 0, total = 0;  ///< bytes of it
+        std::size_t sent = 0, total = 0;  ///< bytes of the response
         std::size_t index = 0;            ///< in Wanted::fds
         bool is_over = false;
     };

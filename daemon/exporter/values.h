@@ -13,13 +13,13 @@
 namespace vgpu::exporter {
 
 using Words = std::vector<std::string>;
-/// A D-Bus value without its width: u is t, o is s; unknown types are "?".
+/// A D-Bus value without its width: u becomes t, o becomes s; unknown types become "?".
 using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string, Words>;
-/// Members are flattened: "Agent.Connected".
+/// Properties by name. Members of dictionaries are flattened: "Agent.Connected".
 using Properties = std::map<std::string, Value>;
 
-/// Removes properties that vgpud reports as zero because they are unknown: device before the PF
-/// core is reached, run table before one exists, pids of programs that vgpud does not run.
+/// Removes properties that vgpud reports as zero because they are unknown: the device before the PF
+/// core is reached, the run table before one exists, and pids of programs that vgpud does not run.
 inline Properties known_of(Properties gpu) {
     const auto is_zero = [&gpu](const char* name) {
         const auto at = gpu.find(name);

@@ -20,7 +20,7 @@ constexpr unsigned kKeepAliveCount = 3;
 /// Keeps libvirt from printing errors.
 void ignore_error(void*, virErrorPtr) {}
 
-/// Ends a wait: libvirt's event loop has no time limit.
+/// Ends a wait, because libvirt's event loop has no time limit.
 void on_limit(int timer, void*) {
     virEventUpdateTimeout(timer, -1);
 }
@@ -48,12 +48,13 @@ Json json_of(virDomainPtr domain) {
             {"active", virDomainIsActive(domain) == 1}};
 }
 
-/// Replaces invalid UTF-8: names may hold any bytes.
+/// Writes a line. Replaces invalid UTF-8, because names may have any bytes.
 std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// Also a transient domain that has ended, for which libvirt only reports a stop.
+/// Whether the domain no longer exists. For a transient domain that has ended, libvirt reports only
+/// a stop.
 bool is_gone(virDomainPtr domain) {
     return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
 }
@@ -106,7 +107,7 @@ void DomainWatch::connect() {
     tell_all();
 }
 
-/// Also after a failed attempt to connect.
+/// Closes the connection. Also called after a failed attempt to connect.
 void DomainWatch::disconnect(const std::string& why) {
     const std::string said = why;
     if (connection_ != nullptr) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// DomainWatch follows the domains of one libvirt and reports changes as lines of JSON. Reconnects
-// with a growing delay. Calls of libvirt block while libvirtd does: therefore this is not part of
-// vgpud. Used by main.cpp; one thread.
+// DomainWatch: follows the domains of one libvirt and reports changes as lines of JSON. Reconnects
+// with a growing delay. It is not part of vgpud, because calls of libvirt block while libvirtd
+// blocks. Used by main.cpp; one thread.
 //
 //   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all, after connecting
 //   {"domain": {"uuid": …, "name": …, "active": false}}        this one changed
@@ -29,7 +29,7 @@ public:
     DomainWatch(const DomainWatch&) = delete;
     DomainWatch& operator=(const DomainWatch&) = delete;
 
-    /// Connects if due, then waits for an event, at most for `limit`.
+    /// Connects if that is due, then waits at most `limit` for an event.
     void turn(std::chrono::milliseconds limit);
     [[nodiscard]] bool is_connected() const { return connection_ != nullptr; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-libvirt: the program around DomainWatch. vgpud reads its standard output; it ends with its
-// standard input, so that it does not outlive vgpud.
+// vgpu-libvirt: the program around DomainWatch. vgpud reads its standard output. The program ends
+// when its standard input ends, so that it does not outlive vgpud.
 #include "daemon/libvirt/domain_watch.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookAtInput{1000};
 
-/// vgpud never writes: the end of the input means that vgpud is gone.
+/// vgpud never writes to this input, so its end means that vgpud is gone.
 bool is_input_over() {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     if (::poll(&input, 1, 0) <= 0) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ArrivalQueue: arrivals of work at VFs, of all VFs in order of time, and the kinds of workload.
-// The caller's dice give random pauses.
+// ArrivalQueue: the arrivals of work at all VFs, in order of time, and the kinds of workload. The
+// caller's dice give random pauses.
 #pragma once
 
 #include "daemon/simulator/dice.h"
@@ -28,8 +28,8 @@ struct RecordedJob {
 
 enum class BadKernel : std::uint8_t {
     None,
-    Endless,  ///< runs for ever, but can be stopped like any other
-    Hang,     ///< neither proceeds nor leaves the engine: its VF must be reset
+    Endless,  ///< runs without end, but can be stopped like any other kernel
+    Hang,     ///< neither proceeds nor leaves the engine, so its VF must be reset
 };
 
 struct VfFault {
@@ -51,10 +51,10 @@ struct Workload {
 struct Arrival {
     std::int64_t at_ns = 0;
     std::uint32_t vf = 0;
-    std::uint64_t life = 0;  ///< of the VF; arrivals of an earlier life are void
+    std::uint64_t life = 0;  ///< incarnation of the VF; arrivals of an earlier one are void
     std::int64_t work_ns = 0;
     std::size_t next_job = 0;  ///< in Workload::jobs
-    VfFault fault{};           ///< if it has a kind: a fault, not a job
+    VfFault fault{};           ///< if it has a kind, this is a fault and not a job
 
     bool operator>(const Arrival& other) const {
         return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
@@ -72,7 +72,7 @@ public:
         queue_.pop();
         return arrival;
     }
-    /// The first arrival of a life that begins at from.at_ns, and all faults.
+    /// Adds the first arrival of an incarnation that begins at from.at_ns, and all faults.
     void begin(const Workload& work, Arrival from, Dice& dice) {
         for (const VfFault& fault : work.faults)
             if (fault.at_ns >= from.at_ns)
@@ -84,11 +84,11 @@ public:
         from.work_ns = work.work_ns;
         queue_.push(from);
     }
-    /// For a VF back after losing its work; recorded jobs continue anyway.
+    /// Adds work for a VF that lost its work and is back. Recorded jobs continue without this.
     void begin_again(const Workload& work, const Arrival& from) {
         if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
     }
-    /// Backlogged work has only one arrival.
+    /// Adds the arrival after `last`. Backlogged work has only one arrival.
     void follow(const Workload& work, Arrival last, Dice& dice) {
         if (work.arrivals == Arrivals::Backlogged) return;
         if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, last);

@@ -14,8 +14,10 @@ namespace vgpu::simulator {
 
 namespace {
 
-/// max |received / due − 1| over VFs that always have work and only compete by weight; due = Σ
-/// received · weight / Σ weight.
+/// max
+/// received / due − 1
+/// over the VFs that always have work and compete only by weight. due = Σ received · weight / Σ
+/// weight.
 double share_error_of(const Simulation& setup, const Figures& figures) {
     double weights = 0, received = 0;
     const auto counts = [&](std::size_t i) {
@@ -48,7 +50,7 @@ public:
     std::string recording;
 };
 
-/// What a policy does not support of the scenario; or empty.
+/// The part of the scenario that a policy does not support; empty if it supports all.
 std::string_view refusal_of(const Simulation& setup, const Policy& policy) {
     const auto has = [&setup](auto is_one) {
         return std::any_of(setup.vfs.begin(), setup.vfs.end(), is_one);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Comparison: runs a scenario under each of its policies and shows fairness against the ideal
+// Comparison: runs a scenario under each of its policies. Reports fairness against the ideal
 // engine, responses, waits and waste.
 #pragma once
 
@@ -32,14 +32,14 @@ struct ProductOutcome {
     double worst_lag_ms = 0;
     std::string recording{};  ///< its last part (recording.h)
 };
-/// The error is the text of the refusing part.
+/// Simulates the product. The error is the text of the part that refused.
 [[nodiscard]] tl::expected<ProductOutcome, std::string> simulate(const Scenario& scenario);
 
 [[nodiscard]] std::vector<Row> compare(const Scenario& scenario);
-/// The worst lag also in units of the longest slice.
+/// A table for people. Shows the worst lag also in units of the longest slice.
 [[nodiscard]] std::string table_of(const Scenario& scenario, const std::vector<Row>& rows);
 [[nodiscard]] nlohmann::ordered_json json_of(const std::vector<Row>& rows);
-/// Of the simulated time, as a part of `whole`.
+/// `ns` as a part of the simulated time, scaled to `whole`.
 [[nodiscard]] double part_of(std::int64_t ns, const Figures& figures, double whole = 1);
 [[nodiscard]] double longest_slice_ms(const Scenario& scenario);
 

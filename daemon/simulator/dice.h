@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Dice: seeded random numbers (SplitMix64), the same with every standard library; the distributions
-// of <random> differ between libraries.
+// Dice: seeded random numbers (SplitMix64). They are the same with every standard library, unlike
+// the distributions of <random>.
 #pragma once
 
 #include <cmath>
@@ -31,12 +31,12 @@ public:
     /// 0 <= x < 1
     double unit() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
     bool chance(double probability) { return unit() < probability; }
-    /// Exponential, rounded to at least 1.
+    /// Exponentially distributed, rounded to at least 1.
     std::int64_t exponential(std::int64_t mean) {
         const double x = -std::log1p(-unit()) * static_cast<double>(mean);
         return static_cast<std::int64_t>(x) + 1;
     }
-    /// 1 .. 10000, log-uniform.
+    /// Log-uniformly distributed in 1 .. 10000.
     std::uint32_t weight() { return static_cast<std::uint32_t>(std::exp(unit() * 9.21034)); }
 
 private:

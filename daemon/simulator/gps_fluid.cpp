@@ -8,7 +8,7 @@ namespace vgpu::simulator {
 
 namespace {
 
-/// A smaller debt counts as paid.
+/// A debt below this counts as paid.
 constexpr long double kPaidNs = 1e-6L;
 
 }  // namespace
@@ -24,7 +24,7 @@ void GpsFluid::traded(std::uint32_t vf, std::uint32_t other) {
     std::swap(accounts_[vf], accounts_[other]);
 }
 
-/// Its lag > 0 is shared once no VF has lag > 0.
+/// Removes a VF. A lag > 0 is shared among the others once no VF has lag > 0.
 void GpsFluid::left(std::uint32_t vf) {
     Account& account = accounts_[vf];
     if (!account.is_competing) return;
@@ -36,7 +36,7 @@ void GpsFluid::left(std::uint32_t vf) {
     share_if_alone();
 }
 
-/// Without competing VFs debts are paid at once.
+/// If no VF competes, debts are paid at once.
 void GpsFluid::share_if_alone() {
     if (std::none_of(accounts_.begin(), accounts_.end(),
                      [](const Account& account) { return account.is_competing; }))
@@ -104,11 +104,11 @@ void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::
     if (is_reserved) return;
     accounts_[vf].received += static_cast<long double>(ns);
     distribute(static_cast<long double>(ns));
-    // in between every lag is a straight line
+    // between two calls every lag changes linearly, so extremes are at the calls
     note_all();
 }
 
-/// By weight; a VF that has paid drops out.
+/// Distributes service by weight. A VF that has paid its debt drops out.
 void GpsFluid::distribute(long double ns) {
     while (ns > 0) {
         long double weights = 0, step = ns;

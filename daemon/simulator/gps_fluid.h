@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// GpsFluid: an ideal engine (generalised processor sharing) to judge a run by. Independent of the
-// product: no virtual time, no deadlines, plain long double, loops over all VFs. Time is service by
-// weight, without reservations. Rounding: < 1 ns in 10^6 slices.
+// GpsFluid: an ideal engine (generalised processor sharing) by which a run is judged. It is
+// independent of the product: no virtual time, no deadlines, plain long double, loops over all VFs.
+// Time is service by weight, without reservations. Rounding error: < 1 ns in 10^6 slices.
 //
-// It follows the run, without knowing the length of work in advance. It splits service by
-// weight among competing VFs. A VF that stops competing within its slice forfeits its lag > 0 to
-// the others; if another VF stops or leaves, its lag is shared once no VF has lag > 0. A VF with
-// lag < 0 stays until its share has paid.
+// It follows the run and does not know the length of work in advance. It splits service by weight
+// among competing VFs. A VF that stops competing within its slice forfeits its lag > 0 to the
+// others at once. If a VF stops at another time, or leaves, its lag is shared once no VF has lag >
+// 0. A VF with lag < 0 stays until its share has paid the debt.
 #pragma once
 
 #include "daemon/simulator/simulator.h"
@@ -47,7 +47,7 @@ private:
     void share_if_alone();
 
     std::vector<Account> accounts_;
-    long double estate_ = 0;  ///< shared once no VF has lag > 0
+    long double estate_ = 0;  ///< forfeited lag, to be shared once no VF has lag > 0
     long double worst_lag_ = 0;
 };
 

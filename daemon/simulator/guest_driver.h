@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GuestDriver: the part of a guest's driver that the PF core sees. Loads in full access for one
-// message. After a reset it reports ready, and loads again when the VF is provisioned, unless it
-// stays out.
+// GuestDriver: the part of a guest's driver that the PF core sees. It loads within full access,
+// with a single message. After a reset it reports ready, and loads again once the VF is
+// provisioned, unless it stays out.
 //
 //   Absent --load--> Asking --access--> Releasing --READY--> Loaded
 //                      ^                                       | was_reset

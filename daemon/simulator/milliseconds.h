@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ms_of(): milliseconds for display, the only place where the simulator's nanoseconds become a
-// fraction. Computation uses whole nanoseconds.
+// ms_of(): milliseconds for display. This is the only place where the simulator's nanoseconds
+// become a fraction; computation uses whole nanoseconds.
 #pragma once
 
 #include <chrono>

@@ -21,7 +21,7 @@ void ModelGpu::start_bulk(std::uint32_t command) {
     });
 }
 
-/// SAVE_STATE checks the room itself, to report the required size.
+/// Does a bulk operation. SAVE_STATE checks the room itself, because it reports the required size.
 bool ModelGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
     const std::uint64_t src = pair(REG_VGPU_OP_SRC_LO);
     const std::uint64_t dst = pair(REG_VGPU_OP_DST_LO);

@@ -136,7 +136,7 @@ void ModelGpu::start_run(std::uint32_t vf) {
     });
 }
 
-/// Unless the run ends before the work.
+/// Schedules the end of the VF's work, unless the run ends before it.
 void ModelGpu::watch_work() {
     const std::uint64_t work = vfs_[loaded_].work_ns;
     if (vfs_[loaded_].hangs) return;
@@ -252,7 +252,7 @@ void ModelGpu::give_work(std::uint32_t number, std::uint64_t ns) {
 void ModelGpu::hang(std::uint32_t number) {
     vfs_[number].hangs = true;
     if (loaded_ != number || !is_running_) return;
-    ++run_id_;  // neither its quantum nor its work ends
+    ++run_id_;  // cancels the ends of its quantum and of its work
     run_end_ = kEndless;
 }
 

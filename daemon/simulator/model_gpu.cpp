@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kVsec = VGPU_ECAP_VSEC;
 constexpr std::uint32_t kScheduler = kVsec + GPUIOV_GFX_SCH0;
 
-/// For the part of a range in each page, with the part's start.
+/// Calls `each` for the part of a range in each page, with the start of the part.
 template <typename Each>
 void for_each_page(std::uint64_t offset, std::size_t bytes, const Each& each) {
     for (std::size_t done = 0; done < bytes;) {
@@ -188,7 +188,7 @@ void ModelGpu::read_vram(std::uint64_t offset, std::span<std::uint8_t> out) cons
         });
 }
 
-/// Zeroes do not allocate pages.
+/// Writes VRAM. Zeroes do not allocate pages.
 void ModelGpu::write_vram(std::uint64_t offset, std::span<const std::uint8_t> data) {
     for_each_page(
         offset, data.size(),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ModelGpu: the smallest device that a PF core can drive, with a virtual clock. Platform (services
-// of core/base/os.h) and device in one: PF registers, GPU-IOV capability, VRAM, run log, mailbox,
-// bulk operations; VFs are amounts of work. Time passes only in run_for() and run_until(), which
-// order timer, interrupts and quantum ends. Faults: `faults` says how the next IDLE, SAVE, LOAD or
-// RUN of a VF fails; `fail_after` makes the n-th access fail.
+// ModelGpu: the smallest device that a PF core can drive, with a virtual clock. It is both the
+// platform (services of core/base/os.h) and the device: PF registers, GPU-IOV capability, VRAM, run
+// log, mailbox, bulk operations. VFs are amounts of work. Time passes only in run_for() and
+// run_until(), which order timer, interrupts and ends of quanta. Faults: `faults` defines how the
+// next IDLE, SAVE, LOAD or RUN of a VF fails; `fail_after` makes the n-th access fail.
 #pragma once
 
 #include <cstdint>
@@ -46,13 +46,13 @@ public:
         std::uint32_t vram_mb = 512;
         std::uint32_t aperture_mb = 256;
         std::uint32_t cu_count = 8;
-        std::uint64_t start_ns = kSecond;  ///< initial time of its clock
+        std::uint64_t start_ns = kSecond;  ///< initial time of the device's clock
     };
     struct Vf {
         std::uint64_t work_ns = 0;  ///< kEndless: never done
         bool hangs = false;         ///< stays in the engine until reset
         bool is_attached = false;
-        std::uint32_t generation = 0;  ///< FLRs done
+        std::uint32_t generation = 0;  ///< number of FLRs done
         bool flr_never_ends = false;
         std::uint32_t tables = 0;  ///< VF page tables committed
         bool flr_pending = false;
@@ -62,8 +62,8 @@ public:
         bool to_vf_valid = false;
         bool to_pf_acked = false;
         std::vector<std::uint32_t> received;  ///< events the PF sent, in order
-        /// Notices while the interrupt ring was off: the driver reads its mailbox only on an
-        /// interrupt, and FLR turns the ring off until the driver loads again.
+        /// Notices sent while the interrupt ring was off. The driver reads its mailbox only on an
+        /// interrupt, and an FLR turns the ring off until the driver loads again.
         std::vector<std::uint32_t> unheard;
         bool has_interrupts = false;
     };
@@ -86,7 +86,7 @@ public:
     // --- as a device
     [[nodiscard]] Vf& vf(std::uint32_t number) { return vfs_[number]; }
     void give_work(std::uint32_t number, std::uint64_t ns);
-    /// The VF neither proceeds nor leaves, now or in its next run.
+    /// From now on, or from its next run on, the VF neither proceeds nor leaves the engine.
     void hang(std::uint32_t number);
     [[nodiscard]] std::uint32_t loaded() const { return loaded_; }
     [[nodiscard]] bool is_running() const { return is_running_ && !is_stalled_; }
@@ -118,10 +118,12 @@ public:
     std::uint64_t notifications = 0;
     std::deque<Fault> faults;
     std::function<std::uint64_t(std::uint32_t vf)> overrun;  ///< ns beyond the quantum
-    bool overruns_hold = false;                              ///< overrun runs ignore commands, too
+    bool overruns_hold = false;                              ///< runs that overrun ignore commands
+                                                             ///< as well
     std::function<void(std::uint32_t vf)> on_start;
     std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< a run is over
-    std::function<void(std::uint32_t vf)> on_reset;            ///< and its work is gone
+    std::function<void(std::uint32_t vf)> on_reset;            ///< a VF was reset, and its work is
+                                                               ///< gone
     std::uint64_t step_ns = 2 * kUs;                           ///< each of IDLE SAVE LOAD RUN
     std::uint64_t bulk_ns = 20 * kUs;
     std::uint32_t state_bytes = 4096;  ///< size of a VF's SAVE_STATE
@@ -136,10 +138,10 @@ public:
     std::deque<std::uint8_t> stream_in;
     std::optional<std::size_t> stream_room;  ///< bytes until -EAGAIN
     std::uint32_t whole_resets = 0;
-    bool whole_reset_keeps_vram = false;  ///< keeps VF tables, too, as softgpu does
-    std::uint64_t whole_reset_ns = 0;     ///< until it is seen to be over
-    /// Calls of services back into the core, which os.h forbids. Found because every call of the
-    /// core ends by arming the timer.
+    bool whole_reset_keeps_vram = false;  ///< as in softgpu, VF tables are kept as well
+    std::uint64_t whole_reset_ns = 0;     ///< time until the reset is reported as over
+    /// Number of calls from a service back into the core, which os.h forbids. They are found
+    /// because every call of the core ends by arming the timer.
     std::uint32_t calls_back = 0;
     /// If set, replaces `done`, `notifications` and the stream members.
     struct Forward {
@@ -184,9 +186,9 @@ private:
     bool save_state(std::uint32_t vf, std::uint8_t* out, std::uint64_t bytes);
     void copy_out(std::uint32_t vf, std::uint64_t offset, std::span<std::uint8_t> out);
     void copy_in(std::uint32_t vf, std::uint64_t offset, std::span<const std::uint8_t> in);
-    /// Null outside of the PF driver's DMA memory.
+    /// Null outside the PF driver's DMA memory.
     [[nodiscard]] std::uint8_t* dma_memory(std::uint64_t bus, std::uint64_t bytes);
-    /// VF 0 is the PF.
+    /// Device address of `offset` in a VF; VF 0 is the PF.
     [[nodiscard]] std::uint64_t in_device(std::uint32_t vf, std::uint64_t offset) {
         return vf == 0 ? offset : vf_to_device(vf, offset);
     }
@@ -231,12 +233,12 @@ private:
     std::uint32_t loaded_ = 0;
     bool is_running_ = false;
     std::uint64_t quantum_end_ = 0;
-    std::uint64_t run_end_ = 0;    ///< at the latest
-    std::uint64_t work_from_ = 0;  ///< its work is done from then on
+    std::uint64_t run_end_ = 0;    ///< latest end of the run
+    std::uint64_t work_from_ = 0;  ///< begin of the VF's current work
     bool is_stalled_ = false;
     std::uint64_t run_start_ = 0;
     std::optional<std::uint64_t> rests_from_;
-    std::uint64_t rest_ns_ = 0;  ///< of the run
+    std::uint64_t rest_ns_ = 0;  ///< rest time within the run
     std::uint64_t run_id_ = 0;
     std::uint64_t command_id_ = 0;
     std::uint64_t switches_ = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Other systems' algorithms as policies, from their sources or documents, with their default
-// quanta, in the peer's favour where the model has a choice; comments name what is left out. None
-// has gang slots. How long GIM's and xe's resets take, and what they charge, is not known: no
-// policy here simulates hangs; each refuses them and says what is known.
+// Algorithms of other systems as policies, taken from their sources or documents, with their
+// default quanta. Where the model has a choice, it favours the peer; comments name what is left
+// out. No peer has gang slots. It is not known how long resets of GIM and xe take, and what they
+// charge. So no policy here simulates hangs; each refuses them and reports what is known.
 #pragma once
 
 #include "daemon/simulator/policy.h"
@@ -15,7 +15,7 @@ namespace vgpu::simulator {
 
 class PeerPolicy : public Policy {
 public:
-    /// Both are literals.
+    /// `name` and `refuses_hangs` must be literals.
     PeerPolicy(std::string_view name, std::string_view refuses_hangs)
         : name_(name), refuses_hangs_(refuses_hangs) {}
     [[nodiscard]] std::string_view name() const final { return name_; }
@@ -46,9 +46,9 @@ private:
     std::string_view refuses_hangs_;
 };
 
-/// AMD GIM: round robin, 6 ms, no weights. Overruns are subtracted from the VF's next slices, of
-/// which half a slice remains; a debt above a slice costs a turn. Always passes over VFs without
-/// work (GIM: at most 8 times in a row). A switch command above 500 ms costs an FLR.
+/// AMD GIM: round robin, 6 ms, no weights. An overrun is subtracted from the VF's next slices, but
+/// at least half a slice remains; a debt above a slice costs a whole turn. Always passes over VFs
+/// without work (GIM: at most 8 times in a row). In GIM a switch command above 500 ms costs an FLR.
 class GimRoundRobin : public PeerPolicy {
 public:
     explicit GimRoundRobin(std::int64_t slice_ns = 6'000'000)
@@ -66,8 +66,8 @@ private:
     std::vector<std::int64_t> debt_ns_;
 };
 
-/// Linux xe (GuC firmware) with the PF's fair defaults: round robin, 16 ms, VFs without work passed
-/// over, no weights, no debt. Resets a VF that stays 16 ms (default) after its quantum.
+/// Linux xe (GuC firmware) with the PF's fair defaults: round robin, 16 ms; passes over VFs without
+/// work; no weights, no debt. xe resets a VF that stays 16 ms (default) after its quantum.
 class XeSlices : public PeerPolicy {
 public:
     explicit XeSlices(std::int64_t quantum_ns = 16'000'000)
@@ -80,9 +80,9 @@ private:
     std::int64_t quantum_ns_;
 };
 
-/// Intel GVT-g: 1 ms ticks; the VF with credit that has waited longest is next. Credit for 100 ms
-/// comes every 100 ms by weight; every tenth time credit and debt are reset. Without credit the
-/// engine idles. Left out: 2 s of priority after start.
+/// Intel GVT-g: 1 ms ticks; of the VFs with credit, the one that has waited longest is next. Every
+/// 100 ms VFs get credit for 100 ms, divided by weight; every tenth time credit and debt are reset.
+/// If no VF has credit, the engine idles. Left out: 2 s of priority after a start.
 class GvtCredit : public PeerPolicy {
 public:
     GvtCredit() : PeerPolicy("gvt-g", "a VF that hangs is not modelled") {}
@@ -108,7 +108,7 @@ private:
     int stage_ = 0;
 };
 
-/// Start-time fair queueing, 2 ms slices (stride scheduling, the textbook choice).
+/// Start-time fair queueing with slices of 2 ms (stride scheduling, the textbook choice).
 class StartTimeFair : public PeerPolicy {
 public:
     explicit StartTimeFair(std::int64_t slice_ns = 2'000'000)

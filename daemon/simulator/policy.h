@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Policy: another system's algorithm (peers.h), which chooses the next VF for the engine. All get
-// the same events at the same times.
+// Policy: another system's algorithm (peers.h), which chooses the next VF for the engine. All
+// policies get the same events at the same times.
 #pragma once
 
 #include "daemon/service/scheduler/policy.h"
@@ -33,15 +33,15 @@ public:
     virtual void sleep(std::uint32_t vf, std::int64_t at_ns) = 0;
 
     virtual Grant next(std::int64_t at_ns) = 0;
-    /// The VF granted last has entered; has left the engine.
+    /// The VF granted last has entered the engine, or has left it.
     virtual void started(std::int64_t at_ns) = 0;
     virtual void ended(std::int64_t at_ns) = 0;
 
-    /// Time of a change without an event; then advance() is called.
+    /// Time of a change without an event. At that time advance() is called.
     [[nodiscard]] virtual std::optional<std::int64_t> next_event() const { return {}; }
     virtual void advance(std::int64_t) {}
 
-    /// Why it cannot simulate a scenario with hangs.
+    /// Why the policy cannot simulate a scenario with hangs.
     [[nodiscard]] virtual std::string_view refuses_hangs() const = 0;
 };
 

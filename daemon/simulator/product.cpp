@@ -28,7 +28,7 @@ constexpr std::uint64_t kVfBytes = 32u << 20;
 constexpr std::int64_t kNsPerUs = 1'000;
 constexpr std::uint32_t kSwitchSteps = 4;
 
-/// State files that are never read.
+/// State files in memory, which are never read.
 class Memory final : public daemon::StatePort {
 public:
     Result<std::vector<std::string>> list() override { return std::vector<std::string>{}; }
@@ -52,8 +52,8 @@ private:
         std::deque<Job> jobs{};
         std::int64_t waits_since_ns = 0;
         bool is_held_back = false;
-        std::uint32_t weight = 0;   ///< as the witness knows it
-        std::uint32_t account = 0;  ///< number whose account the witness has here
+        std::uint32_t weight = 0;   ///< as the witness was last informed
+        std::uint32_t account = 0;  ///< number of the VF whose account the witness has here
         bool is_listed = false;     ///< the table in force gives it a share
         std::uint64_t life = 0;
         std::optional<GuestDriver> driver{};  ///< while the VF exists
@@ -182,7 +182,7 @@ Result<Figures> ProductRun::run() {
     return std::move(figures_);
 }
 
-/// Lets vgpud plan for the VFs before their first work; gang slots count from then.
+/// Lets vgpud plan for the VFs before their first work. Gang slots count from the end of this.
 void ProductRun::settle() {
     while (now() < kSettleNs) go_on();
     const std::int64_t until_ns = begin_of_round(setup_, now() + begin_ns_) - begin_ns_;
@@ -211,7 +211,7 @@ std::int64_t ProductRun::vgpud_acts_at() const {
     return is_stopped ? std::max(at_ns, vgpud_model_.continues_at_ns) : at_ns;
 }
 
-/// The next event, at least a nanosecond from now.
+/// Time of the next event, at least a nanosecond from now.
 std::int64_t ProductRun::next_ns() const {
     std::int64_t next = std::min(arrivals_.next_ns(), vgpud_acts_at());
     if (has_begun_ && next_change_ < setup_.changes.size())
@@ -222,7 +222,7 @@ std::int64_t ProductRun::next_ns() const {
     return std::max(next, now() + (arrivals_.next_ns() <= now() ? 0 : 1));
 }
 
-/// Advances device and core; the caller does the rest.
+/// Advances device and core to `at_ns`. The caller handles everything else.
 void ProductRun::pass_to(std::int64_t at_ns) {
     pf_.gpu.run_until(static_cast<std::uint64_t>(at_ns + begin_ns_));
     account();
@@ -235,7 +235,7 @@ void ProductRun::pass_to(std::int64_t at_ns) {
     if (hears_at_ns_ == kNever) hears_at_ns_ = now() + vgpud_model_.plan_delay_ns;
 }
 
-/// While vgpud waits for an answer.
+/// Called while vgpud waits for an answer.
 void ProductRun::pass_one_event() {
     pass_to(static_cast<std::int64_t>(pf_.gpu.next_event()) - begin_ns_);
 }
@@ -253,7 +253,7 @@ bool ProductRun::is_reserved() const {
     return (pf_.engine().reserved >> vfs_[running_].number & 1) != 0;
 }
 
-/// Accounts for the time since the last call, during which nothing changed.
+/// Accounts for the time since the last call. Nothing has changed in that time.
 void ProductRun::account() {
     const std::int64_t ns = now() - accounted_ns_;
     accounted_ns_ = now();
@@ -278,7 +278,7 @@ void ProductRun::idle(std::int64_t ns) {
     if (!is_meant && somebody_waits()) figures_.idle_with_work_ns += ns;
 }
 
-/// A hang is charged like service by weight.
+/// Charges a hang like service by weight.
 void ProductRun::hang(std::uint32_t index, std::int64_t ns) {
     vfs_[index].hung_ns += ns;
     figures_.vfs[index].hung_ns += ns;
@@ -333,7 +333,7 @@ void ProductRun::end() {
     if (witness_ && has_begun_) witness_->decided(0);
 }
 
-/// A reset loses all work.
+/// Loses all work of a VF that is reset.
 void ProductRun::lose_work(std::uint32_t number) {
     const std::uint32_t index = index_of(number);
     if (!has_begun_ || index == 0 || !vfs_[index].driver) return;
@@ -413,7 +413,7 @@ void ProductRun::arrive(const Arrival& arrival) {
     submit(arrival, is_backlogged(arrival.vf) ? Simulator::kEndlessNs : arrival.work_ns);
 }
 
-/// A kernel without an end, or a hang.
+/// Begins a kernel without an end, or a hang.
 void ProductRun::go_wrong(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (!vf.driver->is_loaded()) return;
@@ -438,7 +438,7 @@ void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
                                      : static_cast<std::uint64_t>(work_ns));
 }
 
-/// Loads drivers after resets; their VFs get work again.
+/// Loads drivers after resets. Their VFs get work again.
 void ProductRun::attend_guests() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -469,8 +469,9 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     return {};
 }
 
-/// The PF core keeps accounts by VF number: a free number owes its last VF's debt. The witness
-/// keeps them by place in the setup, plus places beyond for numbers without a place.
+/// The PF core has an account per VF number, so a VF with a free number takes over the debt of the
+/// last VF with it. The witness has an account per place in the setup, and more places for numbers
+/// without a place.
 void ProductRun::take_account(std::uint32_t index) {
     const std::uint32_t number = vfs_[index].number;
     const std::uint32_t before = std::exchange(vfs_[index].account, number);
@@ -518,7 +519,7 @@ Result<> ProductRun::leave(std::uint32_t index) {
 
 // --- reports to the witness
 
-/// A VF has the weight of the table in force that lists it.
+/// Reports weights to the witness. A VF has its weight from the first table in force that lists it.
 void ProductRun::note_weights() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -554,7 +555,7 @@ void ProductRun::note_held_back() {
 void ProductRun::note_competes(std::uint32_t index, bool competes) {
     if (!witness_ || policy(index).is_gang || !vfs_[index].is_listed) return;
     if (!competes) return witness_->rests(index, running_ == index && !is_reserved());
-    // the estate is shared before a VF joins, as at a decision
+    // the forfeited lag is shared before a VF joins, as at a decision
     witness_->decided(0);
     witness_->competes(index);
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Product: simulates the shipped parts instead of a Policy: vgpud's GpuModel makes run tables from
-// contracts and events, the PF core executes them, a ModelGpu is the device. Virtual time; vgpud
-// answers events after plan_delay_ns.
+// Product: simulates the shipped parts instead of a Policy. vgpud's GpuModel makes run tables from
+// contracts and events, the PF core executes them, and a ModelGpu is the device. Virtual time;
+// vgpud answers events after plan_delay_ns.
 //
 //   arrivals, changes --> ModelGpu <--> PF core <-- run tables -- GpuModel
 //                                          +------- events ------^
 //
 // VFs are created, loaded, changed and destroyed as by an operator. The PF core resets VFs that
-// hang or overrun their time-out, and they load again. Gang slots of phase 0 begin at time 0.
-// Differences to Simulator's figures and reports: slots without work are idle, hangs are service by
-// weight for the witness only, gangs do not compete.
+// hang or overrun their time limit, and these load again. Gang slots of phase 0 begin at time 0.
+// Figures and reports differ from Simulator's: slots without work are idle, hangs are service by
+// weight for the witness only, and gangs do not compete.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -22,18 +22,18 @@ namespace vgpu::simulator {
 
 inline constexpr std::size_t kProductVfs = 16;
 
-/// From an event to its table: p99 of a thread's wake-up under load (docs/scheduling.md).
+/// Time from an event to its table: p99 of a thread's wake-up under load (docs/scheduling.md).
 inline constexpr std::int64_t kMeasuredPlanDelayNs = 1'200'000;
 
 struct VgpudModel {
     std::int64_t plan_delay_ns = kMeasuredPlanDelayNs;  ///< from an event to its answer
-    /// From then on vgpud does nothing, as if stopped or dead.
+    /// From this time on vgpud does nothing, as if it were stopped or dead.
     std::int64_t stops_at_ns = INT64_MAX;
     std::int64_t continues_at_ns = INT64_MAX;
 };
 
-/// OutOfRange with more than kProductVfs VFs, or if gang slots never begin together; vgpud's
-/// refusals are passed on.
+/// OutOfRange for more than kProductVfs VFs, or if gang slots never begin together. Errors of vgpud
+/// are passed on.
 daemon::Result<Figures> run_product(const Simulation& setup, Witness* witness = nullptr,
                                     const VgpudModel& vgpud = {});
 

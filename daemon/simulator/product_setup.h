@@ -11,12 +11,12 @@
 
 namespace vgpu::simulator {
 
-/// Virtual time for VFs' drivers to load.
+/// Virtual time in which the VFs' drivers load.
 inline constexpr std::int64_t kSettleNs = 1'500'000'000;
 
 [[nodiscard]] daemon::GpuConfig gpu_config();
 
-/// Gang slots begin at time 0 of `setup`.
+/// Options with which gang slots begin at time 0 of `setup`.
 [[nodiscard]] ModelGpu::Options device_options(const Simulation& setup);
 
 [[nodiscard]] daemon::VfQos qos_of(const VfSetup& setup);

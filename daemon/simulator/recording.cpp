@@ -20,11 +20,11 @@ using daemon::trace::Json;
 
 namespace {
 
-/// The CBOR reader recurses once per level.
+/// Limit of nesting, because the CBOR reader recurses once per level.
 constexpr int kDeepest = 8;
 constexpr const char* kEventFirst = "an event comes before the first chunk";
 constexpr const char* kNoChunk = "there is no chunk";
-/// Three days in ns; beyond, lags do not fit in 64 bits.
+/// Limit of service: three days in ns. Beyond it lags do not fit in 64 bits.
 constexpr std::int64_t kMostService = std::int64_t{1} << 48;
 /// The end of 9999, the last time that calendars print.
 constexpr std::int64_t kLastUnixTime = 253'402'300'799;
@@ -59,7 +59,7 @@ public:
 
     [[nodiscard]] std::size_t at() const { return at_; }
     [[nodiscard]] bool is_over() const { return at_ == bytes_.size(); }
-    /// None if the rest is incomplete; BadTrace if it is wrong.
+    /// The next item; none if the rest is incomplete. BadTrace if the rest is wrong.
     std::optional<Json> next() {
         Skimmer skimmer;
         const bool is_whole = Json::sax_parse(stream_, &skimmer, Json::input_format_t::cbor, false);
@@ -97,7 +97,7 @@ std::int64_t unix_time_in(const Json& head) {
     return time;
 }
 
-/// Texts become printable where they are read.
+/// Reads a text and makes it printable.
 std::string text_in(const Json& head, const char* name) {
     const Json& value = member(head, name);
     if (!value.is_string()) throw BadTrace(fmt::format("{} is not text", name));
@@ -137,7 +137,7 @@ RecordedChunk chunk_of(const Json& head, Recording& recording) {
     return chunk;
 }
 
-/// Remembers names in the event.
+/// Reads an event, and remembers the names in it.
 Event event_in(const Json& item, Nanoseconds& last, Recording& recording) {
     Event event = daemon::trace::event_of(item, last);
     if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
@@ -181,7 +181,7 @@ Recording recording_of(Items& items) {
 
 using Replaced = std::function<std::string(const std::string&)>;
 
-/// Names of members stay.
+/// Replaces texts of values; names of members stay.
 void replace_texts(Json& json, const Replaced& replaced) {
     if (json.is_string()) json = replaced(json.get<std::string>());
     if (!json.is_structured()) return;
@@ -201,7 +201,7 @@ std::string replaced_items(Items& items, const Replaced& replaced) {
     return bytes;
 }
 
-/// Adds the place to errors of `read`.
+/// Calls `read`, and adds the place to its errors.
 template <typename T, typename Read>
 tl::expected<T, std::string> made_of(std::string_view bytes, Read read) {
     Items items(bytes);

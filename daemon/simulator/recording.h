@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Recording: vgpud's record of a GPU's scheduling (daemon/service/trace), read and replayed.
-// replay() compares the decisions of this build's scheduler; exports watch replays.
+// replay() compares the decisions with those of this build's scheduler. Exports observe replays.
 #pragma once
 
 #include "daemon/service/trace/event.h"
@@ -19,7 +19,7 @@ namespace vgpu::simulator {
 
 struct RecordedChunk {
     std::uint64_t number = 0;
-    /// Whether it continues chunk number - 1; else vgpud took the schedule from elsewhere.
+    /// Whether the chunk continues chunk number - 1. If not, vgpud adopted the schedule's state.
     bool continues = false;
     daemon::Nanoseconds at{0};
     std::int64_t unix_time = 0;  ///< s, at `at`; years 1970 to 9999
@@ -30,30 +30,30 @@ struct RecordedChunk {
 /// All texts are printable ASCII; '?' replaces other characters.
 struct Recording {
     std::string gpu;
-    std::string vgpud;                           ///< version that decided
+    std::string vgpud;                           ///< version of the vgpud that decided
     std::map<std::uint32_t, std::string> names;  ///< of VFs, as last known
     std::vector<RecordedChunk> chunks;
     bool is_cut = false;  ///< the last item is incomplete
 };
 
-/// The error names the byte of the first mistake.
+/// The error names the byte offset of the first mistake.
 tl::expected<Recording, std::string> read_recording(std::string_view bytes);
 
 /// Replaces each text (names, notes) by `replaced(text)`. Omits an incomplete last item.
 tl::expected<std::string, std::string> with_texts(
     std::string_view bytes, const std::function<std::string(const std::string&)>& replaced);
 
-/// "vf3" without a name.
+/// The name of a VF; "vf3" without a name.
 [[nodiscard]] std::string name_in(const Recording& recording, std::uint32_t vf);
 
-/// None for events without a time.
+/// The time of an event; none for events without a time.
 [[nodiscard]] std::optional<daemon::Nanoseconds> time_of(const daemon::trace::Event& event);
 
 struct Replay {
     std::uint64_t events = 0;
-    std::uint64_t tables = 0;     ///< asked for
+    std::uint64_t tables = 0;     ///< requests for a table
     std::uint64_t gaps = 0;       ///< missing chunks in between
-    std::uint64_t different = 0;  ///< tables, and schedules at chunks' begins
+    std::uint64_t different = 0;  ///< tables, and schedules at the begin of chunks, that differ
     std::string first_difference{};
 };
 

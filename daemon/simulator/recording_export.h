@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Exports of a Recording: figures, a trace for Perfetto and chrome://tracing, a picture, and a
-// scenario for `vgpuctl simulate`: the same VFs and work, under contracts of choice.
+// scenario for `vgpuctl simulate`. The scenario has the same VFs and work; its contracts may be
+// changed.
 #pragma once
 
 #include "daemon/simulator/milliseconds.h"
@@ -14,16 +15,16 @@
 namespace vgpu::simulator {
 
 struct RecordedVf {
-    std::uint32_t weight = 0;  ///< as it was last
+    std::uint32_t weight = 0;  ///< last known weight
     std::uint64_t runs = 0;
     std::uint64_t wakes = 0;
     std::int64_t service_ns = 0;
-    std::int64_t reserved_ns = 0;  ///< part of it
+    std::int64_t reserved_ns = 0;  ///< part of service_ns
     std::int64_t longest_run_ns = 0;
     std::int64_t worst_lag_ns = 0;  ///< absolute
 };
 
-/// From the first event to the last.
+/// Time from the first event to the last.
 struct Period {
     daemon::Nanoseconds begin{0};
     daemon::Nanoseconds end{0};
@@ -44,7 +45,8 @@ struct RecordedFigures {
 
 [[nodiscard]] std::string svg_picture(const Recording& recording);
 
-/// schemas/vgpu-scenario.schema.json. Work is cut at the recording's begin and end.
+/// A scenario (schemas/vgpu-scenario.schema.json). Work is cut at the begin and end of the
+/// recording.
 [[nodiscard]] std::string scenario_text(const Recording& recording);
 
 [[nodiscard]] inline daemon::Nanoseconds begin_of(const daemon::trace::Ran& ran) {

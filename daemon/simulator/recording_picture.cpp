@@ -64,7 +64,7 @@ private:
         return kLeft + kWidth * ms_of(at - period_.begin) / whole;
     }
 
-    /// Runs closer than a fraction of a pixel become one bar.
+    /// The runs of a VF as bars. Runs that are closer than a fraction of a pixel become one bar.
     [[nodiscard]] std::string lane(std::uint32_t vf, const RecordedVf& figures, double top) const {
         constexpr double kHair = 0.25;
         std::string bars;
@@ -92,7 +92,8 @@ private:
                                  ? 0
                                  : 100.0 * static_cast<double>(figures.service_ns) /
                                        static_cast<double>(figures_.service_ns);
-        const int hue = static_cast<int>(vf * 137 % 360);  // neighbours far apart on the wheel
+        const int hue = static_cast<int>(vf * 137 % 360);  // colours of neighbours are far apart on
+                                                           // the wheel
         return fmt::format(
             "<text x=\"8\" y=\"{:.0f}\">{}</text>\n<g fill=\"hsl({},60%,45%)\">\n{}</g>\n"
             "<text x=\"{:.0f}\" y=\"{:.0f}\">{:.1f} %</text>\n",

@@ -21,7 +21,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-/// Work of one VF: a job lasts from having work to running out of it, if the VF ran in between.
+/// The work of one VF. A job begins when the VF has work and ends when it runs out of it, if the VF
+/// ran in between.
 class WorkSeen {
 public:
     void wake(Nanoseconds at) {
@@ -32,7 +33,8 @@ public:
         done_ns_ += ns;
         if (is_last_run_) finish();
     }
-    /// The recording reports a run when it is over.
+    /// The VF has run out of work. If it is running, its job ends with the run, which the recording
+    /// reports when it is over.
     void run_out(bool is_running) {
         has_paused_ = true;
         is_last_run_ = is_running && since_.has_value();
@@ -55,14 +57,14 @@ private:
         is_last_run_ = false;
     }
 
-    std::optional<Nanoseconds> since_;  ///< it has had work
-    std::int64_t done_ns_ = 0;          ///< of it
+    std::optional<Nanoseconds> since_;  ///< time since which the VF has had work
+    std::int64_t done_ns_ = 0;          ///< service of the current job
     bool is_last_run_ = false;
     bool has_paused_ = false;
     std::vector<std::pair<Nanoseconds, std::int64_t>> jobs_;
 };
 
-/// A gang's phase if time counts from `begin`.
+/// A gang's phase for a time that counts from `begin`.
 double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
     const std::int64_t period_us = std::llround(qos.latency_ms * kUsPerMs);
@@ -71,7 +73,7 @@ double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     return static_cast<double>((into_us + period_us) % period_us) / kUsPerMs;
 }
 
-/// Operator's settings, with the VF's quantum.
+/// The operator's settings, with the VF's own quantum.
 OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_ms,
                           Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
@@ -177,13 +179,13 @@ private:
         last_vf_ = ran->vf;
     }
 
-    /// A VF that never was a member cannot be simulated.
+    /// A VF that never was a member cannot be simulated, so its events go to `nobody_`.
     Vf& vf_of(std::uint32_t vf) {
         const auto found = vfs_.find(vf);
         return found == vfs_.end() ? nobody_ : found->second;
     }
 
-    /// Median pause between runs of different VFs: most follow at once.
+    /// Median pause between runs of different VFs, because most runs follow each other at once.
     double switch_us() {
         constexpr double kUsPerMs = 1000;
         if (pauses_.empty()) return 0;

@@ -33,7 +33,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Shortened for messages.
+/// A value, shortened for messages.
 std::string words_of(const Json& value) {
     return value.dump().substr(0, kFewWords);
 }
@@ -222,7 +222,7 @@ Contract contract_of(const Section& section) {
     contract.latency_ms = section.number("latency_ms", 0, 0, 10'000);
     contract.phase_ms = section.number("phase_ms", 0, 0, 10'000);
     contract.max_gap_ms = section.number("max_gap_ms", contract.max_gap_ms, 1, 10'000);
-    // 0: that of the GPU, which is the default here
+    // 0: the GPU's quantum, which is the default here
     const double quantum_ms = section.number("quantum_ms", 0, 0, 1000);
     if (quantum_ms > 0) contract.quantum_ms = quantum_ms;
     const double timeout_ms = section.number("preempt_timeout_ms", 0, 0, 100'000);
@@ -251,7 +251,7 @@ void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector
                    .preempt_timeout_ms = preempt_timeout_ms,
                    .work = work,
                    .joins_later = joins_later};
-        // VFs of one entry do not all begin at once
+        // VFs of one entry begin at different times
         if (work.arrivals == Arrivals::Periodic)
             vf.work.phase_ns +=
                 static_cast<std::int64_t>(i) * work.period_ns / static_cast<std::int64_t>(count);
@@ -308,7 +308,7 @@ void admit(Simulation& setup, const std::vector<Party>& parties) {
         setup.vfs[i].policy = admission->terms[i].policy;
 }
 
-/// Last, because the document refers to original names.
+/// Called last, because the document refers to the original names.
 void make_names_printable(Simulation& setup) {
     setup.name = daemon::printable(setup.name);
     for (VfSetup& vf : setup.vfs) vf.name = daemon::printable(vf.name);

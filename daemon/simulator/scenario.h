@@ -19,16 +19,16 @@ struct Scenario {
     std::vector<std::string> policies{};  ///< of policy_names()
 };
 
-/// Names and the error become printable ASCII ('?' for other characters). The error names the
-/// member, its value and allowed values.
+/// Reads a scenario. Its names and the error are made printable ASCII ('?' for other characters).
+/// The error names the member, its value and the allowed values.
 tl::expected<Scenario, std::string> parse_scenario(std::string_view text);
 
-/// Not a Policy: the product (product.h).
+/// Name of the product (product.h), which is not a Policy.
 inline constexpr const char* kProductName = "vgpu";
 
-/// In the order of tables.
+/// The names of all policies, in the order of tables.
 [[nodiscard]] const std::vector<std::string>& policy_names();
-/// None for kProductName and unknown names.
+/// None for kProductName and for unknown names.
 [[nodiscard]] std::unique_ptr<Policy> policy_named(std::string_view name);
 
 }  // namespace vgpu::simulator

@@ -56,7 +56,7 @@ std::int64_t Simulator::next_event() const {
     return std::min(next_outside(), policy_.next_event().value_or(kNever));
 }
 
-/// Events happen when they are due; the engine is empty.
+/// Handles all events up to `at_ns` at their times, while the engine is empty.
 void Simulator::pass_to(std::int64_t at_ns) {
     for (std::int64_t next = next_event(); next <= at_ns; next = next_event()) {
         now_ns_ = std::max(now_ns_, next);

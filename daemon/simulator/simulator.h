@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Simulator: one engine, its VFs and their work, under any Policy, event by event. A run depends
-// only on setup and seed. Like the product's engine: a world switch costs switch_ns, charged to no
-// VF; slices may overrun; a VF whose work ends leaves; a waking VF may cut the slice if the policy
-// allows. Kernels that hang are endless work here, because nothing resets a VF (product.h does). A
-// Witness, to judge a run, gets all service and changes of competing VFs at their times.
+// Simulator: simulates one engine, its VFs and their work under any Policy, event by event. A run
+// depends only on setup and seed. As in the product's engine, a world switch costs switch_ns, which
+// no VF is charged for; slices may overrun; a VF leaves when its work ends; and a waking VF may cut
+// the slice if the policy allows that. Kernels that hang are endless work here, because nothing
+// resets a VF (product.h does). A Witness, by which a run is judged, gets all service and all
+// changes of competing VFs with their times.
 #pragma once
 
 #include "daemon/service/scheduler/contract.h"
@@ -25,7 +26,7 @@ struct VfSetup {
     double preempt_timeout_ms = 0;           ///< 0: as vgpud provisions a VF
     VfPolicy policy{};                       ///< after admission
     Workload work{};
-    bool joins_later = false;  ///< by a Change
+    bool joins_later = false;  ///< joins later, by a Change
 };
 
 enum class ChangeKind : std::uint8_t { Weight, Leave, Join };
@@ -57,7 +58,7 @@ struct Simulation {
 
 struct Job {
     std::int64_t arrived_ns = 0;
-    std::int64_t left_ns = 0;  ///< of its work
+    std::int64_t left_ns = 0;  ///< remaining work
 };
 
 struct VfFigures {
@@ -68,7 +69,7 @@ struct VfFigures {
     std::uint64_t missed = 0;          ///< deadlines
     std::uint64_t dropped = 0;         ///< jobs beyond a queue of kMaxJobs
     std::uint64_t resets = 0;          ///< of the VF
-    std::uint64_t lost = 0;            ///< jobs ended by a reset, or without a driver
+    std::uint64_t lost = 0;            ///< jobs that a reset ended, or that came without a driver
     std::int64_t hung_ns = 0;          ///< in the engine without progress
     std::int64_t longest_wait_ns = 0;  ///< off the engine with work, not throttled
     std::int64_t worst_overrun_ns = 0;
@@ -89,21 +90,21 @@ struct Figures {
     std::vector<VfFigures> vfs;  ///< by VF number; 0 unused
 };
 
-/// Observes a run; does nothing by default.
+/// Observes a run. The functions do nothing by default.
 class Witness {
 public:
     virtual ~Witness() = default;
     virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void left(std::uint32_t) {}
-    /// Swaps two accounts, when a VF that left in debt returns under another number.
+    /// Swaps two accounts. Called when a VF that left in debt returns under another number.
     virtual void traded(std::uint32_t, std::uint32_t /*other*/) {}
-    /// At the end, for the product only: vgpud's record (recording.h).
+    /// Called at the end, by the product only, with vgpud's record (recording.h).
     virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/) {}
-    /// Between two runs; `vf` is next by weight; 0: none or unknown.
+    /// Called between two runs. `vf` is next by weight; 0: none or unknown.
     virtual void decided(std::uint32_t /*vf*/) {}
     virtual void competes(std::uint32_t) {}
-    /// No work left, or throttled. `is_mid_slice`: within its slice by weight.
+    /// The VF has no work left, or is throttled. `is_mid_slice`: within its slice by weight.
     virtual void rests(std::uint32_t, bool /*is_mid_slice*/) {}
     /// Service that ended at `at_ns`.
     virtual void served(std::uint32_t, std::int64_t /*ns*/, bool /*is_reserved*/,
@@ -111,7 +112,7 @@ public:
     virtual void arrived(std::uint32_t, std::int64_t /*work_ns*/) {}
 };
 
-/// The setup must outlive it.
+/// `setup` must outlive the Simulator.
 class Simulator {
 public:
     static constexpr std::size_t kMaxJobs = 4096;
@@ -130,7 +131,7 @@ private:
         std::uint64_t life = 0;  ///< arrivals of an earlier life are void
     };
 
-    /// By weight; VF 0 between two runs.
+    /// A slice by weight. VF 0: between two runs.
     struct Slice {
         std::uint32_t vf = 0;
         std::int64_t end_ns = 0;

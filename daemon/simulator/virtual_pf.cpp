@@ -23,7 +23,7 @@ using daemon::adapters::Wakeup;
 
 namespace {
 
-constexpr std::uint64_t kClient = 1;  ///< of the PF core: vgpud
+constexpr std::uint64_t kClient = 1;  ///< vgpud, as a client of the PF core
 constexpr std::uint32_t kHeadBytes = VGPU_PF_RING_EVENTS_OFFSET;
 constexpr std::uint32_t kRingBytes = kHeadBytes + VirtualPf::kRingEntries * sizeof(vgpu_pf_event);
 
@@ -36,7 +36,7 @@ public:
     Result<UapiReply> exchange(const UapiRequest& request) override {
         UapiReply reply;
         reply.body.assign(request.body.begin(), request.body.end());
-        // the core requires aligned structs
+        // the core requires structs that are aligned
         std::vector<std::uint64_t> body((reply.body.size() + 7) / 8);
         std::memcpy(body.data(), reply.body.data(), reply.body.size());
         const Answer answer = pf_.run(request.op, body.data());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// VirtualPf: the PF core on a ModelGpu, with the uapi (and its errors) but without a socket, in
+// VirtualPf: the PF core on a ModelGpu, with the uapi and its errors, but without a socket and in
 // virtual time. A request that takes time calls `wait`, which must advance the model to its next
 // event.
 #pragma once
@@ -22,7 +22,7 @@ class VirtualPf {
 public:
     static constexpr std::uint32_t kRingEntries = 4096;
 
-    /// Throws std::runtime_error without memory for the ring.
+    /// Throws std::runtime_error if there is no memory for the ring.
     explicit VirtualPf(const ModelGpu::Options& options);
     ~VirtualPf();
     VirtualPf(const VirtualPf&) = delete;

@@ -3,9 +3,9 @@
 // ApplyRecovery: finishes or rolls back an apply that an earlier vgpud did not end (ApplyIntent in
 // the state files), or that a run left because its GPU or the disk was lost. Plans again from the
 // current state, because VMs may have come meanwhile:
-// 1. forward, if all the rest can be done and no later user loses a VF;
-// 2. else back, as far as no later user loses a VF;
-// 3. reports the rest (notice apply-unfinished, the job's error).
+//   1. forward, if all the rest can be done and no later user loses a VF;
+//   2. else back, as far as no later user loses a VF;
+//   3. reports the rest (notice apply-unfinished, the job's error).
 //
 // The direction changes only from forward to back, and durably. Each act is tried once, and a few
 // times more if the PF core is lost. So a recovery ends, or waits harmlessly for the disk or for a
