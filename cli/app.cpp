@@ -31,7 +31,7 @@ std::string default_bus() {
     return bus != nullptr ? bus : "system";
 }
 
-/// "help" is not a verb: it becomes --help before CLI11 sees it.
+/// Words that may be verbs. "help" is not a verb: it becomes --help before CLI11 sees it.
 std::vector<std::string> names_of(const std::vector<std::unique_ptr<Verb>>& verbs) {
     std::vector<std::string> names{"help"};
     for (const auto& verb : verbs) names.push_back(verb->name());
@@ -43,7 +43,7 @@ std::string guess(const std::string& word, const std::vector<std::string>& known
     return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
-/// The first word that is neither an option nor an argument of one.
+/// The first word that is neither an option nor an option's argument.
 const std::string* verb_word(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "--bus" || words[i] == "--timeout") {
@@ -64,7 +64,7 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     return words;
 }
 
-/// As valid UTF-8: "caf\ufffd" for "caf\xe9".
+/// Quotes a word as valid UTF-8: "caf\ufffd" for "caf\xe9".
 std::string quoted(const std::string& word) {
     return nlohmann::json(text::as_utf8(word)).dump();
 }
@@ -86,8 +86,9 @@ ServiceError wrong_use(const std::string& what) {
     return {"vgpuctl.WrongUsage", what};
 }
 
-/// The error text if a word is wrong for every verb, else "". An unset variable leaves an empty
-/// word, which CLI11 2.1 treats as an option not given; after '=' it takes the next word.
+/// The error text if a word is wrong for every verb; "" if none is. A shell variable that is not
+/// set leaves an empty word. CLI11 2.1 would treat that as an option that is not given, and after
+/// '=' it would take the next word.
 std::string complaint_about(const std::vector<std::string>& words) {
     for (const std::string& word : words)
         if (!wrong_in_utf8(word).empty())
@@ -102,7 +103,7 @@ std::string complaint_about(const std::vector<std::string>& words) {
     return "";
 }
 
-/// The verbs and their parser. Common options may come before or after a verb.
+/// The verbs and their parser. Common options may come before or after the verb.
 struct CommandLine {
     CommandLine();
     CommandLine(const CommandLine&) = delete;
@@ -129,7 +130,8 @@ CommandLine::CommandLine() {
         ->transform(whole_within(1, 600));
     app.set_version_flag("--version", "vgpuctl " VGPU_VERSION)->description("show the version");
     app.require_subcommand(1);
-    // CLI11 searches here for options unknown to the verb: --json may follow it
+    // CLI11 searches here for options that the verb does not know, so that --json may follow the
+    // verb
     app.fallthrough();
     for (const auto& verb : verbs) {
         const About& about = verb->about();
@@ -168,7 +170,7 @@ int run_verb(const CommandLine& line, const Connect& connect, const Streams& str
     }
 }
 
-/// With the nearest known option; "" if `words` have no unknown one.
+/// The error text for an unknown option, with the nearest known one; "" if all options are known.
 std::string unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
     const std::string* verb = verb_word(words);
     std::vector<std::string> known;
@@ -198,7 +200,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
                 "See 'vgpuctl help" + (verb != nullptr ? " " + *verb : "") + "'.\n");
 }
 
-/// Hidden options for the build and the packages.
+/// The document that hidden options of the build and the packages ask for.
 std::optional<Document> wanted_document(const std::vector<std::string>& words) {
     if (words == std::vector<std::string>{"--manual"}) return Document::ManualPage;
     if (words == std::vector<std::string>{"--completion", "bash"}) return Document::BashCompletion;
@@ -206,7 +208,7 @@ std::optional<Document> wanted_document(const std::vector<std::string>& words) {
     return {};
 }
 
-/// Parses `words` into `line`. After printing help or an error: the exit status.
+/// Parses `words` into `line`. Returns the exit status if help or an error was printed.
 std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words,
                                const Streams& streams) {
     const bool is_json = wants_json(words);
@@ -258,7 +260,7 @@ std::string wrong_usage(std::vector<std::string> words) {
     return ended.value_or(0) == 0 ? "" : err.str();
 }
 
-/// A full disk is an error; a closed pipe is not.
+/// Runs a command line. A full disk is an error; a closed pipe is not.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
     const int status = run_words(std::move(words), connect, streams);
     errno = 0;

@@ -51,7 +51,7 @@ void add(archive* writer, const std::string& path, const std::string& name,
     ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
     ::archive_entry_set_filetype(entry.get(), AE_IFREG);
     ::archive_entry_set_perm(entry.get(), kMode);
-    // no time: equal entries give equal bytes
+    // no time, so that equal entries give equal bytes
     ::archive_entry_set_mtime(entry.get(), 0, 0);
     const bool is_written = ::archive_write_header(writer, entry.get()) == ARCHIVE_OK &&
                             ::archive_write_data(writer, content.data(), content.size()) ==
@@ -59,7 +59,7 @@ void add(archive* writer, const std::string& path, const std::string& name,
     if (!is_written) fail(path, words_of(writer));
 }
 
-/// The rest of the current entry; an error ends it.
+/// The rest of the current entry, up to kMostBytes or an error.
 std::string content_of(archive* reader) {
     std::string content;
     std::string block(kBlock, '\0');
@@ -76,7 +76,7 @@ std::string content_of(archive* reader) {
 void write_archive(const std::string& path, const std::string& top,
                    const std::vector<ArchiveEntry>& entries) {
     constexpr mode_t kOwnerOnly = 0600;
-    // O_EXCL also refuses a planted link: root may run this
+    // O_EXCL also refuses a link that someone planted, because root may run this
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
     if (fd < 0) fail(path, std::generic_category().message(errno));
     const Writer writer(::archive_write_new());

@@ -21,7 +21,8 @@ constexpr std::size_t kMost = 64 * 1024;
 
 using Time = std::chrono::steady_clock::time_point;
 
-/// Standard output to `out`, the rest to /dev/null; -1 if there is no such program.
+/// Starts the command with its standard output in `out` and the rest in /dev/null. -1 if there is
+/// no such program.
 pid_t start(const std::vector<std::string>& command, int out) {
     std::vector<std::string> words = command;
     std::vector<char*> argv;
@@ -38,14 +39,14 @@ pid_t start(const std::vector<std::string>& command, int out) {
     return error == 0 ? pid : -1;
 }
 
-/// Rounded up, so that poll() does not spin in the last millisecond.
+/// The time left, rounded up, so that poll() does not spin in the last millisecond.
 int left_ms(Time end) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     return static_cast<int>(std::max<std::int64_t>(0, left.count()));
 }
 
-/// False on timeout or too much output.
+/// Reads until end of file. False on timeout or for too much output.
 bool read_all(int fd, Time end, std::string& text) {
     std::array<char, 4096> buffer{};
     pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
@@ -58,7 +59,7 @@ bool read_all(int fd, Time end, std::string& text) {
 }
 
 bool ends(pid_t pid, Time end) {
-    // by number: glibc 2.36's header does not support C++
+    // called by number, because glibc 2.36's header does not support C++
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd < 0) return false;
     pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
@@ -69,7 +70,7 @@ bool ends(pid_t pid, Time end) {
 
 }  // namespace
 
-/// Also waits for a program that has closed its output, because its exit status matters.
+/// Waits even for a program that has closed its output, because its exit status matters.
 std::optional<std::string> output_of(const std::vector<std::string>& command,
                                      std::chrono::milliseconds limit) {
     std::array<int, 2> pipe{};

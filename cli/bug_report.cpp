@@ -42,7 +42,7 @@ Review it before you send it.
                        path + ": " + std::generic_category().message(error));
 }
 
-/// No configuration is better than one with secrets.
+/// The redacted configuration. No configuration is better than one with secrets.
 std::string configuration_of(const std::string& path) {
     const auto text = text::whole_file(path);
     if (!text) unreadable(path, text.error());
@@ -53,9 +53,9 @@ std::string configuration_of(const std::string& path) {
     return *redacted;
 }
 
-/// One record per line; never waits.
+/// The kernel log, one record per line. Never waits.
 std::string kernel_log_of(const std::string& path) {
-    // more than the kernel's default ring; a read returns one record
+    // larger than the kernel's default ring; a read returns one record
     constexpr std::size_t kMost = 4u << 20;
     const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) unreadable(path, errno);
@@ -71,7 +71,7 @@ std::string kernel_log_of(const std::string& path) {
     return text;
 }
 
-/// Other lines may name devices, users and addresses.
+/// Lines of our module only, because other lines may name devices, users and addresses.
 std::string module_lines(const std::string& log) {
     std::istringstream lines(log);
     std::string ours;
@@ -81,14 +81,14 @@ std::string module_lines(const std::string& log) {
     return ours.empty() ? "(no line about vgpu_pf)\n" : ours;
 }
 
-/// Guests' process lists are private.
+/// Removes guests' process lists, because they are private.
 nlohmann::ordered_json without_processes(nlohmann::ordered_json vfs) {
     for (auto& vf : vfs)
         if (vf.contains("agent")) vf["agent"].erase("process_list");
     return vfs;
 }
 
-/// Planned, not measured, times.
+/// The run table. Times are planned and not measured.
 nlohmann::ordered_json table_json(const RunTable& table) {
     nlohmann::ordered_json entries = nlohmann::ordered_json::array();
     for (const RunTable::Slice& slice : table.slices)
@@ -96,7 +96,7 @@ nlohmann::ordered_json table_json(const RunTable& table) {
     return {{"generation", table.generation}, {"entries", std::move(entries)}};
 }
 
-/// Text by text, because each has its length in front.
+/// Replaces names text by text, because the length of each text precedes it.
 std::string trace_without_names(const std::string& trace, const Identity& identity) {
     if (trace.empty())
         throw ServiceError("org.vgpu1.Error.System", "vgpud has recorded nothing of this GPU yet");
@@ -131,7 +131,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     }
 }
 
-/// Outside add(): without the GPUs the rest cannot be asked.
+/// Called outside add(), because without the GPUs nothing else can be asked.
 void BugReport::add_service(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
     add("list.json", [&] {
@@ -148,7 +148,7 @@ void BugReport::add_service(Service& service) {
     for (const Properties& gpu : gpus) add_gpu(service, gpu);
 }
 
-/// Separate, so that a hanging PF core affects only its GPU.
+/// Adds one GPU separately, so that a PF core that hangs affects only its GPU.
 void BugReport::add_gpu(Service& service, const Properties& gpu) {
     const std::string id = text_of(gpu, "Id"), path = text_of(gpu, "Path");
     add(fmt::format("run-table/{}.json", id), [&] {
@@ -163,7 +163,7 @@ void BugReport::add(const std::string& name, const std::function<std::string()>&
     keep(name, [&] { return without_names(make(), sources_.identity); });
 }
 
-/// The only way into the archive; `make` must have replaced names.
+/// The only way into the archive. `make` must have replaced names.
 void BugReport::keep(const std::string& name, const std::function<std::string()>& make) {
     try {
         pieces_.emplace_back(name, make());

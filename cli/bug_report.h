@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// BugReport collects the pieces of `vgpuctl report`, each a file of the archive; MISSING.txt names
-// missing ones with reasons. No piece has the environment, contents of VRAM or guest memory,
-// guests' processes, names of host and users, or likely secrets (docs/vgpuctl.md).
+// BugReport: collects the pieces of `vgpuctl report`. Each piece is a file of the archive;
+// MISSING.txt names missing pieces with reasons. No piece contains the environment, VRAM, guest
+// memory, guests' processes, names of host and users, or likely secrets (docs/vgpuctl.md).
 #pragma once
 
 #include "cli/archive.h"
@@ -16,13 +16,13 @@
 
 namespace vgpu::cli {
 
-/// Must outlive the BugReport.
+/// Sources of a report, which must outlive the BugReport.
 struct ReportSources {
-    /// Called once. Limits each call to kServicePatience.
+    /// Called once. BugReport limits each call to kServicePatience.
     std::function<std::unique_ptr<Service>()> connect;  ///< throws ServiceError
     HostFacts facts;
     Identity identity;
-    /// Missing if not JSON: nothing goes out unredacted.
+    /// If the file is not JSON, it is missing in the report, because it cannot be redacted.
     std::string configuration;             ///< path of vgpud's configuration
     std::string kernel_log = "/dev/kmsg";  ///< or a file with such lines
 };
@@ -36,7 +36,7 @@ public:
         std::string piece, why;
     };
 
-    /// With README.txt, and MISSING.txt if needed.
+    /// All files, with README.txt, and with MISSING.txt if needed.
     [[nodiscard]] std::vector<ArchiveEntry> entries() const;
     [[nodiscard]] const std::vector<ArchiveEntry>& pieces() const { return pieces_; }
     [[nodiscard]] const std::vector<Missing>& missing() const { return missing_; }

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kService = "org.vgpu1";
 constexpr const char* kBus = "org.freedesktop.DBus";
 
-/// Names of sd-bus and of the bus.
+/// Names of a timeout, in sd-bus and in the bus.
 bool is_timeout(const std::string& name) {
     constexpr std::array kNames{"org.freedesktop.DBus.Error.Timeout",
                                 "org.freedesktop.DBus.Error.TimedOut",
@@ -21,7 +21,7 @@ bool is_timeout(const std::string& name) {
     return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// The state letter in /proc/PID/stat, after the name in parentheses.
+/// Reads the state letter in /proc/PID/stat, which follows the name in parentheses.
 bool is_frozen(std::uint32_t process) {
     const auto stat = text::whole_file(fmt::format("/proc/{}/stat", process));
     if (!stat) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BusCall makes calls to vgpud, each with a time limit, and turns errors of sdbus-c++ into
-// ServiceErrors that name the silent process. One thread.
+// BusCall: calls vgpud with a time limit per call. Converts errors of sdbus-c++ to ServiceErrors,
+// which name the process that does not answer. One thread.
 #pragma once
 
 #include "cli/service.h"
@@ -27,10 +27,11 @@ class BusCall {
 public:
     explicit BusCall(sdbus::IConnection& bus) : bus_(bus) {}
 
-    /// Lowers the limit of further calls; keeps a lower earlier one.
+    /// Lowers the limit of further calls. A lower limit of an earlier cap() stays.
     void cap(std::chrono::milliseconds most) { most_ = std::min(most, most_.value_or(most)); }
 
-    /// `work` calls vgpud. Pings first if that may take long, to find a frozen vgpud early.
+    /// Runs `work`, which calls vgpud. If that may take long, pings vgpud first, to find a frozen
+    /// vgpud early.
     template <typename Work> auto operator()(Limit limit, Work work) {
         if (limit != Limit::Read) ping();
         return limited(duration_of(limit), work);
@@ -51,7 +52,7 @@ private:
 
     void ping();
     [[noreturn]] void fail(const sdbus::Error& error, std::chrono::milliseconds limit);
-    /// From the bus; none if the name has no owner.
+    /// The pid, as the bus reports it; none if the name has no owner.
     std::optional<std::uint32_t> process_of_vgpud();
 
     sdbus::IConnection& bus_;

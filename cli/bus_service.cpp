@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BusService implements Service with the generated proxies, plain values and ServiceErrors.
+// BusService: implements Service with the generated proxies. Converts to plain values and
+// ServiceErrors.
 #include "cli/service.h"
 
 #include "cli/bus_call.h"
@@ -33,7 +34,7 @@ using exporter::kService;
 using exporter::properties_of;
 using exporter::rows_of;
 
-/// For a few calls; the constructor does not call vgpud.
+/// A proxy for a few calls. The constructor does not call vgpud.
 template <typename Interface> class Proxy final : public sdbus::ProxyInterfaces<Interface> {
 public:
     Proxy(sdbus::IConnection& bus, const std::string& path)
@@ -66,7 +67,7 @@ private:
     bool has_event_ = false;
 };
 
-/// "time_us" as "TimeUs", for vgpud's dictionaries.
+/// The name of a property: "TimeUs" for "time_us", for vgpud's dictionaries.
 std::string property_name(const std::string& key) {
     std::string name;
     bool is_start = true;
@@ -101,7 +102,8 @@ Dict dict_of(const Options& options) {
     return dict;
 }
 
-/// Failures other than ServiceError: the bus has gone. `then`: what becomes of the result.
+/// Runs `work`. An sdbus::Error means that the bus is gone; the message then ends with `then`,
+/// which names the fate of the result.
 template <typename Work> auto until_the_bus_goes(Work work, const std::string& then) {
     try {
         return work();
@@ -256,7 +258,7 @@ public:
     }
     std::string apply(const std::string& config, const Options& options) override {
         return call_(Limit::Change, [&] {
-            watch_owner();  // first, to notice the end of the job's vgpud
+            watch_owner();  // first, to notice if the vgpud of the job ends
             return std::string(manager_.Apply(config, dict_of(options)));
         });
     }
@@ -281,7 +283,7 @@ public:
             "; the job continues, or the next vgpud finishes it: see 'vgpuctl jobs' when the bus "
             "is back");
     }
-    /// The ObjectManager also has jobs of other vgpuctl processes.
+    /// Includes jobs of other vgpuctl processes, because the ObjectManager has all jobs.
     std::vector<Properties> list_jobs() override {
         return call_(Limit::Read, [&] {
             std::map<sdbus::ObjectPath, std::map<std::string, Dict>> objects;
@@ -329,7 +331,7 @@ public:
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
             Dict piece = Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).ReadTrace(options);
-            // another vgpud may have the same position with other items
+            // another vgpud may have other items at the same position
             while (bus_->processPendingRequest()) {
             }
             if (std::exchange(owner_news_, std::nullopt) && after > 0)
@@ -347,12 +349,12 @@ public:
     }
 
 private:
-    /// Unknown states end the wait, which could otherwise last forever.
+    /// An unknown state also ends the wait, which could otherwise last forever.
     static bool is_over(const std::string& job_state) {
         return job_state != "waiting" && job_state != "running" && job_state != "rolling-back";
     }
 
-    /// Throws if vgpud has ended: the next one reuses job numbers.
+    /// Throws if vgpud has ended, because the next vgpud reuses job numbers.
     Properties facts_of(Proxy<org::vgpu1::Job_proxy>& job) {
         const auto facts = [&job] {
             return Properties{{"State", job.State()},
@@ -368,7 +370,7 @@ private:
         } catch (const ServiceError& error) {
             trouble = error;
         }
-        // after the calls, which another vgpud may have answered
+        // checked after the calls, because another vgpud may have answered them
         while (bus_->processPendingRequest()) {
         }
         if (owner_news_)
@@ -379,7 +381,7 @@ private:
         return *found;
     }
 
-    /// Waits for a message; limited, because a signal may have been processed before.
+    /// Waits for a message. The wait is limited, because a signal may have been processed before.
     void wait_for_the_bus() {
         constexpr int kLookAgainMs = 100;
         while (bus_->processPendingRequest()) {
@@ -389,7 +391,7 @@ private:
         ::poll(&bus, 1, kLookAgainMs);
     }
 
-    /// The bus reports owners of org.vgpu1 from now on.
+    /// Asks the bus to report changes of the owner of org.vgpu1.
     void watch_owner() {
         if (owner_) return;
         owner_ = sdbus::createProxy(*bus_, "org.freedesktop.DBus", "/org/freedesktop/DBus");
@@ -401,7 +403,7 @@ private:
         owner_->finishRegistration();
     }
 
-    /// The owner first: a vgpud that has gone has no events.
+    /// Reports a change of the owner first, because a vgpud that is gone has no events.
     News next_news(const std::vector<pollfd>& stop_on) {
         for (;;) {
             while (bus_->processPendingRequest()) {

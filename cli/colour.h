@@ -10,10 +10,11 @@ namespace vgpu::cli {
 
 enum class Colour { Plain, Green, Yellow, Red, Blue };
 
-/// False if `no_color` is set (https://no-color.org), or `term` is "dumb" or null.
+/// Whether to use colour. No if `no_color` is set (https://no-color.org), or `term` is "dumb" or
+/// null.
 [[nodiscard]] bool wants_colour(bool is_terminal, const char* no_color, const char* term);
 
-/// In colour if `is_wanted`. Pad before painting: escapes have no width.
+/// The text, in colour if `is_wanted`. Pad the text first, because escapes have no width.
 [[nodiscard]] std::string painted(std::string_view text, Colour colour, bool is_wanted);
 
 }  // namespace vgpu::cli

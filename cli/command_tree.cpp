@@ -14,14 +14,14 @@ bool is_any(const std::string& word, std::initializer_list<std::string_view> wor
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// From the label, because CLI11 has no kinds of values.
+/// The kind of an option's value, from its label, because CLI11 has no kinds of values.
 ValueKind kind_of(const CLI::Option& option, const std::string& label) {
     if (option.get_items_expected_max() == 0) return ValueKind::None;
     if (is_any(label, {"TARGET", "GPU", "VF"})) return ValueKind::Target;
     return is_any(label, {"FILE", "DIR"}) ? ValueKind::File : ValueKind::Word;
 }
 
-/// From CLI11's "TEXT:{chrome,svg}".
+/// The choices in a type of CLI11 such as "TEXT:{chrome,svg}".
 std::vector<std::string> choices_in(const std::string& type) {
     std::vector<std::string> choices;
     const std::size_t open = type.find('{'), close = type.rfind('}');
@@ -31,7 +31,8 @@ std::vector<std::string> choices_in(const std::string& type) {
     return choices;
 }
 
-/// The choices, the verb's type ("SIZE"), or the last word of the name: "MS" for --timeout-ms.
+/// The label of an option's value: its choices, the verb's type ("SIZE"), or the last word of the
+/// option's name, such as "MS" for --timeout-ms.
 std::string label_of(const CLI::Option& option, const std::vector<std::string>& choices) {
     std::string name = option.get_single_name();
     if (option.get_positional()) return name;
@@ -45,7 +46,7 @@ std::string label_of(const CLI::Option& option, const std::vector<std::string>& 
     return name;
 }
 
-/// "time between refreshes (100..60000, default 1000)"
+/// The description with range and default: "time between refreshes (100..60000, default 1000)".
 std::string described(const CLI::Option& option) {
     const std::string type = option.get_type_name(), initial = option.get_default_str();
     const std::size_t colon = type.find(':');

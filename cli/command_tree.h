@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandTree: vgpuctl's verbs and options as values, from the CLI11 application, so that
-// completion and manual page match --help. Pure.
+// CommandTree: vgpuctl's verbs and options as values, taken from the CLI11 application, so that
+// completion and manual page agree with --help. Pure.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,15 +14,16 @@ enum class ValueKind { None, Target, File, Word };
 
 struct TreeOption {
     std::vector<std::string> names;  ///< "-o", "--output"; empty: positional
-    std::string label;               ///< of the value: "TARGET", "SIZE", "chrome|svg"
+    std::string label;               ///< label of the value: "TARGET", "SIZE", "chrome
+                                     ///< svg"
     std::string description;         ///< with the range and the default value
     ValueKind value = ValueKind::None;
-    std::vector<std::string> choices;  ///< of a Word; empty: any
+    std::vector<std::string> choices;  ///< possible values of a Word; empty: any
     bool is_required = false;
     bool is_repeatable = false;
 };
 
-/// A verb, or vgpuctl itself. Without hidden options, and without a verb's --help.
+/// A verb, or vgpuctl itself. Has no hidden options, and no --help of a verb.
 struct TreeVerb {
     std::string name;
     std::string group;        ///< section of the help
@@ -32,19 +33,19 @@ struct TreeVerb {
     std::vector<TreeOption> positionals;
 };
 
-/// Without hidden verbs.
+/// vgpuctl and its verbs, without hidden verbs.
 struct CommandTree {
     TreeVerb root;
     std::vector<TreeVerb> verbs;
 };
 
-/// Defaults are the current values of `app`.
+/// The tree of `app`. Defaults are the current values of its options.
 [[nodiscard]] CommandTree tree_of(const CLI::App& app);
-/// Also for hidden verbs.
+/// The values of one verb, which may be hidden.
 [[nodiscard]] TreeVerb verb_of(const CLI::App& app);
-/// "vgpuctl claim TARGET --owner OWNER [OPTIONS]"
+/// The usage line: "vgpuctl claim TARGET --owner OWNER [OPTIONS]".
 [[nodiscard]] std::string usage_of(const TreeVerb& verb);
-/// "Give a VF to an owner."
+/// The description as a sentence: "Give a VF to an owner."
 [[nodiscard]] std::string sentence_of(const TreeVerb& verb);
 
 }  // namespace vgpu::cli

@@ -21,7 +21,7 @@ using Findings = std::vector<Finding>;
 
 // --- the bus and vgpud
 
-/// Missing bus and missing vgpud have different fixes.
+/// A missing bus and a missing vgpud have different fixes.
 void check_service(const HostFacts& facts, Findings& found) {
     const ServiceFacts& service = facts.service;
     if (!service.has_bus) {
@@ -49,7 +49,8 @@ void check_service(const HostFacts& facts, Findings& found) {
                      "'systemctl status vgpud' shows why; then 'systemctl start vgpud'"});
 }
 
-/// An agent of another release is only a note: guests have other administrators.
+/// Compares versions. An agent of another release is only a note, because guests have other
+/// administrators.
 void check_versions(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
     const std::string vgpud = text_of(facts.service.manager, "Version");
@@ -70,7 +71,7 @@ void check_versions(const HostFacts& facts, Findings& found) {
     }
 }
 
-constexpr std::string_view kNothing = "-";  ///< text_of() an empty property
+constexpr std::string_view kNothing = "-";  ///< text_of() for an empty property
 
 void check_state(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
@@ -113,7 +114,7 @@ void check_gpus(const HostFacts& facts, Findings& found) {
     }
 }
 
-/// Healthy VFs give no finding: there may be many.
+/// Healthy VFs give no finding, because there may be many.
 void check_vfs(const HostFacts& facts, Findings& found) {
     for (const Properties& vf : facts.service.vfs) {
         const std::string target = text_of(vf, "Target"), state = text_of(vf, "State");
@@ -145,13 +146,13 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 // --- the kernel
 
-/// Requirements of real GPUs' VFs are faults only on a host with such a GPU.
+/// Only on such a host are missing requirements of real VFs a fault.
 [[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
     return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
                        [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
 }
 
-/// Built-in or module; names of Linux' Kconfig.
+/// Options may be built in or modules. The names are those of Linux' Kconfig.
 void check_kernel_config(const HostFacts& facts, Findings& found) {
     if (!facts.kernel_config) {
         found.push_back({"kernel-config", Level::Note,
@@ -181,7 +182,7 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         found.push_back({"kernel-config", Level::Ok, "the kernel has SR-IOV, VFIO and an IOMMU"});
 }
 
-/// Only for GPUs with SR-IOV: softgpu's PF core is a process.
+/// Needed only for GPUs with SR-IOV, because softgpu's PF core is a process.
 void check_module(const HostFacts& facts, Findings& found) {
     if (facts.module.is_loaded) {
         found.push_back(
@@ -202,7 +203,7 @@ void check_module(const HostFacts& facts, Findings& found) {
                          "'dkms install vgpu-pf/" + facts.vgpuctl_version + "'"});
 }
 
-/// Groups exist only if an IOMMU driver has taken devices.
+/// IOMMU groups exist only if an IOMMU driver manages devices.
 void check_iommu(const HostFacts& facts, Findings& found) {
     if (facts.iommu_groups > 0) {
         found.push_back({"iommu", Level::Ok, fmt::format("{} IOMMU groups", facts.iommu_groups)});
@@ -256,7 +257,7 @@ void check_vf_bars(const PciFunction& gpu, Findings& found) {
                      "pci=realloc,assign-busses"});
 }
 
-/// VFs beyond function 7 need ARI on the whole path.
+/// VFs beyond function 7 require ARI on the whole path.
 void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const SriovFacts& sriov = *gpu.sriov;
     constexpr unsigned kFunctions = 8;
@@ -314,7 +315,8 @@ void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
                      "enable the IOMMU and ACS in the firmware; the kernel then switches it on"});
 }
 
-/// Bridges and functions of the same card do not count: they stay, or are passed together.
+/// Finds strangers in the GPU's IOMMU group. Bridges and functions of the same card do not count:
+/// they stay, or are passed together.
 void check_group(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const auto at = facts.group_members.find(gpu.address);
     if (at == facts.group_members.end()) return;
@@ -367,7 +369,7 @@ struct Release {
     unsigned first = 0, second = 0;
 };
 
-/// The first "N.M" of `text`.
+/// The first "N.M" in `text`.
 std::optional<Release> release_in(std::string_view text) {
     const char* const end = text.data() + text.size();
     for (const char* at = text.data(); at != end; ++at) {
@@ -380,7 +382,7 @@ std::optional<Release> release_in(std::string_view text) {
     return {};
 }
 
-/// Distributions add words around the release.
+/// Reads the release anywhere in the line, because distributions add words around it.
 void check_qemu(const HostFacts& facts, Findings& found) {
     constexpr unsigned kFirst = 10, kSecond = 1;
     const std::string why =
@@ -400,7 +402,7 @@ void check_qemu(const HostFacts& facts, Findings& found) {
         found.push_back({"qemu", Level::Warning, *facts.qemu_version, why, fix});
 }
 
-/// Only file permissions protect a VF's socket.
+/// Checks file permissions, which are the only protection of a VF's socket.
 void check_files(const HostFacts& facts, Findings& found) {
     constexpr unsigned kOthersWrite = 0002, kOthers = 0006;
     const FileFacts& dir = facts.run_dir;

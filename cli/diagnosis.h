@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The checks of `vgpuctl doctor`: facts in, findings out, with level, reason and fix. Pure and
-// ordered. docs/vgpuctl.md documents the ids, which are stable.
+// The checks of `vgpuctl doctor`. Their input is facts; their output is findings with level, reason
+// and fix. Pure, in a fixed order. docs/vgpuctl.md documents the ids, which are stable.
 #pragma once
 
 #include "cli/host_facts.h"
@@ -12,13 +12,13 @@
 
 namespace vgpu::cli {
 
-/// Ascending, for worst_of(). Only a Problem makes doctor fail; a Note is not a fault.
+/// In ascending order, for worst_of(). Only a Problem makes doctor fail. A Note is not a fault.
 enum class Level { Ok, Note, Warning, Problem };
 
-/// The words of the JSON output, too.
+/// The name of a level, also in the JSON output.
 std::string_view name_of(Level level);
 
-/// An id may occur for several GPUs, VFs or files.
+/// One finding. Several GPUs, VFs or files may have findings with the same id.
 struct Finding {
     std::string id;  ///< "pci-acs"
     Level level = Level::Ok;
@@ -29,15 +29,16 @@ struct Finding {
     bool operator==(const Finding&) const = default;
 };
 
-/// Missing facts give a Note. VFs, GPUs and versions need an answer of vgpud.
+/// Makes all checks. Missing facts give a Note. Checks of VFs, GPUs and versions require an answer
+/// of vgpud.
 [[nodiscard]] std::vector<Finding> diagnose(const HostFacts& facts);
 
-/// Ok without findings.
+/// The worst level; Ok if there are no findings.
 [[nodiscard]] Level worst_of(const std::vector<Finding>& findings);
 
-/// At most 80 columns; the last line counts findings.
+/// The findings as text, at most 80 columns wide; the last line counts them.
 [[nodiscard]] std::string findings_text(const std::vector<Finding>& findings, bool uses_colour);
-/// {"worst": …, "findings": […]}, members of vgpuctl-doctor-1.
+/// The members of vgpuctl-doctor-1: {"worst": …, "findings": […]}.
 [[nodiscard]] nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);
 
 }  // namespace vgpu::cli

@@ -21,7 +21,7 @@ constexpr const char* kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1
 constexpr const char* kAgentPort = "org.vgpu.agent.0";
 constexpr const char* kAgentSerial = "vgpu-serial";
 constexpr const char* kAgentChardev = "vgpu-agent";
-/// Above the slots libvirt assigns, below the chip set's.
+/// Slots above those that libvirt assigns and below those of the chip set.
 constexpr std::uint32_t kFirstSlot = 0x10, kLastSlot = 0x18;
 
 std::optional<std::uint32_t> hex_in(std::string_view text) {
@@ -33,7 +33,8 @@ xmlNode* child_or_new(xmlNode* parent, const std::string& name) {
     return child != nullptr ? child : add_child(parent, name);
 }
 
-/// As libvirt stores it and vgpud uses it in paths; libvirt also accepts upper case and no dashes.
+/// The UUID as libvirt stores it and vgpud uses it in paths. libvirt also accepts upper case and no
+/// dashes.
 std::string canonical_uuid(const xmlNode* node) {
     const std::string typed = content_of(node);
     std::string uuid;
@@ -46,7 +47,8 @@ std::string canonical_uuid(const xmlNode* node) {
     return uuid;
 }
 
-/// Paths contain the UUID, and libvirt would set it too late. Must follow <name> (schema).
+/// Adds a UUID if there is none. Paths contain the UUID, and libvirt would set it too late. It must
+/// follow <name> (schema).
 std::string ensure_uuid(xmlNode* domain) {
     xmlNode* uuid = child_of(domain, "uuid");
     if (uuid == nullptr) {
@@ -59,7 +61,7 @@ std::string ensure_uuid(xmlNode* domain) {
 
 // --- metadata
 
-/// libvirt keeps one element per namespace: several VFs go into one <vgpu:vfs>.
+/// libvirt keeps one element per namespace, so several VFs are in one <vgpu:vfs>.
 void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
     xmlNode* metadata = child_or_new(domain, "metadata");
     for (xmlNode* node : children_of(metadata))
@@ -83,7 +85,7 @@ void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
 
 // --- memory
 
-/// The device accesses guest memory, so that must be a shared file.
+/// Shares guest memory. The device accesses it, so it must be a shared file.
 void share_memory(xmlNode* domain) {
     xmlNode* backing = child_or_new(domain, "memoryBacking");
     xmlNode* source = child_or_new(backing, "source");
@@ -94,12 +96,12 @@ void share_memory(xmlNode* domain) {
 
 // --- devices that libvirt has no elements for
 
-/// With any run_dir and UUID.
+/// Whether a path is that of a VF's socket, with any run_dir and any UUID.
 bool is_our_path(const std::string& path) {
     return path.find("/vm/") != std::string::npos && path.ends_with(".sock");
 }
 
-/// VFs by path, other devices by id.
+/// Whether a device is ours: VFs are recognised by their path, other devices by their id.
 bool is_our_device(const std::string& value) {
     const Json json = text::read_json<Json>(value).value_or(Json());
     if (!json.is_object()) return false;
@@ -111,14 +113,14 @@ bool is_our_device(const std::string& value) {
     return driver == "vfio-user-pci" && has_socket && is_our_path(json["socket"].value("path", ""));
 }
 
-/// Other arguments are the administrator's and keep their order.
+/// Whether an argument is ours. Other arguments are the administrator's and keep their order.
 bool is_ours(const std::string& option, const std::string& value) {
     if (option == "-chardev") return value.starts_with(fmt::format("socket,id={},", kAgentChardev));
     return (option == "-device" || option == "-blockdev") && is_our_device(value);
 }
 
-/// Options and values are separate <arg> elements. The window moves by one after other arguments,
-/// so that a flag without a value does not shift the pairs.
+/// Removes our options. Option and value are separate <arg> elements. After another argument the
+/// window moves by one, so that a flag without a value does not shift the pairs.
 void remove_options(xmlNode* commandline) {
     xmlNode* option = nullptr;
     for (xmlNode* argument : children_of(commandline, "arg")) {
@@ -133,13 +135,13 @@ void remove_options(xmlNode* commandline) {
     }
 }
 
-/// libvirt writes "pc-q35-9.2" for "q35".
+/// Whether the machine is a q35. libvirt writes "pc-q35-9.2" for "q35".
 bool is_q35(const xmlNode* domain) {
     return attribute_of(child_of(child_of(domain, "os"), "type"), "machine").find("q35") !=
            std::string::npos;
 }
 
-/// Slots of the root bus that the XML assigns; an <address> without a bus does not count.
+/// Slots of the root bus that the XML assigns. An <address> without a bus does not count.
 std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     std::set<std::uint32_t> slots;
     for (const xmlNode* device : children_of(child_of(domain, "devices")))
@@ -154,7 +156,7 @@ std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     return slots;
 }
 
-/// The lowest free slot: repeatable.
+/// The lowest free slot, so that the result is repeatable.
 std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
     for (std::uint32_t slot = kFirstSlot; slot <= kLastSlot; ++slot)
         if (used.insert(slot).second) return slot;
@@ -162,8 +164,9 @@ std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
                                xmlGetLineNo(domain), kFirstSlot, kLastSlot));
 }
 
-/// Our part of QEMU's command line. The constructor removes earlier options, the destructor an
-/// empty element. Own range of slots, because libvirt does not know these devices.
+/// Our part of QEMU's command line. The constructor removes our earlier options, and the destructor
+/// removes the element if it is empty. Has a separate range of slots, because libvirt does not know
+/// these devices.
 class CommandLine {
 public:
     explicit CommandLine(xmlNode* domain)
@@ -198,7 +201,7 @@ private:
     std::set<std::uint32_t> slots_;
 };
 
-/// `n` counts all VFs of the domain, in the order of the metadata.
+/// Adds the VFs. `n` counts all VFs of the domain, in the order of the metadata.
 void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std::string& run_dir,
                const std::string& uuid) {
     for (std::size_t n = 0; n < vfs.size(); ++n)
@@ -209,8 +212,8 @@ void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std:
                  {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
-/// The guest's only agent port, on the first VF's path. Not a <channel>: libvirt 9 reconnects by an
-/// option that QEMU 10 removed.
+/// Adds the guest's only port for an agent, on the path of the first VF. It is not a <channel>,
+/// because libvirt 9 reconnects by an option that QEMU 10 removed.
 void write_agent(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
                                      vm_path(run_dir, uuid, 0, "agent.sock")));
@@ -221,8 +224,9 @@ void write_agent(CommandLine& line, const std::string& run_dir, const std::strin
                      {"name", kAgentPort}});
 }
 
-/// Makes QEMU refuse to save or migrate the domain, which would lose VF state: it refuses while a
-/// vdi image is open (block/vdi.c of QEMU). No guest device reads the image, which vgpud makes.
+/// Makes QEMU refuse to save or migrate the domain, because the state of the VF would be lost. QEMU
+/// refuses both while a vdi image is open (block/vdi.c of QEMU). vgpud makes the image, and no
+/// guest device reads it.
 void write_never_saved(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add(
         "-blockdev",
@@ -236,7 +240,7 @@ void write_never_saved(CommandLine& line, const std::string& run_dir, const std:
 
 // --- host devices
 
-/// managed='yes': libvirt binds the function to vfio-pci and returns it.
+/// managed='yes': libvirt binds the function to vfio-pci and gives it back.
 void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
     for (xmlNode* node : children_of(devices, "hostdev"))
         if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))

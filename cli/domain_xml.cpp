@@ -16,16 +16,16 @@ namespace vgpu::cli {
 namespace {
 
 constexpr std::size_t kMostValue = 63;
-/// Every domain with a VF contains one of these; the path has vgpud's default run_dir.
+/// Every domain with a VF contains one of these. The path has vgpud's default run_dir.
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kNeverSaved, kHostDeviceAlias,
                                                     "/run/vgpu/vm/"};
 
-/// In a hook the line is of libvirt's text, not of the user's file.
+/// Throws with the line. In a hook that is a line of libvirt's text and not of the user's file.
 [[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
     throw XmlError(fmt::format("line {}: {}", xmlGetLineNo(node), why));
 }
 
-/// By schemas/vgpu-domain.rng; errors say how to correct the element.
+/// Reads an element as in schemas/vgpu-domain.rng. Errors say how to correct it.
 WantedVf wanted_vf(const xmlNode* node) {
     const auto attributes = attributes_of(node);
     const bool is_one =
@@ -41,7 +41,7 @@ WantedVf wanted_vf(const xmlNode* node) {
     return {attributes.front(), value};
 }
 
-/// Ignores other namespaces.
+/// Reads the requested VFs. Ignores other namespaces.
 std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
     std::vector<WantedVf> wanted;
     for (const xmlNode* node : children_of(metadata)) {
@@ -79,14 +79,14 @@ DomainFacts identity_of(const xmlNode* domain) {
             .dac_label = ""};
 }
 
-/// QEMU's label, which libvirt writes at the start.
+/// The label of QEMU's process, which libvirt writes when the domain starts.
 std::string dac_label_of(const xmlNode* domain) {
     for (const xmlNode* label : children_of(domain, "seclabel"))
         if (attribute_of(label, "model") == "dac") return content_of(child_of(label, "label"));
     return "";
 }
 
-/// '+' marks an id, unlike a user called "1000".
+/// Parses a numeric id. '+' marks an id, because a user may be called "1000".
 std::optional<std::uint32_t> parse_id(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     return text::number_in<std::uint32_t>(text);

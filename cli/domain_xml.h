@@ -14,16 +14,16 @@
 
 namespace vgpu::cli {
 
-/// Of <vgpu:vf> and <vgpu:vfs>; libvirt keeps one element per namespace.
+/// Namespace of <vgpu:vf> and <vgpu:vfs>. libvirt keeps one element per namespace.
 inline constexpr const char* kDomainNamespace = "urn:vgpu:libvirt:1";
 
-/// Names of attach-xml that no other program uses. The block node that QEMU names when it refuses
-/// to save; at most 31 characters.
+/// Names that attach-xml writes and no other program uses. This is the block node that QEMU names
+/// when it refuses to save; at most 31 characters.
 inline constexpr const char* kNeverSaved = "vgpu-vf-is-never-saved";
-/// libvirt's user aliases begin with "ua-".
+/// Alias of host devices. libvirt requires that users' aliases begin with "ua-".
 inline constexpr const char* kHostDeviceAlias = "ua-vgpu";
 
-/// "name" or "profile", and a value of 1 to 63 bytes, which may not exist.
+/// "name" or "profile", and a value of 1 to 63 bytes. No such VF need exist.
 using WantedVf = std::pair<std::string, std::string>;
 
 struct DomainFacts {
@@ -33,20 +33,20 @@ struct DomainFacts {
     std::string dac_label;      ///< "+64055:+64055" while the domain runs; else empty
 };
 
-/// False only if the domain has nothing to do with VFs. Fast, because it is called for every VM:
-/// searches the text for the namespace and for names that attach-xml writes elsewhere, because
-/// metadata can be removed from a running domain.
+/// False only if the domain certainly has no VFs. Fast, because it is called for every VM. Searches
+/// the text for the namespace and for names that attach-xml writes elsewhere, because metadata can
+/// be removed from a running domain.
 [[nodiscard]] bool mentions_vfs(std::string_view xml);
 
-/// XmlError with the line. Refuses unknown elements of our namespace: a VM must not start without
-/// the VF that a misspelt element requests.
+/// Reads a domain. XmlError with the line. Refuses unknown elements of our namespace, so that a VM
+/// does not start without the VF that a misspelt element requests.
 [[nodiscard]] DomainFacts read_domain(const std::string& xml);
 [[nodiscard]] DomainFacts read_domain(const XmlDocument& document);
-/// Name and UUID only. XmlError.
+/// Reads only name and UUID. XmlError.
 [[nodiscard]] DomainFacts read_identity(const std::string& xml);
 
-/// Whether a VF or profile can have this name: 1 to 63 letters, digits, '-', '_', '.', first a
-/// letter, no UUID; profiles may begin with a digit and have at most 62.
+/// Whether a VF or profile can have this name. VFs: 1 to 63 letters, digits, '-', '_', '.'; the
+/// first is a letter; not a UUID. Profiles: may begin with a digit; at most 62.
 [[nodiscard]] bool can_be_wanted(const WantedVf& wanted);
 
 /// uid and gid of "+N:+N", "N:N" or names; none if unknown. May block on a directory service.

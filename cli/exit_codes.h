@@ -17,10 +17,10 @@ struct ExitCodeRow {
     std::string_view words;
 };
 
-/// In ascending order.
+/// All exit codes, in ascending order.
 std::span<const ExitCodeRow> exit_code_rows();
 
-/// "Exit codes: 0 ok, 1 failed, …", at most 80 columns.
+/// The text "Exit codes: 0 ok, 1 failed, …", at most 80 columns wide.
 std::string exit_codes_text();
 
 }  // namespace vgpu::cli

@@ -14,7 +14,7 @@ const Value* find(const Properties& properties, const std::string& name) {
     return at == properties.end() ? nullptr : &at->second;
 }
 
-/// "VramFreeBytes" as "vram_free_bytes".
+/// "VramFreeBytes" becomes "vram_free_bytes".
 std::string snake_case(std::string_view name) {
     std::string snake;
     for (const char letter : name) {
@@ -30,7 +30,7 @@ std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room)
     if (begin + fits == text.size()) return text.size();
     const std::size_t blank = text.rfind(' ', begin + fits);
     if (blank != std::string_view::npos && blank > begin) return blank;
-    // at least one letter, however wide
+    // at least one letter, even if it is too wide
     std::size_t letter = begin + 1;
     while (letter < text.size() && (static_cast<unsigned char>(text[letter]) & 0xc0u) == 0x80u)
         ++letter;

@@ -22,45 +22,48 @@ using text::printable;
 using text::size_text;
 using text::wrong_in_utf8;
 
-/// Fixed, so that output is comparable.
+/// A fixed width, so that outputs can be compared.
 inline constexpr std::size_t kColumns = 80;
 
-/// "-" if missing or empty. Booleans are yes and no, lists are joined by ", ", reals have three
-/// places, texts are printable().
+/// The property as text; "-" if missing or empty. Booleans are yes and no, lists are joined by ",
+/// ", reals have three places, and texts are printable().
 std::string text_of(const Properties& properties, const std::string& name);
-/// 0, 0.0 or false if missing or of another type, as from a vgpud of another release.
+/// The property as a value. 0, 0.0 or false if it is missing or has another type, as from a vgpud
+/// of another release.
 std::uint64_t number_of(const Properties& properties, const std::string& name);
 double real_of(const Properties& properties, const std::string& name);
 bool flag_of(const Properties& properties, const std::string& name);
 
 using Formatter = std::string (*)(const Properties& properties, const std::string& name);
-/// "-" if the property is missing: vgpud does not know it. `name`: the property, then others that
-/// `format` uses, separated by commas.
+/// Formats a property; "-" if it is missing, because vgpud does not know it. `name`: the property,
+/// then other properties that `format` uses, separated by commas.
 std::string value_of(const Properties& properties, std::string_view name, Formatter format);
-/// "-" if missing.
+/// A size; "-" if missing.
 std::string size_of(const Properties& properties, const std::string& name);
 /// "12.5 %" for a `share` of 0.125.
 std::string percent_text(double share);
 std::string percent_of(const Properties& properties, const std::string& name);
-/// "+0.31"; positive: less received than the share (docs/scheduling.md).
+/// "+0.31". Positive: the VF received less than its share (docs/scheduling.md).
 std::string lag_text(double quanta);
 /// "812 us", "1.25 ms"
 std::string duration_text(std::uint64_t ns);
-/// "-" if missing.
+/// A duration; "-" if missing.
 std::string duration_of(const Properties& properties, const std::string& name);
-/// "-" also for 0: nothing was measured.
+/// A measured duration; "-" also for 0, because then nothing was measured.
 std::string measured_of(const Properties& properties, const std::string& name);
 
-/// Lines of kColumns at most, broken at blanks, with newlines. The first continues after `used`
-/// letters; others are indented.
+/// Wraps a text into lines of at most kColumns, broken at blanks, with newlines. The first line
+/// continues after `used` letters; the others are indented.
 std::string wrapped_text(std::string_view text, std::size_t indent, std::size_t used = 0);
 
-/// Names in snake_case; "Agent.Connected" becomes a member of "agent". Values keep their types.
+/// Names become snake_case, and "Agent.Connected" becomes a member of "agent". Values keep their
+/// types.
 nlohmann::ordered_json json_of(const Properties& properties);
 nlohmann::ordered_json json_of(const std::vector<Properties>& list);
-/// "schema" first, indented by two; for every --json output of one document.
+/// A document with "schema" as first member, indented by two. Used for every --json output of one
+/// document.
 std::string document_text(std::string_view schema, nlohmann::ordered_json members);
-/// One line, because it may follow lines of events.
+/// An error as a document in one line, because it may follow lines of events.
 std::string error_document(const ServiceError& error);
 
 }  // namespace vgpu::cli

@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Static: the signal handler may not allocate.
+/// Static, because the signal handler must not allocate.
 struct LastWords {
     std::array<char, 512> text{};
     std::size_t size = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HardLimit ends the process with a message and an exit code after a time limit, for waits without
-// one (a bus, a disk).
+// HardLimit: ends the process with a message and an exit code after a time limit. For waits that
+// have no limit themselves (a bus, a disk).
 #pragma once
 
 #include <chrono>

@@ -26,7 +26,7 @@ std::optional<std::string> text_of_file(const std::string& path) {
     return *std::move(text);
 }
 
-/// Sorted; empty if unreadable.
+/// Names in a directory, sorted; empty if it is unreadable.
 std::vector<std::string> names_in(const std::string& path) {
     std::vector<std::string> names;
     std::error_code error;
@@ -36,7 +36,7 @@ std::vector<std::string> names_in(const std::string& path) {
     return names;
 }
 
-/// Follows links, as QEMU does.
+/// Facts of a file. Follows links, as QEMU does.
 FileFacts file_facts(const std::string& path, unsigned kind) {
     constexpr unsigned kPermissions = 07777;
     FileFacts facts{.path = path};
@@ -81,7 +81,7 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     return facts;
 }
 
-/// Stops at the first failure, to wait only once for a hanging vgpud.
+/// Asks vgpud. Stops at the first failure, so that a vgpud that hangs is waited for only once.
 void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                                 ServiceFacts& facts) const {
     try {
@@ -107,7 +107,8 @@ void HostCollector::read_kernel(HostFacts& facts) const {
     facts.iommu_groups = names_in(place("/sys/kernel/iommu_groups")).size();
 }
 
-/// In /boot, or built into the kernel (CONFIG_IKCONFIG_PROC).
+/// Reads the kernel's configuration in /boot, or the one built into the kernel
+/// (CONFIG_IKCONFIG_PROC).
 std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     const std::string& release) const {
     std::optional<std::string> text = text_of_file(place("/boot/config-" + release));
@@ -116,7 +117,7 @@ std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     return parse_kernel_config(*text);
 }
 
-/// depmod's list has modules in any directory and compression.
+/// Uses depmod's list, which has modules in any directory and with any compression.
 ModuleFacts HostCollector::read_module(const std::string& release) const {
     ModuleFacts facts;
     std::error_code error;
@@ -128,7 +129,7 @@ ModuleFacts HostCollector::read_module(const std::string& release) const {
     return facts;
 }
 
-/// IOMMU groups of AMD GPUs only.
+/// Reads the IOMMU groups of AMD GPUs only.
 void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
     for (PciFunction& one : facts.pci.functions) {
         if (!is_amd_gpu(one)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HostCollector fills HostFacts from a machine: files, libpci, `qemu --version`. Judges nothing.
-// Paths are arguments, so that tests can use a directory.
+// HostCollector: fills HostFacts from a machine: files, libpci, `qemu --version`. Does not judge
+// them. Paths are arguments, so that tests can use a directory.
 #pragma once
 
 #include "cli/host_facts.h"
@@ -11,7 +11,8 @@
 
 namespace vgpu::cli {
 
-/// With a `root`, files come from there, but PCI (without a dump), QEMU and vgpud do not.
+/// Sources of facts. `root` applies to files. It does not apply to PCI (without a dump), QEMU and
+/// vgpud.
 struct HostPlaces {
     std::string root;                     ///< prefix of /proc, /sys, /boot, /lib/modules, /dev
     std::optional<std::string> pci_dump;  ///< lspci -xxxx dump, for PCI
@@ -23,12 +24,12 @@ class HostCollector {
 public:
     explicit HostCollector(HostPlaces places) : places_(std::move(places)) {}
 
-    /// `connect` throws ServiceError without a bus. Missing facts are no error. Waits up to 5 s for
-    /// QEMU and kServicePatience for each of three calls.
+    /// Collects the facts. `connect` throws ServiceError if there is no bus. A missing fact is not
+    /// an error. Waits up to 5 s for QEMU and kServicePatience for each of three calls.
     [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
 
 private:
-    /// `path` is absolute.
+    /// Places an absolute path below the root.
     [[nodiscard]] std::string place(const std::string& path) const { return places_.root + path; }
     void ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                      ServiceFacts& facts) const;
@@ -41,7 +42,7 @@ private:
     HostPlaces places_;
 };
 
-/// "CONFIG_X=y" becomes {"CONFIG_X", "y"}; omits options that are not set.
+/// Parses lines: "CONFIG_X=y" becomes {"CONFIG_X", "y"}. Omits options that are not set.
 [[nodiscard]] std::map<std::string, std::string> parse_kernel_config(const std::string& text);
 
 }  // namespace vgpu::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HostFacts: what `vgpuctl doctor` judges. Filled by HostCollector or tests, read by diagnose().
-// Unknown facts are empty.
+// HostFacts: the facts that `vgpuctl doctor` judges. HostCollector or a test fills them, and
+// diagnose() reads them. Unknown facts are empty.
 #pragma once
 
 #include "cli/pci_facts.h"
@@ -14,7 +14,7 @@
 
 namespace vgpu::cli {
 
-/// A directory or socket; `mode` is 0 if it does not exist.
+/// A directory or socket. `mode` is 0 if it does not exist.
 struct FileFacts {
     std::string path;
     bool exists = false;
@@ -28,16 +28,16 @@ struct ModuleFacts {
     std::vector<std::string> pf_devices;  ///< /dev/vgpu-pfN
 };
 
-/// Lists are empty unless is_there; after a failed call, earlier results stay.
+/// Lists are empty unless is_there. After a failed call, earlier results stay.
 struct ServiceFacts {
     bool has_bus = false;
     bool is_there = false;
-    std::string trouble;  ///< error text; possible although is_there
+    std::string trouble;  ///< error text; may be set although is_there
     Properties manager{};
     std::vector<Properties> gpus{}, vfs{};
 };
 
-/// Only roughly of one moment: nothing is locked.
+/// The facts are only roughly of one moment, because nothing is locked.
 struct HostFacts {
     std::string vgpuctl_version;
     std::string kernel_release;
@@ -45,7 +45,7 @@ struct HostFacts {
     bool is_root = false;
     /// 0: no IOMMU.
     std::size_t iommu_groups = 0;
-    /// CONFIG_…; none if unreadable.
+    /// Options CONFIG_…; none if unreadable.
     std::optional<std::map<std::string, std::string>> kernel_config;
     PciReading pci;
     /// By the address of each AMD GPU.

@@ -11,7 +11,7 @@ bool is_reader_gone() {
     return ::poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/// Blocked signals stay pending, so none between two waits is lost.
+/// Blocks the signals. They stay pending, so a signal between two waits is not lost.
 Interruption::Interruption() {
     sigset_t signals;
     ::sigemptyset(&signals);
@@ -23,7 +23,7 @@ Interruption::Interruption() {
 }
 
 Interruption::~Interruption() {
-    // pending signals would end the process once the mask is restored
+    // pending signals would end the process when the mask is restored
     signalfd_siginfo signal{};
     while (::read(fd_, &signal, sizeof signal) > 0) {
     }
@@ -38,7 +38,7 @@ bool Interruption::wait(std::chrono::milliseconds time) const {
 }
 
 std::vector<pollfd> Interruption::fds() const {
-    // only for errors: a terminal is readable when a user types
+    // polled only for errors, because a terminal is readable when a user types
     return {{.fd = fd_, .events = POLLIN, .revents = 0},
             {.fd = STDOUT_FILENO, .events = 0, .revents = 0}};
 }

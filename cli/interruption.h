@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Interruption ends an endless verb on SIGINT, SIGTERM, or when the output's reader goes (SIGPIPE
-// is ignored; the write fails). The signals have no other effect meanwhile. One thread.
+// Interruption: ends an endless verb on SIGINT or SIGTERM, or when the reader of the output is gone
+// (SIGPIPE is ignored; the write fails). While it exists, the signals have no other effect. One
+// thread.
 #pragma once
 
 #include <poll.h>
@@ -11,10 +12,10 @@
 
 namespace vgpu::cli {
 
-/// Standard output's reader has gone, so a failed write is no error.
+/// Whether the reader of standard output is gone, so that a failed write is not an error.
 [[nodiscard]] bool is_reader_gone();
 
-/// Changes the process's signal mask and SIGPIPE: one at a time, before any thread.
+/// Changes the process's signal mask and SIGPIPE. Only one may exist; make it before any thread.
 class Interruption {
 public:
     Interruption();
@@ -22,9 +23,9 @@ public:
     Interruption(const Interruption&) = delete;
     Interruption& operator=(const Interruption&) = delete;
 
-    /// True if interrupted, then for every later wait.
+    /// Waits. True if interrupted; every later wait then also returns true.
     [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
-    /// To poll with others; ready: interrupted.
+    /// Descriptors to poll together with others. If one is ready, the verb is interrupted.
     [[nodiscard]] std::vector<pollfd> fds() const;
 
 private:

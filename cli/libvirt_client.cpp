@@ -10,7 +10,7 @@
 
 namespace vgpu::cli {
 
-/// Functions in use, with types of <libvirt/libvirt.h>.
+/// The functions in use, with the types of <libvirt/libvirt.h>.
 struct LibvirtClient::Library {
     decltype(&::virConnectOpen) open = nullptr;
     decltype(&::virConnectClose) close = nullptr;
@@ -40,7 +40,7 @@ void ignore_error(void*, virErrorPtr) {}
 
 }  // namespace
 
-/// Never unloaded, because libvirt runs threads.
+/// Loads libvirt. It is never unloaded, because libvirt runs threads.
 const LibvirtClient::Library& LibvirtClient::Library::get() {
     static const Library loaded = [] {
         void* library = ::dlopen("libvirt.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -77,7 +77,7 @@ LibvirtClient::~LibvirtClient() {
 std::string LibvirtClient::definition(const std::string& domain) {
     auto* connection = static_cast<virConnectPtr>(connection_);
     virDomainPtr found = library_.by_name(connection, domain.c_str());
-    // names first: one may equal another domain's UUID
+    // names first, because a name may equal another domain's UUID
     if (found == nullptr) found = library_.by_uuid(connection, domain.c_str());
     if (found == nullptr)
         throw LibvirtError(fmt::format("there is no domain '{}'; 'virsh list --all' shows them",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LibvirtClient reads and writes domain definitions. Loads libvirt on first use, because vgpuctl
-// also works without it and the hook must start fast.
+// LibvirtClient: reads and writes definitions of domains. Loads libvirt on first use, because
+// vgpuctl also works without it, and because the hook must start fast.
 #pragma once
 
 #include <stdexcept>
@@ -14,19 +14,19 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Synchronous, one thread. Silences libvirt's messages for the process.
+/// Synchronous, one thread. Silences libvirt's messages in this process.
 class LibvirtClient {
 public:
-    /// `uri`: such as "qemu:///system". Throws LibvirtError.
+    /// `uri`: for example "qemu:///system". Throws LibvirtError.
     explicit LibvirtClient(const std::string& uri);
     ~LibvirtClient();
     LibvirtClient(const LibvirtClient&) = delete;
     LibvirtClient& operator=(const LibvirtClient&) = delete;
 
-    /// The definition for the next start; `domain`: name or UUID. Contains secrets (a VNC
-    /// password), for define(): do not print it. Throws LibvirtError.
+    /// The definition for the next start. `domain`: name or UUID. The text contains secrets (a VNC
+    /// password), because define() needs them: do not print it. Throws LibvirtError.
     [[nodiscard]] std::string definition(const std::string& domain);
-    /// A running domain changes at its next start. Throws LibvirtError.
+    /// Sets the definition. A running domain changes at its next start. Throws LibvirtError.
     void define(const std::string& xml);
 
 private:

@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Literally in roff, with searchable hyphens.
+/// Escapes a text for roff, with hyphens that can be searched.
 std::string roff(std::string_view text) {
     std::string safe;
     for (const char letter : text) {
@@ -33,7 +33,7 @@ std::string italic(std::string_view text) {
     return fmt::format("\\fI{}\\fR", roff(text));
 }
 
-/// "-o, --output TEXT"
+/// The heading of an option: "-o, --output TEXT".
 std::string heading_of(const TreeOption& option) {
     std::string heading;
     for (const std::string& name : option.names)

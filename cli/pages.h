@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Texts made from CommandTree, so that all agree: --help, manual page, completion scripts (`vgpuctl
-// --manual`, `vgpuctl --completion bash`). Pure; `app` must have all verbs described.
+// Texts made from CommandTree, so that they agree: --help, manual page, completion scripts
+// (`vgpuctl --manual`, `vgpuctl --completion bash`). Pure. All verbs of `app` must be described.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,11 +9,11 @@
 
 namespace vgpu::cli {
 
-/// For vgpuctl or a verb, at most 80 columns.
+/// The help of vgpuctl or of a verb, at most 80 columns wide.
 [[nodiscard]] std::string help_page(const CLI::App& app);
-/// vgpuctl(1) in roff, without a date: reproducible.
+/// The page vgpuctl(1) in roff, without a date, so that builds are reproducible.
 [[nodiscard]] std::string man_page(const CLI::App& app);
-/// Quoted for the shell. Targets come from `vgpuctl list --targets` (2 s, silent).
+/// Scripts, quoted for the shell. Targets come from `vgpuctl list --targets` (2 s, silent).
 [[nodiscard]] std::string bash_completion(const CLI::App& app);
 [[nodiscard]] std::string zsh_completion(const CLI::App& app);
 

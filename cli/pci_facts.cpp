@@ -17,7 +17,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Throws, because libpci ends the process if the handler returns.
+/// Throws, because libpci ends the process when the handler returns.
 __attribute__((noreturn, format(printf, 1, 2))) void throw_error(char* format, ...) {
     std::array<char, 256> text{};
     std::va_list arguments;
@@ -37,7 +37,7 @@ unsigned long_word(pci_dev* device, unsigned offset) {
     return pci_read_long(device, static_cast<int>(offset));
 }
 
-/// Exists if it has type bits or an address; a 64-bit BAR uses two registers.
+/// A BAR exists if it has type bits or an address. A 64-bit BAR uses two registers.
 void read_vf_bars(pci_dev* device, unsigned capability, SriovFacts& facts) {
     constexpr unsigned kBars = 6, kBarBytes = 4;
     bool is_all_assigned = true;
@@ -70,7 +70,7 @@ std::optional<SriovFacts> read_sriov(pci_dev* device) {
     return facts;
 }
 
-/// None if the port does not support it.
+/// Whether ARI forwarding is enabled; none if the port does not support it.
 std::optional<bool> read_ari_forwarding(pci_dev* device) {
     // PCIe Base Specification, PCI Express Capability Structure
     constexpr unsigned kDeviceCapabilities2 = 0x24, kDeviceControl2 = 0x28;
@@ -81,7 +81,7 @@ std::optional<bool> read_ari_forwarding(pci_dev* device) {
     return (word(device, express->addr + kDeviceControl2) & kAriEnabled) != 0;
 }
 
-/// Reads only configuration space; maps no BAR.
+/// Reads only the configuration space; maps no BAR.
 PciFunction read_function(pci_dev* device) {
     constexpr unsigned kExtendedStart = 0x100;
     pci_fill_info(device, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_CAPS | PCI_FILL_EXT_CAPS);
@@ -98,7 +98,7 @@ PciFunction read_function(pci_dev* device) {
     one.is_bridge =
         (pci_read_byte(device, PCI_HEADER_TYPE) & kLayoutMask) == PCI_HEADER_TYPE_BRIDGE;
     if (one.is_bridge) one.secondary_bus = pci_read_byte(device, PCI_SECONDARY_BUS);
-    // without permission: zeros or ones
+    // without permission these read as zeros or ones
     const unsigned extended = long_word(device, kExtendedStart);
     one.has_extended_config = extended != 0 && extended != UINT32_MAX;
     one.sriov = read_sriov(device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Facts of PCI functions that sharing a GPU depends on, from libpci: the machine's sysfs, or a dump
+// Facts of PCI functions that matter for sharing a GPU, from libpci: the machine's sysfs, or a dump
 // of `lspci -xxxx`.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace vgpu::cli {
 
-/// SR-IOV Extended Capability of a PF; offset and stride count routing ids.
+/// SR-IOV Extended Capability of a PF. Offset and stride count routing ids.
 struct SriovFacts {
     unsigned total_vfs = 0;
     unsigned enabled_vfs = 0;
@@ -22,25 +22,25 @@ struct SriovFacts {
     bool is_ari_hierarchy = false;      ///< may use function numbers above 7
 };
 
-/// An empty optional: no such capability, or not readable (has_extended_config).
+/// An empty optional: the capability does not exist or is not readable (has_extended_config).
 struct PciFunction {
     std::string address;  ///< "0000:03:00.0"
     unsigned domain = 0, bus = 0, device = 0, function = 0;
     unsigned vendor_id = 0, device_id = 0;
     unsigned class_code = 0;  ///< class and subclass, 0x0380
-    bool is_vf = false;       ///< of a PF of this host; only sysfs knows
+    bool is_vf = false;       ///< a VF of a PF of this host; only sysfs knows that
     bool is_bridge = false;
     unsigned secondary_bus = 0;        ///< of a bridge
     bool has_extended_config = false;  ///< reading requires root
     std::optional<SriovFacts> sriov{};
     bool has_ari = false;                     ///< of an endpoint
-    std::optional<bool> is_forwarding_ari{};  ///< of a port; none if it cannot
+    std::optional<bool> is_forwarding_ari{};  ///< of a port; none if it cannot forward ARI
     std::optional<unsigned> acs_control{};    ///< none without ACS
 };
 
 inline constexpr unsigned kAmd = 0x1002;
 
-/// AMD display controllers and accelerators, with VFs.
+/// Whether a function is an AMD display controller or accelerator; true for VFs as well.
 [[nodiscard]] bool is_amd_gpu(const PciFunction& function);
 
 /// The port directly above, in `all`; null at the root complex.
@@ -52,7 +52,8 @@ struct PciReading {
     std::string trouble;  ///< error text, or empty
 };
 
-/// `dump_file`: an lspci -xxxx dump instead of this machine. Sorted; does not fill in `is_vf`.
+/// Reads all functions, sorted. `dump_file`: an lspci -xxxx dump instead of this machine. Does not
+/// fill in `is_vf`.
 [[nodiscard]] PciReading read_pci(const std::optional<std::string>& dump_file = {});
 
 }  // namespace vgpu::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Progress on a terminal. ProgressLine redraws one line and wipes it at the end; Waiting draws from
-// a thread during a call. Draw nothing without a terminal or with --json.
+// Progress on a terminal. ProgressLine redraws one line and wipes it at the end. Waiting draws from
+// a thread during a call. Neither draws without a terminal or with --json.
 #pragma once
 
 #include "cli/verbs.h"
@@ -23,13 +23,13 @@ struct Canvas {
 
     std::ostream& out;
     bool is_drawn;
-    std::size_t columns;  ///< the last one stays free for the cursor
+    std::size_t columns;  ///< the last column stays free for the cursor
 };
 
-/// "[##########          ]  50 %"; `progress` is a fraction of 1.
+/// A bar: "[##########          ]  50 %". `progress` is a fraction of 1.
 std::string bar_text(double progress);
 
-/// Nothing else may write to the stream meanwhile.
+/// While it exists, nothing else may write to the stream.
 class ProgressLine {
 public:
     explicit ProgressLine(const Canvas& canvas) : canvas_(canvas) {}
@@ -37,7 +37,7 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
-    /// Cut at the terminal's edge.
+    /// Draws `text`, cut at the terminal's edge.
     void draw(std::string_view text);
 
 private:
@@ -45,7 +45,8 @@ private:
     bool is_dirty_ = false;
 };
 
-/// "| destroy train: 3 s", every `pace`. Nothing else may write meanwhile.
+/// Draws "
+///  destroy train: 3 s" every `pace`. While it exists, nothing else may write.
 class Waiting {
 public:
     static constexpr std::chrono::milliseconds kPace{200};

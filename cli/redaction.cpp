@@ -16,12 +16,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRemoved = "(removed)";
 
-/// '-' and '.' end words: finds a host in "host-1" and "host.example".
+/// '-' and '.' end words, so that a host is found in "host-1" and "host.example".
 bool is_word_letter(char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-/// Whole words only.
+/// Replaces whole words only.
 std::string replaced(std::string text, const std::string& name, const std::string& by) {
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
         const std::size_t end = at + name.size();
@@ -33,7 +33,7 @@ std::string replaced(std::string text, const std::string& name, const std::strin
     return text;
 }
 
-/// "/home/USER" for any name, also unknown ones.
+/// Replaces the name in "/home/NAME" by USER, even if the name is unknown.
 std::string without_homes(std::string text) {
     constexpr std::string_view kHome = "/home/", kUser = "USER";
     for (std::size_t at = text.find(kHome); at != std::string::npos; at = text.find(kHome, at)) {
@@ -64,15 +64,17 @@ std::size_t word_end(const std::string& text, std::size_t begin) {
         text.begin());
 }
 
-/// "http", "https", "git+https"; others have a user before '@' (qemu+ssh://root@h).
+/// Whether an address is "http", "https" or "git+https". Other addresses have a user before '@'
+/// (qemu+ssh://root@h).
 bool is_web_scheme(std::string_view before) {
     constexpr std::size_t kLongest = 5;
     const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));
     return low.ends_with("http") || low.ends_with("https");
 }
 
-/// The password in "qemu+tls://admin:hunter2@host", and "abc" in "https://abc@host", more often a
-/// token than a name. Up to the last '@': passwords often have unescaped '/' or '@'.
+/// Removes the password in "qemu+tls://admin:hunter2@host", and "abc" in "https://abc@host", which
+/// is more often a token than a name. Removes up to the last '@', because passwords often contain
+/// '/' or '@'.
 std::string without_passwords(std::string text) {
     constexpr std::string_view kAuthority = "://";
     for (std::size_t at = text.find(kAuthority); at != std::string::npos;
@@ -89,7 +91,7 @@ std::string without_passwords(std::string text) {
     return text;
 }
 
-/// "Bearer abc" as "Bearer (removed)", the same for Basic (RFC 9110, 11.4).
+/// "Bearer abc" becomes "Bearer (removed)"; the same for Basic (RFC 9110, 11.4).
 std::string without_credentials(std::string text) {
     constexpr std::array<std::string_view, 2> kSchemes{"bearer ", "basic "};
     for (const std::string_view scheme : kSchemes) {
@@ -104,8 +106,8 @@ std::string without_credentials(std::string text) {
     return text;
 }
 
-/// "--token=x", "--header=Authorization: x", "X-Api-Key: x": removes the rest of the text, which
-/// may contain blanks and signs.
+/// Removes the rest of a text after a secret's name: "--token=x", "--header=Authorization: x",
+/// "X-Api-Key: x". The rest may contain blanks and signs.
 std::string without_assigned(const std::string& text) {
     for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;
          at = text.find_first_of("=:", at + 1)) {
@@ -120,17 +122,18 @@ std::string redacted(const std::string& text) {
     return without_assigned(without_credentials(without_passwords(text)));
 }
 
-/// "--token" and usual short options for password or user.
+/// Whether a word is a secret's option: "--token", or a usual short option for password or user.
 bool is_secret_option(const std::string& word) {
     constexpr std::array<std::string_view, 3> kShort{"-p", "-P", "-u"};
     return word.find_first_of("=:") == std::string::npos &&
            (is_secret_name(word) || std::find(kShort.begin(), kShort.end(), word) != kShort.end());
 }
 
-/// At any depth; a secret object or list goes completely.
+/// Redacts at any depth. A secret object or list is removed completely.
 void redact(Json& json);
 
-/// The word after "--token", even if that option has no value: too much rather than too little.
+/// Removes the word after "--token", even if that option has no value: better too much than too
+/// little.
 void redact_list(Json& list) {
     bool is_next_secret = false;
     for (Json& item : list) {

@@ -12,7 +12,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// A claimed VF can only be changed on behalf of its owner.
+/// The options for a claimed VF, which can be changed only on behalf of its owner.
 std::string in_owners_name(const Properties& vf) {
     if (number_of(vf, "OwnerGeneration") == 0) return "";
     return " --owner " + shell_word(text_of(vf, "Owner"));

@@ -10,14 +10,14 @@
 
 namespace vgpu::cli {
 
-/// For a VF out of service; "" if no command is needed.
+/// The command for a VF out of service; "" if none is needed.
 std::string way_back(const Properties& vf);
-/// For a VF that could not be made as defined.
+/// The command for a VF that could not be made as defined.
 std::string giving_up(const Properties& vf);
-/// Ends the claim and empties the VF.
+/// The command that ends the claim and empties the VF.
 std::string ending_claim(const Properties& vf);
 
-/// One literal word for a shell: owners' and domains' names may contain "$(…)" and quotes.
+/// Quotes a word for a shell, because names of owners and domains may contain "$(…)" and quotes.
 std::string shell_word(const std::string& word);
 
 }  // namespace vgpu::cli

@@ -24,7 +24,8 @@ constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not support this; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
-/// Names that scripts may distinguish; others are Failed. A trailing dot means a prefix.
+/// Names that scripts may distinguish. Other names are Failed. A name with a dot at the end is a
+/// prefix.
 constexpr std::array kExitCodes{
     ExitRow{"vgpuctl.WrongUsage", ExitCode::Usage},
     ExitRow{"org.vgpu1.Error.NoSuchGpu", ExitCode::NotFound},
@@ -67,7 +68,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.freedesktop.systemd1.", ExitCode::Unreachable},
 };
 
-/// Null if unknown.
+/// The row of a name; null if it is unknown.
 const ExitRow* row_of(std::string_view name) {
     const auto at = std::find_if(kExitCodes.begin(), kExitCodes.end(), [name](const ExitRow& row) {
         return row.name.ends_with('.') ? name.starts_with(row.name) : name == row.name;
@@ -82,7 +83,7 @@ std::string with_meaning(std::string_view name, const std::string& message) {
 
 }  // namespace
 
-/// Paths escape letters: "_2d" is "-".
+/// Paths escape letters: "_2d" means "-".
 std::string target_of_path(const std::string& path) {
     constexpr std::string_view kBefore = "/gpu/", kVf = "/vf/";
     constexpr int kHexadecimal = 16;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Service: org.vgpu1 in plain values, for the verbs. Implemented by BusService and tests. Failures
-// are ServiceErrors. One thread.
+// Service: the interface org.vgpu1 in plain values, for the verbs. Implemented by BusService and
+// tests. Failures are ServiceErrors. One thread.
 #pragma once
 
 #include "daemon/exporter/values.h"
@@ -22,13 +22,13 @@ using exporter::known_of;
 using exporter::Properties;
 using exporter::Value;
 using exporter::Words;
-/// a{sv} of a method; names in docs/dbus-api.md.
+/// Options of a method (a{sv}); their names are in docs/dbus-api.md.
 using Options = std::map<std::string, Value>;
 
-/// See docs/dbus-api.md. Usage: wrong command line; nothing was done. NotFound: no such GPU, VF or
-/// label. Unreachable: no bus, no vgpud or no answer (it may still act). NoCapacity: no free or
-/// matching VF, VRAM or schedule. Lost: GPU or PF core gone. ReadOnly: durable state not trusted or
-/// not writable.
+/// See docs/dbus-api.md. Usage: the command line is wrong; nothing was done. NotFound: no such GPU,
+/// VF or label. Unreachable: no bus, no vgpud or no answer (vgpud may still act). NoCapacity: no
+/// free or matching VF, VRAM or schedule. Lost: the GPU or PF core is gone. ReadOnly: the durable
+/// state is not trusted or not writable.
 enum class ExitCode : int {
     Ok = 0,
     Failed = 1,
@@ -41,21 +41,21 @@ enum class ExitCode : int {
     ReadOnly = 8,
 };
 
-/// Thrown by all calls, and by verbs, with the name that has the right exit code. what(): the
-/// message and, for general bus errors (no such object or method), their meaning.
+/// Thrown by all calls and by verbs. Its name determines the exit code. what(): the message and,
+/// for general bus errors (no such object or method), their meaning.
 class ServiceError : public std::runtime_error {
 public:
     ServiceError(std::string name, const std::string& message);
 
     [[nodiscard]] const std::string& name() const { return name_; }
-    /// Failed for unknown names.
+    /// Failed for an unknown name.
     [[nodiscard]] ExitCode exit_code() const;
 
 private:
     std::string name_;
 };
 
-/// As returned by Gpu.GetRunTable, in order; VF numbers from 1.
+/// The result of Gpu.GetRunTable, in table order. VF numbers begin at 1.
 struct RunTable {
     struct Slice {
         std::uint32_t vf = 0;
@@ -65,107 +65,115 @@ struct RunTable {
     std::uint64_t generation = 0;
 };
 
-/// Of Gpu.ReadTrace. `next`: where to continue; `is_late`: earlier items were dropped.
+/// The result of Gpu.ReadTrace. `next`: place to continue from. `is_late`: earlier items were
+/// dropped.
 struct TracePiece {
     std::string items;  ///< a CBOR sequence
     std::uint64_t next = 0;
     bool is_late = false;
 };
 
-/// For limit_calls() in doctor and report, where vgpud may be the problem.
+/// Limit for limit_calls() in doctor and report, which run when vgpud may be the problem.
 inline constexpr std::chrono::seconds kServicePatience{10};
 
-/// Gone, Back: owner of the bus name org.vgpu1; Back may be another vgpud.
+/// Gone, Back: the bus name org.vgpu1 has lost or got an owner. Back may be another vgpud.
 enum class News { Event, Gone, Back, Stopped };
 
-/// Methods of org.vgpu1.Vf of the same names.
+/// The methods of org.vgpu1.Vf with the same names.
 enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
 enum class AgentAct { SelfTest, Quiesce, Thaw };
 
 /// "gpu0/vf3" for "/org/vgpu1/gpu/gpu0/vf/3", "gpu0" for the path of a GPU.
 std::string target_of_path(const std::string& path);
 
-/// All calls block until an answer or the limit, and throw ServiceError. Paths are D-Bus object
-/// paths, valid while the object exists.
+/// All calls block until the answer or the limit, and throw ServiceError. Paths are D-Bus object
+/// paths, which are valid while the object exists.
 class Service {
 public:
     virtual ~Service() = default;
 
     /// Version, ApiVersion, ReadOnly, StateMessage, StateGeneration.
     virtual Properties manager() = 0;
-    /// One per object, with "Path" and "Target". `names`: only these properties (comma-separated;
-    /// "": all). `max_age_ms`: allowed age of values; 0: read now. Applies known_of().
+    /// One element per object, with "Path" and "Target". `names`: read only these properties
+    /// (separated by commas; "": all). `max_age_ms`: allowed age of values; 0: read them now.
+    /// Applies known_of().
     virtual std::vector<Properties> list_gpus_with(const std::string& names,
                                                    std::uint32_t max_age_ms) = 0;
     virtual std::vector<Properties> list_vfs_with(const std::string& names,
                                                   std::uint32_t max_age_ms) = 0;
     std::vector<Properties> list_gpus() { return list_gpus_with({}, 0); }
     std::vector<Properties> list_vfs() { return list_vfs_with({}, 0); }
-    /// As last seen by vgpud, with Path and Target. NotFound.
+    /// The object as vgpud last saw it, with Path and Target. NotFound.
     virtual Properties object(const std::string& path) = 0;
     /// `target`: "gpu0", "gpu0/vf3", a VF's name or UUID. NotFound.
     virtual std::string resolve(const std::string& target) = 0;
-    /// The new VF's path. `gpu`: "": vgpud chooses.
+    /// Creates a VF and returns its path. `gpu`: "": vgpud chooses.
     virtual std::string create_vf(const std::string& gpu, const Options& options) = 0;
     virtual void set_gpu(const std::string& path, const Options& options) = 0;
     /// Takes effect with the next run table.
     virtual void set_vf(const std::string& path, const Options& options) = 0;
     /// Waits for the scrub, unless no_wait.
     virtual void destroy_vf(const std::string& path, const Options& options) = 0;
-    /// The claim's generation. `owner`: printable ASCII, 1 to 128 characters.
+    /// Returns the claim's generation. `owner`: printable ASCII, 1 to 128 characters.
     virtual std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                                    const Options& options) = 0;
-    /// `generation`: of claim_vf(); later claims do not end.
+    /// `generation`: from claim_vf(). Later claims stay.
     virtual void release_vf(const std::string& path, const std::string& owner,
                             std::uint64_t generation, const Options& options) = 0;
-    /// All or none, each by "name" or "profile"; returns Target, Path, Generation, Socket. Options:
-    /// title, wait_ms (for VFs being scrubbed). NoCapacity.
+    /// Assigns all VFs or none, each requested by "name" or "profile". Returns Target, Path,
+    /// Generation and Socket of each. Options: title, wait_ms (for VFs being scrubbed). NoCapacity.
     virtual std::vector<Properties> assign_vfs(
         const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
         const Options& options) = 0;
     virtual void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) = 0;
-    /// The number of VFs taken back, scrubbed. Kept claims stay.
+    /// Releases all VFs of `owner`, scrubbed, and returns their number. Kept claims stay.
     virtual std::uint64_t take_back_vfs(const std::string& owner) = 0;
-    /// For a running VM: restores lost claims; returns its number of VFs.
+    /// For a running VM: restores lost claims, and returns its number of VFs.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
-    /// Lowers the limit of further calls. Beyond it: Unreachable; vgpud may still act.
+    /// Lowers the limit of further calls. A call that exceeds it throws Unreachable, and vgpud may
+    /// still act.
     virtual void limit_calls(std::chrono::milliseconds limit) = 0;
-    /// May require "force" for a VF that is open or claimed.
+    /// A VF that is open or claimed may require "force".
     virtual void act(const std::string& path, VfAction action, const Options& options) = 0;
-    /// ok, text, duration_ms. May exceed timeout_ms a little (quiesce waits for the device). Do not
-    /// trust `text`: it comes from the guest.
+    /// Returns ok, text and duration_ms. May exceed timeout_ms a little (quiesce waits for the
+    /// device). Do not trust `text`, because it comes from the guest.
     virtual Properties ask_agent(const std::string& path, AgentAct act, const Options& options) = 0;
 
-    /// Kept events with Seq > `after`, the newest `limit`: Seq, TimeUs, Gpu, Vf, Kind, Text.
+    /// The newest `limit` kept events with Seq > `after`: Seq, TimeUs, Gpu, Vf, Kind, Text.
     virtual std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) = 0;
-    /// Waits for events, for vgpud to go or come, or for `stop_on`. May join several events.
+    /// Waits for events, for the end or start of vgpud, or for `stop_on`. May combine several
+    /// events.
     virtual News wait_for_news(const std::vector<pollfd>& stop_on) = 0;
-    /// Manager.Plan's JSON for the text of a configuration. Changes nothing.
+    /// The JSON of Manager.Plan for the text of a configuration. Changes nothing.
     virtual std::string plan(const std::string& config, const Options& options) = 0;
-    /// The accepted job's path; the job continues without its caller.
+    /// Returns the path of the accepted job, which continues without its caller.
     virtual std::string apply(const std::string& config, const Options& options) = 0;
-    /// JSON of the present VFs; auto_config(): a label for each fair split. Changes nothing.
+    /// The configuration of the present VFs as JSON. auto_config(): a label for each equal split.
+    /// Change nothing.
     virtual std::string export_config(const Options& options) = 0;
     virtual std::string auto_config(const Options& options) = 0;
-    /// Waits for the end and returns the last properties; `on_change` is called now and then. A
-    /// failed job does not throw: see State, Error, ErrorName.
+    /// Waits for the end of a job and returns its last properties. Calls `on_change` on each look.
+    /// A job that failed does not throw: see State, Error, ErrorName.
     virtual Properties await_job(const std::string& path,
                                  const std::function<void(const Properties&)>& on_change) = 0;
-    /// By number: Path and all properties except Plan.
+    /// All jobs by number: Path and all properties except Plan.
     virtual std::vector<Properties> list_jobs() = 0;
-    /// The job ends after its current step. WrongState (Failed) if over or not cancellable.
+    /// The job ends after its current step. WrongState (Failed) if it is over or cannot be
+    /// cancelled.
     virtual void cancel_job(const std::string& path) = 0;
 
     /// OpenMetrics text.
     virtual std::string metrics() = 0;
     virtual RunTable run_table(const std::string& gpu_path) = 0;
-    /// From `after` on; 0: all. OutOfRange for an `after` of an earlier vgpud.
+    /// Reads from the place `after` on; 0: from the start. OutOfRange if `after` is of an earlier
+    /// vgpud.
     virtual TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) = 0;
     /// The PF core's bug report, cut at 16 MiB. Requires the right to control VFs.
     virtual std::string dump(const std::string& gpu_path) = 0;
 };
 
-/// `bus`: "system", "session" or an address; Unreachable without it. Does not contact vgpud.
+/// `bus`: "system", "session" or an address. Unreachable if there is no such bus. Does not contact
+/// vgpud.
 std::unique_ptr<Service> connect_service(const std::string& bus);
 
 }  // namespace vgpu::cli

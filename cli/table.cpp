@@ -19,7 +19,7 @@ std::size_t total_of(const std::vector<std::size_t>& widths) {
     return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
-/// Shrinks the widest column step by step: long columns end equally wide.
+/// Shrinks the widest column step by step, so that long columns end with equal widths.
 std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const TableRows& rows) {
     std::vector<std::size_t> widths(columns.size());
     for (const auto& row : rows)
@@ -39,7 +39,7 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const Tab
     return widths;
 }
 
-/// False if no column may go.
+/// Omits the next column. False if no column may be omitted.
 bool give_way(std::vector<Column>& columns, TableRows& rows) {
     const auto first =
         std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
@@ -59,7 +59,8 @@ std::string cell_text(const std::string& text, std::size_t width, Align align) {
     return align == Align::Left ? cell + blanks : blanks + cell;
 }
 
-/// "P50-MS" for "P50 ms", "IDEAL" for "| IDEAL".
+/// The name of a column for -o: "P50-MS" for "P50 ms", "IDEAL" for "
+///  IDEAL".
 std::string name_of(const Column& column) {
     std::string name;
     for (const char letter : column.title) {
@@ -72,7 +73,7 @@ std::string name_of(const Column& column) {
     return name;
 }
 
-/// Of "NAME,vram", in capitals.
+/// The names in a list such as "NAME,vram", in capitals.
 std::vector<std::string> split(const std::string& list) {
     std::vector<std::string> names;
     std::istringstream words(list);
@@ -81,7 +82,7 @@ std::vector<std::string> split(const std::string& list) {
     return names;
 }
 
-/// "GPU, STATE or VF, NAME"
+/// A list of the names of all tables: "GPU, STATE or VF, NAME".
 std::string list_of(const std::vector<std::vector<Column>>& tables) {
     std::string list;
     for (const auto& columns : tables) {
@@ -92,7 +93,7 @@ std::string list_of(const std::vector<std::vector<Column>>& tables) {
     return list;
 }
 
-/// columns.size() if there is none.
+/// The index of a column; columns.size() if there is no such column.
 std::size_t index_of(const std::string& name, const std::vector<Column>& columns) {
     return static_cast<std::size_t>(
         std::find_if(columns.begin(), columns.end(),

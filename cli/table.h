@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tables of at most 80 columns, and options for columns (-o) and titles (--noheadings). One list of
-// columns per table serves output and --help.
+// Tables of at most 80 columns, and options for their columns (-o) and titles (--noheadings).
+// Output and --help use the same list of columns.
 #pragma once
 
 #include "cli/format.h"
@@ -23,12 +23,12 @@ struct Column {
     std::string_view title;
     Align align = Align::Left;
     bool may_shrink = false;  ///< cut with '~' if the table is too wide
-    /// Order of omission if the table is still too wide: 1 first; 0: never.
+    /// Order of omission if the table is still too wide: 1 is first; 0: never.
     unsigned gives_way = 0;
-    bool is_extra = false;  ///< only if -o names it
+    bool is_extra = false;  ///< shown only if -o names it
 };
 
-/// See value_of().
+/// A column with the text of a property. See value_of().
 struct PropertyColumn {
     Column look;
     const char* property;
@@ -42,24 +42,24 @@ constexpr Column extra(std::string_view title) {
 std::vector<Column> columns_of(std::span<const PropertyColumn> columns);
 
 using TableRows = std::vector<std::vector<std::string>>;
-/// Must outlive the parsing.
+/// Must outlive the parsing of options.
 class TableOptions {
 public:
-    /// `tables`: the columns of each possible table; -o must fit one. A name is a title in
-    /// capitals, with '-' for other characters.
+    /// Adds the options. `tables`: the columns of each possible table; the names in -o must fit one
+    /// of them. A name is the title in capitals, with '-' for other characters.
     void describe(CLI::App& command, const std::vector<std::vector<Column>>& tables);
 
-    /// An option was given: print only tables, for scripts.
+    /// Whether an option was given. Then only tables are printed, for scripts.
     [[nodiscard]] bool is_plain() const { return !chosen_.empty() || has_no_headings_; }
-    /// The table has all columns that -o names.
+    /// Whether the table has all columns that -o names.
     [[nodiscard]] bool fits(const std::vector<Column>& columns) const;
-    /// At most kColumns wide, if columns shrink (to 8 at least) or give way; those in -o do
-    /// neither. One cell per column; empty cells become "-". Targets must not shrink: gpu0/vf10 and
-    /// gpu0/vf11 would look alike.
+    /// The table, at most kColumns wide if columns can shrink (to 8 at least) or be omitted.
+    /// Columns in -o do neither. One cell per column; empty cells become "-". Targets must not
+    /// shrink, because gpu0/vf10 and gpu0/vf11 would look alike.
     [[nodiscard]] std::string text(const std::vector<Column>& columns, TableRows rows) const;
     [[nodiscard]] std::string text(std::span<const PropertyColumn> columns,
                                    const std::vector<Properties>& objects) const;
-    /// Comma-separated, for Service::list_vfs_with().
+    /// The properties that the columns need, separated by commas, for Service::list_vfs_with().
     [[nodiscard]] std::string properties(std::span<const PropertyColumn> columns) const;
 
 private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The verbs that do one thing to a VF, a row each (docs/hardware-contract.md, Resets;
+// The verbs that do one thing to a VF, one row each (docs/hardware-contract.md, Resets;
 // docs/vf-lifecycle.md):
-//   vgpuctl destroy TARGET   scrubs the VRAM and takes the resources back
+//   vgpuctl destroy TARGET   scrubs the VRAM and releases the resources
 //   vgpuctl reset TARGET     clears the engine state; keeps VRAM and contract
-//   vgpuctl pause TARGET     off the engine; registers still answer the guest
-//   vgpuctl stop TARGET      the same, with gates shut
+//   vgpuctl pause TARGET     takes the VF off the engine; registers still answer the guest
+//   vgpuctl stop TARGET      as pause, with gates shut
 #include "cli/progress.h"
 #include "cli/verbs.h"
 
@@ -60,7 +60,7 @@ constexpr ActRow kStop{
     false,
     act<VfAction::Stop>};
 
-/// Waits for the end; destroy also for the scrub, without --no-wait.
+/// Waits for the end of the action. destroy also waits for the scrub, unless --no-wait is given.
 class ActVerb final : public Verb {
 public:
     explicit ActVerb(const ActRow& row) : Verb(row.about), row_(row) {}

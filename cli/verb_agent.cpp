@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The verbs that ask a guest's agent, a row each:
-//   vgpuctl self-test TARGET   test the VF from inside
-//   vgpuctl quiesce TARGET     stop the processes that use it
-//   vgpuctl thaw TARGET        resume them
+// The verbs that ask a guest's agent, one row each:
+//   vgpuctl self-test TARGET   tests the VF from inside
+//   vgpuctl quiesce TARGET     stops the processes that use it
+//   vgpuctl thaw TARGET        resumes them
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl apply FILE: changes the VFs to a configuration, all or nothing, in a job of vgpud. Steps
-// that empty VRAM require --yes.
+// vgpuctl apply FILE: changes the VFs to those of a configuration, all or nothing, in a job of
+// vgpud. Steps that empty VRAM require --yes.
 #include "cli/progress.h"
 #include "cli/wanted_document.h"
 #include "text/number.h"
@@ -12,8 +12,9 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The plan shown decides on --yes; vgpud plans again, and does nothing more disruptive. Ends with
-/// 1 without a required --yes, else with the job's exit code. --json: vgpuctl-apply-1.
+/// The plan that is shown decides whether --yes is required. vgpud plans again, and does nothing
+/// that is more disruptive. Ends with 1 if --yes is missing, else with the job's exit code. --json:
+/// vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
     ApplyVerb()
@@ -52,7 +53,7 @@ public:
     }
 
 private:
-    /// Says first how to end the job: an interrupted vgpuctl cannot.
+    /// Prints first how to cancel the job, because interrupting vgpuctl does not cancel it.
     static Properties await(Invocation& invocation, const std::string& job) {
         if (invocation.is_terminal && !invocation.is_json)
             invocation.out << fmt::format(
@@ -65,12 +66,12 @@ private:
         });
     }
 
-    /// N of ".../job/N"; 0 of "".
+    /// The N in ".../job/N"; 0 for "".
     static std::uint64_t job_of(std::string_view path) {
         return text::number_in<std::uint64_t>(path.substr(path.rfind('/') + 1)).value_or(0);
     }
 
-    /// Empty if there was nothing to do.
+    /// The path of the job; empty if there was nothing to do.
     static std::string path_of(const Properties& job) {
         return job.contains("Path") ? std::get<std::string>(job.at("Path")) : "";
     }
@@ -85,7 +86,8 @@ private:
                                          {"plan", plan_members(plan)}});
     }
 
-    /// `job`: State, and after a failure Error and ErrorName. Returns the exit code.
+    /// Prints the result. `job`: State, and after a failure Error and ErrorName. Returns the exit
+    /// code.
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");
         const bool is_well = state == "done" || state == "running";
@@ -101,7 +103,7 @@ private:
         if (is_well) return ExitCode::Ok;
         const ServiceError error(text_of(job, "ErrorName"), text_of(job, "Error"));
         if (!invocation.is_json) throw error;
-        // the printed document has the error
+        // the printed document contains the error
         invocation.err << "vgpuctl: " << error.what() << "\n";
         return error.exit_code();
     }

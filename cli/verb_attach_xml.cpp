@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: adds VFs to a libvirt domain's XML, or
-// removes them (--none); prints or defines it (--write). A file needs neither libvirtd nor vgpud.
+// vgpuctl attach-xml DOMAIN [--profile P
+//  --vf V] …: adds VFs to a libvirt domain's XML, or removes them (--none). Prints the XML, or
+//  defines it (--write). A file needs neither libvirtd nor vgpud.
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"
@@ -22,13 +23,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStandardInput = "-";
 
-/// Domains' names have no '/': write "./name" for a file here without ".xml".
+/// Whether `domain` is a file. Names of domains have no '/', so "./name" is a file here without
+/// ".xml".
 bool is_file(const std::string& domain) {
     return domain == kStandardInput || domain.find('/') != std::string::npos ||
            domain.ends_with(".xml");
 }
 
-/// Unreadable: 1 here, not 2 as for other verbs.
+/// The content of a file. An unreadable file ends with 1 here, and not with 2 as in other verbs.
 std::string content_of_file(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
     auto content = text::whole_file(file);
@@ -37,8 +39,8 @@ std::string content_of_file(const std::string& file) {
     return *std::move(content);
 }
 
-/// Ends with 1 for bad XML or libvirt's errors, with 2 for --write and a file. vgpud knows the
-/// kinds of VFs, but need not run. Prints XML even with --json.
+/// Ends with 1 for bad XML or an error of libvirt, and with 2 for --write with a file. vgpud knows
+/// the kinds of VFs, but need not run. Prints XML even with --json.
 class AttachXmlVerb final : public Verb {
 public:
     AttachXmlVerb()
@@ -91,7 +93,7 @@ public:
     }
 
 private:
-    /// The command line replaces the metadata.
+    /// The requested VFs. Those on the command line replace those in the metadata.
     [[nodiscard]] std::vector<WantedVf> wanted(const std::string& xml) const {
         std::vector<WantedVf> all;
         for (const std::string& one : names_) all.emplace_back("name", one);
@@ -106,10 +108,11 @@ private:
         std::vector<Properties> gpus, vfs;
     };
 
-    /// vgpud knows functions of this host; without it all VFs count as softgpu's.
+    /// The VFs to attach. vgpud knows which are functions of this host; without vgpud all count as
+    /// softgpu's.
     [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
                                                    const Setting& setting) const {
-        // first, so that broken metadata can be removed
+        // checked first, so that broken metadata can be removed
         if (wants_none_) return {};
         std::vector<WantedVf> all = wanted(xml);
         const auto known = known_of(setting);
@@ -129,7 +132,7 @@ private:
         return vfs;
     }
 
-    /// None if vgpud does not answer: softgpu's paths suffice.
+    /// GPUs and VFs; none if vgpud does not answer, because paths of softgpu need neither.
     [[nodiscard]] static std::optional<Known> known_of(const Setting& setting) {
         try {
             const auto service = setting.connect();
@@ -141,7 +144,7 @@ private:
         }
     }
 
-    /// By name, target or UUID; null for a profile or an unknown VF.
+    /// The VF with this name, target or UUID; null for a profile or an unknown VF.
     [[nodiscard]] static const Properties* vf_of(const WantedVf& wanted_one,
                                                  const std::vector<Properties>& vfs) {
         const auto& [by, value] = wanted_one;
@@ -152,7 +155,8 @@ private:
         return nullptr;
     }
 
-    /// None for softgpu, and if `vf` is null (a profile, or not created yet).
+    /// The PCI function of a VF; none for softgpu, and if `vf` is null (a profile, or a VF that is
+    /// not yet created).
     [[nodiscard]] std::optional<PciAddress> host_device(const WantedVf& wanted_one,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,
@@ -170,7 +174,8 @@ private:
         return {};
     }
 
-    /// If all GPUs are real: a <hostdev> names its function, so the hook cannot choose.
+    /// Refuses a profile if all GPUs are real: a <hostdev> names its function, so the hook cannot
+    /// choose.
     static void refuse_profile_of_host(const WantedVf& wanted_one,
                                        const std::vector<Properties>& gpus) {
         if (wanted_one.first != "profile" || gpus.empty()) return;
@@ -182,7 +187,7 @@ private:
                         wanted_one.second));
     }
 
-    /// The target of the PF's link virtfnN.
+    /// The PCI function to which the PF's link virtfnN points.
     [[nodiscard]] std::optional<PciAddress> function_of(const Properties& gpu,
                                                         std::uint64_t index) const {
         const fs::path node = fs::path(text_of(gpu, "Uapi")).filename();

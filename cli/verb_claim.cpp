@@ -12,7 +12,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Claim; with --generation a compare-and-swap. --json: vgpuctl-claim-1.
+/// Calls Vf.Claim; --generation makes it a compare-and-swap. --json: vgpuctl-claim-1.
 class ClaimVerb final : public Verb {
 public:
     ClaimVerb()
@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    /// Not sent if empty: 0 is a value.
+    /// Not sent if not given, because 0 is a value.
     std::string target_, owner_;
     std::optional<Value> lease_s_, generation_;
     bool is_kept_ = false;

@@ -13,7 +13,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.CreateVf. Ends with 6 without VF, VRAM or schedule. --json: vgpuctl-create-1.
+/// Calls Manager.CreateVf. Ends with 6 if there is no VF, VRAM or schedule. --json:
+/// vgpuctl-create-1.
 class CreateVerb final : public Verb {
 public:
     CreateVerb()
@@ -49,7 +50,8 @@ private:
         if (value) options[name] = *value;
     }
 
-    /// The requested properties if the VF or vgpud has gone meanwhile: the VF was created.
+    /// The properties of the new VF. If the VF or vgpud is gone meanwhile, the requested
+    /// properties, because the VF was created.
     static Properties made(Service& service, const std::string& path, const Options& options) {
         try {
             return service.object(path);

@@ -9,7 +9,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Ends with 1 for a problem, with 0 for warnings and notes. --json: vgpuctl-doctor-1.
+/// Ends with 1 if there is a problem, and with 0 for warnings and notes. --json: vgpuctl-doctor-1.
 class DoctorVerb final : public Verb {
 public:
     DoctorVerb()

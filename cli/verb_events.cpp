@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl events: prints the latest events and, with --follow, new ones. A signal announces an
-// event, which is read from vgpud's numbered log: none is printed twice, and gaps are noticed.
+// event; the event is read from vgpud's numbered log. So none is printed twice, and gaps are
+// noticed.
 #include "cli/colour.h"
 #include "cli/interruption.h"
 #include "cli/number_options.h"
@@ -18,10 +19,10 @@ namespace vgpu::cli {
 
 namespace {
 
-/// As many as vgpud keeps.
+/// As many events as vgpud keeps.
 constexpr std::uint64_t kAll = 512;
 
-/// "2026-11-22T05:10:31.204518Z" (UTC, RFC 3339)
+/// The time in UTC as in RFC 3339: "2026-11-22T05:10:31.204518Z".
 std::string time_text(std::uint64_t time_us) {
     constexpr std::uint64_t kUsPerS = 1'000'000;
     return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z",
@@ -38,14 +39,14 @@ std::string time_of(const Properties& event, const std::string& name) {
     return time_text(number_of(event, name));
 }
 
-/// For -o; otherwise an event is a line.
+/// The columns for -o. Without -o each event is a line.
 constexpr std::array kEventColumns{
     PropertyColumn{{"TIME"}, "TimeUs", time_of},  PropertyColumn{{"TARGET"}, "Gpu", target_of},
     PropertyColumn{{"KIND"}, "Kind", text_of},    PropertyColumn{{"TEXT"}, "Text", text_of},
     PropertyColumn{extra("SEQ"), "Seq", text_of},
 };
 
-/// Red: act; yellow: look. Other kinds are plain.
+/// Red: an administrator must act. Yellow: an administrator should look. Other kinds are plain.
 Colour colour_of(const std::string& kind) {
     struct Row {
         std::string_view kind;
@@ -66,7 +67,7 @@ Colour colour_of(const std::string& kind) {
     return Colour::Plain;
 }
 
-/// "gpu0/vf1: hang: does not give up the engine", wrapped on a terminal, else one line.
+/// The line of an event: "gpu0/vf1: hang: does not give up the engine". Wrapped on a terminal.
 std::string words_of(const Properties& event, const Invocation& invocation) {
     constexpr std::size_t kTime = sizeof("2026-11-22T05:10:31.204518Z  ") - 1;
     const std::string target = target_of(event) + ": ", kind = text_of(event, "Kind");
@@ -115,7 +116,7 @@ public:
     }
 
 private:
-    /// GPU and index, as in events. A VF that is gone has events too.
+    /// GPU and index, as in events. A VF that is gone has events as well.
     [[nodiscard]] std::string wanted_target(Service& service) const {
         try {
             return target_of_path(service.resolve(target_));
@@ -125,7 +126,7 @@ private:
         }
     }
 
-    /// A possible VF number on an existing GPU.
+    /// Whether the target is a possible VF number on an existing GPU.
     [[nodiscard]] bool may_be_gone(Service& service) const {
         constexpr std::string_view kVf = "/vf";
         const std::size_t at = target_.find(kVf);
@@ -142,7 +143,7 @@ private:
         return wanted_.empty() || target_of(event) == wanted_ || text_of(event, "Gpu") == wanted_;
     }
 
-    /// Until a signal or a failed write.
+    /// Prints new events until a signal or a failed write.
     void follow(Invocation& invocation) {
         const Interruption interruption;
         while (invocation.out) {
@@ -154,7 +155,7 @@ private:
                     break;
                 case News::Back:
                     invocation.err << "vgpuctl: vgpud is back\n";
-                    seen_ = 0;  // a new vgpud counts from the start
+                    seen_ = 0;  // events of a new vgpud are numbered from the start
                     print_new(invocation);
                     break;
                 case News::Event:
@@ -164,7 +165,7 @@ private:
         }
     }
 
-    /// If vgpud goes before it answers, the next news says so.
+    /// Prints new events. If vgpud ends before it answers, the next news reports that.
     void print_new(Invocation& invocation) {
         std::vector<Properties> fresh;
         try {
@@ -175,7 +176,7 @@ private:
         }
         for (const Properties& event : fresh) {
             const std::uint64_t seq = number_of(event, "Seq");
-            // the log is a ring: dropped events leave a gap
+            // the log is a ring, so dropped events leave a gap
             if (seq > seen_ + 1)
                 invocation.err << fmt::format("vgpuctl: {} events were missed\n", seq - seen_ - 1);
             seen_ = seq;

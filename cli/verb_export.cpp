@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl export: prints the configuration that describes the present VFs, or vgpud's fair splits.
+// vgpuctl export: prints the configuration of the present VFs, or vgpud's equal splits.
 #include "cli/verbs.h"
 #include "text/json_document.h"
 
@@ -8,7 +8,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Manager.Export or AutoConfig; plan, apply and assert accept the output.
+/// Calls Manager.Export or AutoConfig. plan, apply and assert accept the output.
 class ExportVerb final : public Verb {
 public:
     ExportVerb()

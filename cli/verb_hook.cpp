@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl hook GUEST OP SUBOP EXTRA: called by libvirt's hook script (daemon/libvirt/50-vgpu), with
-// the domain's XML as input; virsh shows its errors. Must not call libvirt, which waits for it.
+// the domain's XML as input. virsh shows its errors. It must not call libvirt, which waits for it.
 #include "cli/domain_xml.h"
 #include "cli/hard_limit.h"
 #include "cli/remedies.h"
@@ -18,27 +18,29 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-/// libvirt holds the domain's lock during the hook.
+/// Limit, because libvirt holds the domain's lock during the hook.
 constexpr std::chrono::seconds kHardLimit = 10s;
-/// Leaves time to report an error.
+/// Limit of calls, which leaves time to report an error.
 constexpr std::chrono::milliseconds kCallLimit = 8s;
-/// For VFs being scrubbed. Below kCallLimit, because vgpud claims VFs afterwards.
+/// Limit of waits for VFs being scrubbed. Less than kCallLimit, because vgpud claims VFs
+/// afterwards.
 constexpr std::uint64_t kScrubWaitMs = 5'000;
 
-/// The owner is the domain's UUID: a renamed domain keeps its VFs.
+/// The owner is the domain's UUID, so that a domain that is renamed keeps its VFs.
 struct Call {
     Service& service;
     const DomainFacts& domain;
     std::string owner;
 };
 
-/// All or none; waits for scrubs.
+/// Assigns all VFs of the domain or none; waits for scrubs.
 void assign(const Call& call) {
     call.service.assign_vfs(call.owner, call.domain.vfs,
                             {{"title", call.domain.name}, {"wait_ms", kScrubWaitMs}});
 }
 
-/// Without a label, QEMU runs as vgpud's user, or the administrator gave access.
+/// Gives QEMU access. Without a label, QEMU runs as vgpud's user, or the administrator gave it
+/// access.
 void grant(const Call& call) {
     if (call.domain.dac_label.empty()) return;
     const auto ids = ids_of_label(call.domain.dac_label);
@@ -49,12 +51,12 @@ void grant(const Call& call) {
     call.service.grant_vfs(call.owner, ids->first, ids->second);
 }
 
-/// Does not wait for the scrubs.
+/// Releases the VFs. Does not wait for the scrubs.
 void take_back(const Call& call) {
     call.service.take_back_vfs(call.owner);
 }
 
-/// After a restart of libvirtd: restores lost claims.
+/// Restores lost claims, after a restart of libvirtd.
 void adopt(const Call& call) {
     call.service.adopt_vfs(call.owner, {{"title", call.domain.name}});
 }
@@ -67,23 +69,25 @@ void adopt(const Call& call) {
                     shell_word(call.domain.name)));
 }
 
-/// GoOn: printed, but libvirt continues.
+/// GoOn: the failure is printed, but libvirt continues.
 enum class OnFailure { Refuse, GoOn };
 
-/// By metadata, or only by UUID: metadata may change while the domain runs ('virsh metadata
-/// --live'), its claims do not.
+/// Which domains a row applies to. Wishes: those with VFs in their metadata. Uuid: all, by their
+/// UUID, because metadata may change while a domain runs ('virsh metadata --live'), but its claims
+/// do not.
 enum class GoesBy { Wishes, Uuid };
 
-/// Only a failed "prepare", "start", "restore" or "migrate" stops libvirt (libvirt.org/hooks.html).
+/// One operation of libvirt. Only a failed "prepare", "start", "restore" or "migrate" stops libvirt
+/// (libvirt.org/hooks.html).
 struct HookRow {
     std::string_view operation;
     void (*act)(const Call&);
     GoesBy goes_by;
     OnFailure on_failure;
-    std::string_view words;  ///< what failed, for the message
+    std::string_view words;  ///< the part of the message that names the failure
 };
 
-/// Other operations need no action.
+/// The operations that require an action.
 constexpr std::array kRows{
     HookRow{"prepare", assign, GoesBy::Wishes, OnFailure::Refuse, "no VF can be assigned"},
     HookRow{"start", grant, GoesBy::Wishes, OnFailure::Refuse, "QEMU gets no access to its VF"},
@@ -94,7 +98,8 @@ constexpr std::array kRows{
             "it cannot be migrated here"},
 };
 
-/// Reads all input first, because libvirt writes it. Without VFs ends with 0 at once.
+/// Reads all input first, because libvirt is writing it. For a domain without VFs it ends with 0 at
+/// once.
 class HookVerb final : public Verb {
 public:
     HookVerb()
@@ -129,7 +134,7 @@ private:
     ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) {
         const bool must = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
-        // before the first call that may block, the connection included
+        // before the first call that may block; connecting may block, too
         const HardLimit limit(kHardLimit,
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));
@@ -160,13 +165,13 @@ private:
         return error.what();
     }
 
-    /// "vgpu: domain 'vm1': no VF can be assigned: …"
+    /// The line of an error: "vgpu: domain 'vm1': no VF can be assigned: …".
     [[nodiscard]] std::string line(const HookRow& row, const std::string& why) const {
         return fmt::format("vgpu: domain '{}': {}: {}", guest_, row.words, why);
     }
 
     std::string guest_, operation_, sub_operation_, extra_;
-    std::string complaint_;  ///< empty: all went well
+    std::string complaint_;  ///< empty if there was no failure
 };
 
 }  // namespace

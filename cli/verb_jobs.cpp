@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl jobs: lists vgpud's jobs and results, or cancels one. Jobs continue without their caller.
+// vgpuctl jobs: lists vgpud's jobs and their results, or cancels one. Jobs continue without their
+// caller.
 #include "cli/number_options.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -13,7 +14,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// A failure's reason or an agent's answer; may be empty.
+/// The reason of a failure, or the answer of an agent; may be empty.
 std::string outcome_text(const Properties& job) {
     constexpr std::size_t kIndent = 4;
     const std::string error = text_of(job, "Error"), report = text_of(job, "Report.text");
@@ -46,7 +47,7 @@ std::string jobs_text(const std::vector<Properties>& jobs, const TableOptions& t
     return table.text(kJobColumns, jobs) + outcomes;
 }
 
-/// NoSuchVf (exit status 3) if missing.
+/// The job with this number. NoSuchVf (exit status 3) if there is none.
 const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t id) {
     std::vector<std::uint64_t> known;
     for (const Properties& job : jobs) {
@@ -60,7 +61,7 @@ const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t
             known.empty() ? "there are no jobs" : fmt::format("jobs: {}", fmt::join(known, ", "))));
 }
 
-/// Job.Cancel. --json: vgpuctl-jobs-1; with --cancel vgpuctl-done-1.
+/// Lists jobs, or calls Job.Cancel. --json: vgpuctl-jobs-1; with --cancel vgpuctl-done-1.
 class JobsVerb final : public Verb {
 public:
     JobsVerb()

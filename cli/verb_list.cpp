@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl list: every GPU and every VF in service, one line each.
+// vgpuctl list: prints every GPU and every VF in service, one line each.
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// FREE is VRAM that no VF has, not what guests leave unused.
+/// FREE is VRAM that no VF has. It does not include VRAM that guests leave unused.
 constexpr std::array kGpuColumns{
     PropertyColumn{{"GPU"}, "Id", text_of},
     PropertyColumn{{"STATE"}, "State", text_of},
@@ -23,7 +23,7 @@ constexpr std::array kGpuColumns{
     PropertyColumn{extra("UAPI"), "Uapi", text_of},
 };
 
-/// "libvirt:vm1" if the owner's name is known.
+/// The owner: "libvirt:vm1" if the owner's name is known.
 std::string owner_text(const Properties& vf, const std::string&) {
     const std::string owner = text_of(vf, "Owner"), name = text_of(vf, "OwnerName");
     const std::string kept = flag_of(vf, "OwnerKept") ? " (kept)" : "";
@@ -32,7 +32,7 @@ std::string owner_text(const Properties& vf, const std::string&) {
     return (kind == std::string::npos ? name : owner.substr(0, kind + 1) + name) + kept;
 }
 
-/// SHARE covers the last 10 s; ATTACHED: a VM has the VF open.
+/// SHARE covers the last 10 s. ATTACHED: a client has the VF open.
 constexpr std::array kVfColumns{
     PropertyColumn{{"VF"}, "Target", text_of},
     PropertyColumn{{"NAME", Align::Left, true, 6}, "Name", text_of},
@@ -54,8 +54,8 @@ constexpr std::uint32_t kOneLookMs = 100;
 /// Accepted age of SWITCHES and FREE, which no event reports; vgpud reads both once a second.
 constexpr std::uint32_t kTableAgeMs = 1500;
 
-/// Manager.ListGpus, ListVfColumns. --targets: names for completion. --json: vgpuctl-list-1 with
-/// all properties; vgpuctl-targets-1.
+/// Calls Manager.ListGpus and ListVfColumns. --targets: names for completion. --json:
+/// vgpuctl-list-1 with all properties; vgpuctl-targets-1.
 class ListVerb final : public Verb {
 public:
     ListVerb() : Verb({Group::Look, "list", "list GPUs and the VFs in service", "list"}) {}
@@ -72,13 +72,13 @@ public:
         if (!with_gpus && !with_vfs)
             throw ServiceError("vgpuctl.WrongUsage",
                                "the table has no such columns; leave out --gpus or --vfs");
-        // all properties of 256 VFs take a while
+        // reading all properties of 256 VFs takes long
         const bool wants_all = invocation.is_json && !only_targets_;
         std::vector<Properties> gpus, vfs;
         if (with_gpus)
             gpus = invocation.service.list_gpus_with(
                 wants_all ? "" : tables_.properties(kGpuColumns), wants_all ? 0 : kTableAgeMs);
-        // for JSON the first list has read the GPUs
+        // for JSON, the first list has already read the GPUs
         if (with_vfs)
             vfs = invocation.service.list_vfs_with(wants_all ? "" : tables_.properties(kVfColumns),
                                                    wants_all && with_gpus ? kOneLookMs : 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The verbs that compare the VFs with a configuration and change nothing:
-//   vgpuctl plan FILE     prints the steps to it
-//   vgpuctl assert FILE   checks whether there are none
+//   vgpuctl plan FILE     prints the steps to the configuration
+//   vgpuctl assert FILE   checks that there are no steps
 #include "cli/wanted_document.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Needs no privilege. --json: vgpuctl-plan-1.
+/// Requires no privilege. --json: vgpuctl-plan-1.
 class PlanVerb : public Verb {
 public:
     PlanVerb()
@@ -38,7 +38,8 @@ protected:
     TableOptions table_;
 };
 
-/// Ends with 1 for steps or a VF out of service. --json: vgpuctl-assert-1, with "holds".
+/// Ends with 1 if there are steps or a VF is out of service. --json: vgpuctl-assert-1, with
+/// "holds".
 class AssertVerb final : public PlanVerb {
 public:
     AssertVerb()

@@ -13,7 +13,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Release. --generation protects the next owner's claim.
+/// Calls Vf.Release. --generation protects the next owner's claim.
 class ReleaseVerb final : public Verb {
 public:
     ReleaseVerb()
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    /// vgpud refuses if a VF was claimed again meanwhile.
+    /// vgpud refuses the release if a VF was claimed again meanwhile.
     static ExitCode release_orphans(Invocation& invocation) {
         ExitCode exit = ExitCode::Ok;
         std::vector<std::string> released;

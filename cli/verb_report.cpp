@@ -18,7 +18,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// This host and the users who run this; SUDO_USER, because that user's home is in paths.
+/// This host and the users who run vgpuctl. Includes SUDO_USER, because that user's home is in
+/// paths.
 Identity identity_here() {
     Identity identity;
     std::array<char, 256> host{};
@@ -31,7 +32,7 @@ Identity identity_here() {
     return identity;
 }
 
-/// UTC time, but no host name, which is private.
+/// A name with the time in UTC, but without the name of the host, which is private.
 std::string default_name() {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     return fmt::format("vgpu-report-{:%Y%m%d-%H%M%S}.tar.gz", fmt::gmtime(now));

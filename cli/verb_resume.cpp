@@ -7,7 +7,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Resume or Vf.ClearQuarantine, which also resets. Return when the VF is in service.
+/// Calls Vf.Resume or Vf.ClearQuarantine, which also resets the VF. Both return when the VF is in
+/// service.
 class ResumeVerb final : public Verb {
 public:
     ResumeVerb()

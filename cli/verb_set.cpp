@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Vf.Set or Gpu.Set. vgpud refuses options of the other kind (UnknownOption).
+/// Calls Vf.Set or Gpu.Set. vgpud refuses options of the other kind (UnknownOption).
 class SetVerb final : public Verb {
 public:
     SetVerb() : Verb({Group::Vfs, "set", "change a VF or a GPU", "set train --weight 300"}) {}
@@ -28,7 +28,7 @@ public:
         Options options;
         if (name_) options["name"] = *name_;
         vf_.put(options);
-        // silence would look like success
+        // success without a change would be misleading
         if (options.empty())
             throw ServiceError("org.vgpu1.Error.UnknownOption",
                                "nothing to set; see 'vgpuctl set --help'");

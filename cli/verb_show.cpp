@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl show TARGET: prints everything about one GPU or VF.
+// vgpuctl show TARGET: prints all properties of one GPU or VF.
 #include "cli/verbs.h"
 #include "cli/vf_options.h"
 
@@ -17,7 +17,7 @@ namespace {
 std::string lag(const Properties& from, const std::string& name) {
     return lag_text(real_of(from, name)) + " quanta";
 }
-/// 0: the GPU's.
+/// The quantum; 0 means the GPU's.
 std::string quantum(const Properties& from, const std::string& name) {
     const std::uint64_t us = number_of(from, name);
     return us == 0 ? "the GPU's" : fmt::format("{} us", us);
@@ -47,19 +47,19 @@ std::string mask(const Properties& from, const std::string& name) {
     return bits == 0 ? "all" : fmt::format("{:#x}", bits);
 }
 
-/// "5", "5 (kept)"
+/// The generation of the claim: "5", "5 (kept)".
 std::string claim(const Properties& from, const std::string& name) {
     return text_of(from, name) + (flag_of(from, "OwnerKept") ? " (kept)" : "");
 }
 
-/// "-" without a claim.
+/// The end of the lease; "-" without a claim.
 std::string lease_end(const Properties& from, const std::string& name) {
     if (number_of(from, "OwnerGeneration") == 0) return "-";
     const auto ends = static_cast<std::time_t>(number_of(from, name));
     return ends == 0 ? "never" : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(ends));
 }
 
-/// In print order; a missing property is "-".
+/// A line of the page, in print order. A missing property is "-".
 struct Line {
     const char* title;
     const char* property;
@@ -124,7 +124,7 @@ constexpr std::array kVfLines{
     Line{"Guard: interrupts", "GuardInterruptEvents", text_of},
 };
 
-/// If an agent was ever seen.
+/// Printed if an agent was ever seen.
 constexpr std::array kAgentLines{
     Line{"Agent", "Agent.Version", text_of},
     Line{"Agent connected", "Agent.Connected", text_of},
@@ -171,7 +171,7 @@ constexpr std::array kGpuLines{
     Line{"Whole resets", "WholeResets", text_of},
 };
 
-/// Long values wrap in their column.
+/// Prints lines. Long values wrap within their column.
 std::string page_of(std::span<const Line> lines, const Properties& properties) {
     constexpr std::size_t kTitle = 19;
     std::string text;
@@ -182,7 +182,7 @@ std::string page_of(std::span<const Line> lines, const Properties& properties) {
     return text;
 }
 
-/// COMM is last, because it may contain blanks, and cut.
+/// A process. COMM is last, because it may contain blanks, and is cut.
 std::string process_line(const std::string& process) {
     std::istringstream words(process);
     std::uint64_t vram_bytes = 0;
@@ -193,7 +193,7 @@ std::string process_line(const std::string& process) {
                        size_text(vram_bytes), queues);
 }
 
-/// The host's facts first: the agent's cannot be trusted.
+/// Prints the host's facts before the agent's, because the agent's cannot be trusted.
 std::string vf_page(const Properties& vf) {
     std::string text = page_of(kVfLines, vf);
     if (text_of(vf, "Agent.Version") == "-") return text + "Agent:             none seen\n";
@@ -205,7 +205,8 @@ std::string vf_page(const Properties& vf) {
     return text;
 }
 
-/// --json: vgpuctl-show-1, with every property of vgpud, including those that no line shows.
+/// Reads a GPU or VF. --json: vgpuctl-show-1, with every property of vgpud, including those without
+/// a line.
 class ShowVerb final : public Verb {
 public:
     ShowVerb()

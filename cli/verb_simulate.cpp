@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl simulate FILE: predicts the engine time of VFs by contract and work, with vgpud's planner
-// and the PF core in virtual time. Does not ask vgpud.
+// vgpuctl simulate FILE: predicts the engine time that VFs get from their contracts and work, with
+// vgpud's planner and the PF core in virtual time. Does not ask vgpud.
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "cli/wanted_document.h"
@@ -34,7 +34,7 @@ std::string scenario_heading(const Scenario& scenario) {
                        scenario.setup.seed);
 }
 
-/// The scenario counts VFs from 0, figures from 1.
+/// The scenario counts VFs from 0, and figures count them from 1.
 std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figures, std::size_t i) {
     const simulator::VfSetup& setup = scenario.setup.vfs[i];
     const VfFigures& vf = figures.vfs[i + 1];
@@ -50,7 +50,7 @@ std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figur
             setup.work.deadline_ns > 0 ? std::to_string(vf.missed) : "-"};
 }
 
-/// A line per reset VF, and the total cost.
+/// One line for each VF that was reset, and the total cost.
 std::string resets_text(const Scenario& scenario, const Figures& figures) {
     std::string text;
     for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i) {
@@ -122,7 +122,7 @@ nlohmann::ordered_json outcome_json(const Scenario& scenario, const ProductOutco
             {"vfs", std::move(vfs)}};
 }
 
-/// Ends with 2 for an invalid scenario. --json: vgpuctl-simulate-1, vgpuctl-compare-1.
+/// Ends with 2 if the scenario is invalid. --json: vgpuctl-simulate-1, vgpuctl-compare-1.
 class SimulateVerb final : public Verb {
 public:
     SimulateVerb()
@@ -162,7 +162,7 @@ private:
                       outcome_text(scenario, *outcome, table_));
         return ExitCode::Ok;
     }
-    /// The same work under each scheduler's rules.
+    /// Runs the same work with each scheduler.
     [[nodiscard]] static ExitCode compare(const Setting& setting, const Scenario& scenario) {
         const auto rows = [&] {
             const Waiting waiting(setting, "simulate " + scenario.setup.name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl top: which VFs get the engine, until interrupted: bars of the shares of 10 s with the
-// ideal marked, lags in quanta, waits, overruns.
+// vgpuctl top: shows which VFs get the engine, until interrupted: bars of the shares of 10 s with
+// the ideal marked, lags in quanta, waits, overruns.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"
@@ -17,7 +17,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Home and clear below (ECMA-48): no scrolling, no flicker.
+/// Cursor to home and clear below (ECMA-48), so that nothing scrolls or flickers.
 constexpr std::string_view kHomeAndClear = "\x1b[H\x1b[J";
 
 std::string gpu_lines(const std::vector<Properties>& gpus) {
@@ -33,7 +33,8 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
     return text;
 }
 
-/// "######|...": the recent share in ten cells, and a mark at the ideal.
+/// A bar: the recent share in ten cells and a mark at the ideal, such as "######
+/// ...".
 std::string bar_text(double share, double ideal) {
     constexpr std::size_t kCells = 10;
     const auto cell = [](double part) {
@@ -45,10 +46,10 @@ std::string bar_text(double share, double ideal) {
     return bar;
 }
 
-/// Or the state of a VF that cannot run; no state is longer.
+/// The bar, or the state of a VF that cannot run. No state is longer than the bar.
 std::string bar_cell(const Properties& vf, const std::string& ideal) {
     const std::string state = text_of(vf, "State");
-    // they alternate with every world switch
+    // VFs with work alternate between these states
     const bool has_bar = state == "ready" || state == "running";
     return has_bar ? bar_text(real_of(vf, "ShareWindow"), real_of(vf, ideal)) : state;
 }
@@ -66,7 +67,7 @@ std::string wait_cell(const Properties& vf, const std::string& name) {
     return ms > 0 ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-";
 }
 
-/// Target, share and bar stay; others give way.
+/// Target, share and bar are never omitted; other columns may be.
 constexpr std::array kEngineColumns{
     PropertyColumn{{"VF"}, "Target", text_of},
     PropertyColumn{{"NAME", Align::Left, true, 7}, "Name", text_of},
@@ -80,7 +81,7 @@ constexpr std::array kEngineColumns{
     PropertyColumn{{"OVR", Align::Right, false, 2}, "Overruns", text_of},
 };
 
-/// Ends if vgpud does not answer. --json: a document per refresh (vgpuctl-top-1).
+/// Ends when vgpud does not answer. --json: a document per refresh (vgpuctl-top-1).
 class TopVerb final : public Verb {
 public:
     TopVerb()

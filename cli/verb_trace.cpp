@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl trace ACTION FILE: records the inputs and decisions of a GPU's scheduler:
-//   record   writes vgpud's trace, and continues if requested (asks vgpud; the others do not)
+//   record   writes vgpud's trace, and continues if requested; the only action that asks vgpud
 //   show     prints figures
 //   replay   lets this build's scheduler decide again, and compares
-//   export   for Perfetto (chrome), as picture (svg), or scenario for simulate
+//   export   writes a trace for Perfetto (chrome), a picture (svg), or a scenario for simulate
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"
@@ -33,7 +33,7 @@ using simulator::Replay;
 constexpr const char* kBadRecording = "org.vgpu1.Error.BadConfiguration";
 constexpr std::chrono::milliseconds kReadInterval{500};
 
-/// A file, or `out` for "-".
+/// The output: a file, or `out` for "-".
 class Sink {
 public:
     Sink(const std::string& path, std::ostream& out) : path_(path), out_(out) {
@@ -59,14 +59,14 @@ private:
     std::ofstream file_;
 };
 
-/// Of all service, so that an idle GPU does not distort shares.
+/// The share of all service, so that an idle GPU does not distort it.
 double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
     return figures.service_ns == 0
                ? 0
                : static_cast<double>(vf.service_ns) / static_cast<double>(figures.service_ns);
 }
 
-/// `recording` has a chunk (read_recording()).
+/// `recording` must have a chunk, as read_recording() ensures.
 std::string recording_text(const Recording& recording, const RecordedFigures& figures,
                            const Replay& replayed) {
     TableRows rows;
@@ -117,7 +117,7 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
             {"vfs", std::move(vfs)}};
 }
 
-/// Ends with 2 if FILE is not a recording; 'replay' with 1 if a run table differs.
+/// Ends with 2 if FILE is not a recording, and 'replay' with 1 if a run table differs.
 class TraceVerb final : public Verb {
 public:
     TraceVerb()
@@ -163,7 +163,7 @@ public:
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
             const TracePiece piece = piece_after(after, path, invocation);
-            // the first piece may start late
+            // the first piece may begin late
             if (piece.is_late && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
             sink.write(piece.items);
@@ -180,7 +180,8 @@ public:
     }
 
 private:
-    /// After a restart of vgpud: all it keeps; that chunk does not continue the recording.
+    /// The next piece. After a restart of vgpud it is everything that vgpud has; its chunk does not
+    /// continue the recording.
     static TracePiece piece_after(std::uint64_t after, const std::string& path,
                                   Invocation& invocation) {
         try {
@@ -193,7 +194,7 @@ private:
         return invocation.service.read_trace(path, 0);
     }
 
-    /// Without --gpu there must be exactly one GPU.
+    /// The path of the GPU. Without --gpu there must be exactly one GPU.
     std::string gpu_path(Service& service) const {
         if (!gpu_.empty()) {
             std::string path = service.resolve(gpu_);
@@ -218,7 +219,7 @@ private:
         return ExitCode::Ok;
     }
 
-    /// The recorded events, for this build's planner.
+    /// Replays the recorded events with this build's planner.
     static ExitCode replay(const Setting& setting, const Recording& recording) {
         const Replay replayed = simulator::replay(recording);
         const bool is_same = replayed.different == 0;
@@ -246,7 +247,7 @@ private:
         return chrome_trace(recording) + "\n";
     }
 
-    /// With --json the text is a member of the document, or in the file it names.
+    /// With --json the text is a member of the document, unless the document names a file with it.
     [[nodiscard]] ExitCode export_to(const Setting& setting, const Recording& recording) const {
         const bool has_file = output_ != "-";
         const std::string text = exported(recording);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Verb: a verb of vgpuctl, in its own file. Prints to the given stream, as text or (--json) one
-// JSON document with a schema id. Only run_cli() calls verbs.
+// Verb: a verb of vgpuctl, in a separate file. Prints to the given stream, as text or (--json) as
+// one JSON document with a schema id. Only run_cli() calls verbs.
 #pragma once
 
 #include "cli/format.h"
@@ -16,9 +16,9 @@
 
 namespace vgpu::cli {
 
-/// Arguments of Verb::start(), which keeps no reference.
+/// Arguments of Verb::start(), which must not keep a reference to them.
 struct Setting {
-    /// Throws ServiceError without a bus.
+    /// Throws ServiceError if there is no bus.
     std::function<std::unique_ptr<Service>()> connect;
     std::ostream& out;
     std::ostream& err;         ///< warnings and progress, no results
@@ -27,20 +27,20 @@ struct Setting {
     bool uses_colour = false;
     std::size_t columns = kColumns;  ///< of the terminal, kColumns at most
 
-    /// `text`, or with --json the document.
+    /// Prints `text` or, with --json, the document.
     void print(std::string_view schema, nlohmann::ordered_json members,
                const std::string& text) const;
 };
 
-/// Valid during run().
+/// A Setting with a connected service. Valid during run().
 struct Invocation : Setting {
     Service& service;
 };
 
-/// In the order of --help, which omits the last.
+/// In the order of --help, which omits Hidden.
 enum class Group { Look, Vfs, Configurations, Guests, Libvirt, Diagnose, Hidden };
 
-/// For --help, manual page and completion.
+/// The texts for --help, manual page and completion.
 struct About {
     Group group;
     const char* name;
@@ -48,16 +48,17 @@ struct About {
     const char* example;  ///< without "vgpuctl"
 };
 
-/// describe(), parsing, start(), once. Must outlive the CLI::App, which refers to its members.
+/// Call once, in this order: describe(), the parsing, start(). Must outlive the CLI::App, which
+/// refers to its members.
 class Verb {
 public:
     explicit Verb(const About& about) : about_(about) {}
     virtual ~Verb() = default;
     [[nodiscard]] const About& about() const { return about_; }
     [[nodiscard]] std::string name() const { return about_.name; }
-    /// Adds options and positionals only.
+    /// Adds only options and positionals.
     virtual void describe(CLI::App&) {}
-    /// vgpud is connected. Most verbs override this.
+    /// Runs the verb with a connection to vgpud. Most verbs override this.
     virtual ExitCode run(Invocation& invocation);
     /// Connects and calls run(). Verbs that work without vgpud override this.
     virtual ExitCode start(const Setting& setting);
@@ -66,13 +67,14 @@ private:
     const About about_;
 };
 
-/// `row`: for verbs that share a class.
+/// Makes a verb. `row`: for verbs that share a class.
 template <typename V, const auto&... row> std::unique_ptr<Verb> make_verb() {
     return std::make_unique<V>(row...);
 }
 using MakeVerb = std::unique_ptr<Verb> (*)();
 
-/// In verb_NAME.cpp; those that differ in a table row in verb_act.cpp and verb_agent.cpp.
+/// Defined in verb_NAME.cpp. Verbs that differ only in a table row are in verb_act.cpp and
+/// verb_agent.cpp.
 extern const MakeVerb make_list_verb, make_show_verb, make_top_verb, make_events_verb,
     make_metrics_verb, make_version_verb, make_create_verb, make_set_verb, make_destroy_verb,
     make_claim_verb, make_release_verb, make_reset_verb, make_pause_verb, make_stop_verb,
@@ -80,15 +82,15 @@ extern const MakeVerb make_list_verb, make_show_verb, make_top_verb, make_events
     make_jobs_verb, make_self_test_verb, make_quiesce_verb, make_thaw_verb, make_attach_xml_verb,
     make_hook_verb, make_doctor_verb, make_report_verb, make_trace_verb, make_simulate_verb;
 
-/// In the order of --help.
+/// All verbs, in the order of --help.
 std::vector<std::unique_ptr<Verb>> all_verbs();
 
 CLI::Option* add_vf(CLI::App& command, std::string& target);
 
-/// A GPU's object path has no part "/vf/".
+/// Whether a path is that of a VF. A GPU's object path has no part "/vf/".
 bool is_vf_path(const std::string& path);
 
-/// NoSuchVf (exit status 3) for a GPU, naming `verb`.
+/// The path of a VF. NoSuchVf (exit status 3), naming `verb`, if the target is a GPU.
 std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
 
 /// Asks the VF's agent and prints the report: "gpu0/vf3: self-test passed: TEXT (1200 ms)" or
@@ -96,7 +98,7 @@ std::string resolve_vf(Service& service, const std::string& target, const std::s
 ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
                    AgentAct act, const Options& options);
 
-/// "gpu0/vf3: paused" or {"schema": …, "target": …, "done": …}
+/// Prints "gpu0/vf3: paused" or {"schema": …, "target": …, "done": …}.
 void print_done(Invocation& invocation, const std::string& target, const std::string& done);
 
 }  // namespace vgpu::cli

@@ -18,21 +18,21 @@ namespace {
 constexpr const char* kUsageError = "org.vgpu1.Error.BadConfiguration";
 constexpr const char* kStandardInput = "-";
 constexpr std::string_view kBytesEnd = "_bytes";
-/// Longer changes are also printed below the table.
+/// A change that is longer than this is also printed below the table.
 constexpr std::size_t kLongChange = 36;
 
 std::string member(const PlanJson& json, const char* key) {
     return json.at(key).get<std::string>();
 }
 
-/// "vram_bytes" as "vram"
+/// "vram_bytes" becomes "vram".
 std::string label_of(const std::string& key) {
     std::string label = key;
     if (label.ends_with(kBytesEnd)) label.erase(label.size() - kBytesEnd.size());
     return label;
 }
 
-/// Unit and meaning of 0 by name, as in docs/profiles.md.
+/// A value with its unit and the meaning of 0, as in docs/profiles.md.
 std::string value_of(const std::string& key, const PlanJson& value) {
     constexpr std::uint32_t kOff = UINT32_MAX;
     if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
@@ -49,7 +49,7 @@ std::string value_of(const std::string& key, const PlanJson& value) {
     return has_default && number == 0 ? "default" : std::to_string(number);
 }
 
-/// For create and destroy.
+/// The text of a whole VF, for create and destroy.
 std::string whole_text(const PlanJson& vf) {
     std::string text = size_text(vf.value("vram_bytes", std::uint64_t{0}));
     text += fmt::format(", weight {}", vf.value("weight", std::uint64_t{0}));
@@ -57,7 +57,7 @@ std::string whole_text(const PlanJson& vf) {
     return profile.empty() ? text : fmt::format("{}: {}", profile, text);
 }
 
-/// Old and new values; without the profile's name if values are listed.
+/// The old and new values. The name of the profile is omitted if values are listed.
 std::string change_text(const PlanJson& step) {
     const std::string action = member(step, "action");
     const PlanJson& from = step.at("from");
@@ -80,7 +80,7 @@ std::string wrapped(const std::string& text) {
     return wrapped_text(text, kIndent);
 }
 
-/// "" if the step does not disturb. Out of service comes first: nothing else matters then.
+/// A remark on a step that disturbs; else "". For a VF out of service that is the only remark.
 std::string remark_of(const PlanJson& step) {
     const std::string in_use = member(step, "in_use");
     const std::string trouble = step.value("trouble", "");
@@ -93,7 +93,7 @@ std::string remark_of(const PlanJson& step) {
         in_use.empty() ? "" : fmt::format("; {}: apply requires --force", in_use)));
 }
 
-/// Empty from an older vgpud.
+/// The VRAM of each GPU. Empty from an older vgpud.
 std::string room_text(const PlanJson& plan) {
     std::string text;
     for (const PlanJson& room : plan.value("gpus", PlanJson::array())) {
@@ -107,7 +107,7 @@ std::string room_text(const PlanJson& plan) {
     return text;
 }
 
-/// The bus would close the connection for invalid UTF-8.
+/// Checks the text, because the bus would close the connection for invalid UTF-8.
 void check_text(const std::string& text, const std::string& file) {
     const std::string name = file == kStandardInput ? "standard input" : file;
     if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())
@@ -116,7 +116,8 @@ void check_text(const std::string& text, const std::string& file) {
         throw ServiceError(kUsageError, fmt::format("{}: {}", name, wrong));
 }
 
-/// export --json wraps the configuration. Other text stays, so that vgpud's errors name its lines.
+/// Unwraps a configuration from export --json. Other text stays as it is, so that vgpud's errors
+/// name its lines.
 std::string without_envelope(const std::string& text) {
     const auto read = text::read_json<nlohmann::ordered_json>(text, text::Comments::Allowed);
     if (!read || !read->is_object()) return text;
@@ -152,7 +153,7 @@ void WantedDocument::describe(CLI::App& command) {
     command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
 }
 
-/// vgpud makes the document for --auto and gets it back.
+/// Reads the document. For --auto vgpud makes it and gets it back.
 std::string WantedDocument::read(Service& service) const {
     if (auto_vfs_) {
         Options options;
@@ -168,7 +169,7 @@ std::string WantedDocument::read(Service& service) const {
                        "name a FILE (or -f FILE), '-' for standard input, or --auto N");
 }
 
-/// --auto has a label for each split: "auto-N", "even-N".
+/// For --auto, vgpud's document has a label for each split: "auto-N", "even-N".
 Options WantedDocument::options() const {
     Options options;
     if (auto_vfs_) options["label"] = fmt::format("{}-{}", is_even_ ? "even" : "auto", *auto_vfs_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // WantedDocument: the configuration for plan, apply and assert: FILE, -f FILE, "-" (standard
-// input), or --auto N (made by vgpud). And functions that print plans.
+// input), or --auto N (made by vgpud). Also functions that print plans.
 #pragma once
 
 #include "cli/table.h"
@@ -12,18 +12,19 @@
 
 namespace vgpu::cli {
 
-/// "-": standard input. BadConfiguration (exit status 2) if unreadable.
+/// The content of a file; "-": standard input. BadConfiguration (exit status 2) if it is
+/// unreadable.
 std::string content_of(const std::string& file);
 
-/// vgpud parses the document.
+/// The document is not parsed here; vgpud parses it.
 class WantedDocument {
 public:
-    /// FILE, -f and --auto exclude each other; also --label, --even, --gpu.
+    /// Adds FILE, -f and --auto, which exclude each other, and --label, --even, --gpu.
     void describe(CLI::App& command);
 
-    /// Call once: consumes standard input. Unwraps the output of export --json.
+    /// Call once, because it consumes standard input. Unwraps the output of export --json.
     [[nodiscard]] std::string read(Service& service) const;
-    /// For Manager.Plan and Apply.
+    /// The options for Manager.Plan and Apply.
     [[nodiscard]] Options options() const;
 
 private:
@@ -35,20 +36,20 @@ private:
 /// A plan as vgpud writes it (schema id vgpu-plan-1).
 using PlanJson = nlohmann::ordered_json;
 
-/// VersionMismatch for other text. The functions below trust its members.
+/// Parses a plan. VersionMismatch for other text. The functions below trust its members.
 PlanJson parse_plan(const std::string& text);
-/// Nothing changes; VFs may still be out of service.
+/// Whether nothing changes. VFs may still be out of service.
 bool is_empty_plan(const PlanJson& plan);
-/// No VF is only defined.
+/// Whether all VFs are in service, and none is only defined.
 bool is_in_service(const PlanJson& plan);
 /// Number of steps that change something.
 std::size_t step_count(const PlanJson& plan);
-/// "none", "vf-restart" or "vf-loss"
+/// The disruption of the plan: "none", "vf-restart" or "vf-loss".
 std::string disruption_of(const PlanJson& plan);
 std::vector<Column> plan_columns();
-/// A table of steps, remarks on trouble and disruption, VRAM of each GPU, a count.
+/// A table of the steps, remarks on trouble and disruption, VRAM of each GPU, and a count.
 std::string plan_text(const PlanJson& plan, const TableOptions& table = {});
-/// With --json, for plan and assert.
+/// The members of the document for --json, for plan and assert.
 nlohmann::ordered_json plan_members(const PlanJson& plan);
 
 }  // namespace vgpu::cli

@@ -14,7 +14,7 @@ const xmlChar* to_xml(const std::string& text) {
     return BAD_CAST text.c_str();
 }
 
-/// Through void: the same bytes, unsigned.
+/// Converts through void: the same bytes, which libxml2 declares unsigned.
 std::string from_xml(const xmlChar* text) {
     if (text == nullptr) return "";
     const auto* bytes = static_cast<const void*>(text);
@@ -33,7 +33,7 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-/// Of this thread, with the line.
+/// The last error of this thread, with the line.
 std::string last_error() {
     const xmlError* error = xmlGetLastError();
     if (error == nullptr || error->message == nullptr) return "not XML";

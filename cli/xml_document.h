@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// XmlDocument: an XML text as libxml2's tree, with functions to read and edit it. No network,
-// entities or DTD, because any user may supply the text. Nothing else includes libxml2.
+// XmlDocument: an XML text as libxml2's tree, with functions to read and edit it. Uses no network,
+// entities or DTD, because any user may supply the text. No other file includes libxml2.
 #pragma once
 
 #include <libxml/tree.h>
@@ -12,23 +12,23 @@
 
 namespace vgpu::cli {
 
-/// Malformed, too large, or no domain; what() has the mistake and its place. Verbs end with
-/// ExitCode::Failed; the hook follows its row.
+/// The text is malformed, too large or no domain. what() has the mistake and its place. Verbs end
+/// with ExitCode::Failed; the hook does what its row defines.
 class XmlError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Owns all nodes, which are valid until its end or remove().
+/// Owns all nodes. A node is valid until the document ends or the node is removed.
 class XmlDocument {
 public:
     static constexpr std::size_t kMostBytes = 16u << 20;
 
-    /// XmlError, also above kMostBytes and for any document type declaration.
+    /// Parses. XmlError, also for more than kMostBytes and for any document type declaration.
     explicit XmlDocument(const std::string& text);
 
     [[nodiscard]] xmlNode* root() const;
-    /// Indented by two, without an XML declaration.
+    /// The text, indented by two, without an XML declaration.
     [[nodiscard]] std::string text() const;
 
 private:
@@ -38,28 +38,29 @@ private:
     std::unique_ptr<xmlDoc, Free> document_;
 };
 
-/// Child elements, of any namespace; only `name` if not empty.
+/// Child elements of any namespace; only those called `name`, if `name` is not empty.
 std::vector<xmlNode*> children_of(const xmlNode* node, const std::string& name = "");
-/// Null if none.
+/// The first child element of this name; null if there is none.
 xmlNode* child_of(const xmlNode* node, const std::string& name);
 std::string name_of(const xmlNode* node);
-/// Empty if none.
+/// The namespace; empty if there is none.
 std::string namespace_of(const xmlNode* node);
-/// All text inside, trimmed. Empty for a null node, like attribute_of(), so calls can be chained.
+/// All text inside, trimmed. Empty for a null node, as in attribute_of(), so that calls can be
+/// chained.
 std::string content_of(const xmlNode* node);
-/// Empty if absent.
+/// The value; empty if the attribute is absent.
 std::string attribute_of(const xmlNode* node, const std::string& name);
 std::vector<std::string> attributes_of(const xmlNode* node);
 
-/// The new last child; null `ns`: no namespace.
+/// Adds a last child and returns it. Null `ns`: no namespace.
 xmlNode* add_child(xmlNode* parent, const std::string& name, xmlNs* ns = nullptr);
 void set_attribute(xmlNode* node, const std::string& name, const std::string& value);
 void remove_attribute(xmlNode* node, const std::string& name);
-/// `text` is escaped.
+/// Sets the text, which is escaped.
 void set_content(xmlNode* node, const std::string& text);
-/// With all below; pointers become invalid.
+/// Removes a node and all nodes below it. Pointers to them become invalid.
 void remove(xmlNode* node);
-/// Declares `uri` as `prefix` if it is unknown at `node`.
+/// The namespace `uri` at `node`; declares it as `prefix` if it is unknown there.
 xmlNs* namespace_at(xmlNode* node, const std::string& uri, const std::string& prefix);
 
 }  // namespace vgpu::cli
