@@ -26,7 +26,7 @@ std::size_t behind_text(std::string_view text, std::size_t at) {
     return std::min(at + 1, text.size());
 }
 
-/// "line 3, column 17"
+/// A position as "line 3, column 17".
 std::string place_of(std::string_view text, std::size_t at) {
     const std::string_view before = text.substr(0, at);
     const std::size_t line_begin = before.rfind('\n');

@@ -2,7 +2,7 @@
 //
 // Reader of JSON documents from outside: configurations, profiles, scenarios, messages. It checks
 // the depth before it builds a tree, because nlohmann_json prints and frees trees by recursion, and
-// each level costs memory. Every program of this project reads foreign documents through it.
+// each level costs memory. Every program of this project reads foreign documents with it.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ namespace vgpu::text {
 
 enum class Comments { Refused, Allowed };
 
-/// Far deeper than our documents: profiles have 6 levels.
+/// Limit of nesting, far deeper than our documents: profiles have 6 levels.
 inline constexpr std::size_t kMostNested = 64;
 
-/// "line 3, column 17: lists and objects are nested more than 64 deep", or "".
-/// One pass without allocation. The answer does not matter for a text that is not JSON, since the
-/// parser stops at its first mistake.
+/// The error text if a document is nested too deep ("line 3, column 17: lists and objects are
+/// nested more than 64 deep"), else "". Makes one pass without allocation. For a text that is not
+/// JSON the answer does not matter, because the parser stops at its first mistake.
 std::string too_deep(std::string_view text, Comments comments,
                      std::size_t most_nested = kMostNested);
 
-/// The document, or an error text that names the mistake and its place.
-/// `see` is a callback of the parser (nlohmann::basic_json::parser_callback_t); may be null.
+/// The document, or an error text that names the mistake and its place. `see`: a callback of the
+/// parser (nlohmann::basic_json::parser_callback_t); may be null.
 template <typename Json = nlohmann::json>
 tl::expected<Json, std::string> read_json(std::string_view text,
                                           Comments comments = Comments::Refused,

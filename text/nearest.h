@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Suggests the name that was probably meant by a mistyped one. Used in errors about an unknown
-// verb, option, key or target. Pure functions.
+// Suggests the name that a mistyped one probably means. Used in errors about an unknown verb,
+// option, key or target. Pure functions.
 #pragma once
 
 #include <span>

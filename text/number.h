@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// number_in(): a text that is a number and nothing else.
+// number_in(): parses a text that is a number and nothing else.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,7 @@
 
 namespace vgpu::text {
 
-/// All of `text`, or none; `base`: for whole numbers, 10 if it is missing.
+/// The number if all of `text` is one, else none. `base`: for whole numbers, 10 by default.
 template <typename Number, typename... Base>
 std::optional<Number> number_in(std::string_view text, Base... base) {
     Number number{};

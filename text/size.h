@@ -21,13 +21,12 @@ inline constexpr std::string_view kSizeWords =
 /// refused.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
-/// "128 MiB", "2.5 GiB", "100 B"
-/// Exact if it is a whole number of a unit; else rounded to a tenth of the largest unit that fits
-/// twice. parse_size() reads the exact texts.
+/// "128 MiB", "2.5 GiB", "100 B". Exact if the size is a whole number of a unit; else rounded to a
+/// tenth of the largest unit that fits twice. parse_size() reads the exact texts.
 std::string size_text(std::uint64_t bytes);
 
-/// "128MiB", "2624MiB", "100B"
-/// In the largest unit that divides it, without a blank: for documents and names.
+/// "128MiB", "2624MiB", "100B": in the largest unit that divides the size, without a blank, for
+/// documents and names.
 std::string exact_size_text(std::uint64_t bytes);
 
 }  // namespace vgpu::text

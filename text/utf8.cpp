@@ -18,7 +18,7 @@ struct Letter {
     bool is_valid = false;
 };
 
-/// The smallest code that needs a sequence of this many bytes: a smaller one is overlong.
+/// The smallest code that needs a sequence of this many bytes. A smaller code is overlong.
 constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
 
 /// The first letter of `text`, which is not empty (RFC 3629).
@@ -54,8 +54,8 @@ constexpr std::array kHarmful{Range{0x00, 0x1f},     Range{0x7f, 0x9f},     Rang
                               Range{0x200e, 0x200f}, Range{0x2028, 0x202e}, Range{0x2066, 0x2069},
                               Range{0xfeff, 0xfeff}, Range{0xfff9, 0xfffb}, Range{0xfffe, 0xffff}};
 
-/// Marks on the letter before (Unicode, general categories Mn and Me), joiners and conjoining
-/// Hangul letters; the ranges of scripts are rounded to whole marks.
+/// Marks on the previous letter (Unicode, general categories Mn and Me), joiners and conjoining
+/// Hangul letters. The ranges of scripts are rounded to whole marks.
 constexpr std::array kNarrow{
     Range{0x300, 0x36f},   Range{0x483, 0x489},     Range{0x591, 0x5bd},    Range{0x5bf, 0x5bf},
     Range{0x5c1, 0x5c2},   Range{0x5c4, 0x5c5},     Range{0x5c7, 0x5c7},    Range{0x610, 0x61a},

@@ -10,7 +10,7 @@ namespace vgpu::text {
 
 namespace {
 
-/// 0 or an errno.
+/// Appends the rest of a file. Returns 0 or an errno.
 int read_rest(int fd, std::string& text) {
     std::array<char, 65536> piece{};
     for (;;) {

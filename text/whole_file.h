@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a whole file. A directory, which can be opened but not read, is an error result.
+// Reads a whole file. For a directory, which can be opened but not read, the result is an error.
 #pragma once
 
 #include <string>

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t kMaxText = 400;
 
-/// In the child: async-signal-safe calls only.
+/// Runs in the child, so it makes only async-signal-safe calls.
 [[noreturn]] void become(char* const* command, int output) {
-    // a group, so that end() reaches the child's children
+    // a group, so that end() also reaches the child's children
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
@@ -36,7 +36,7 @@ constexpr std::size_t kMaxText = 400;
 ChildTask::ChildTask(std::vector<std::string> command, Nanoseconds deadline) : deadline_(deadline) {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
-    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);  // ours only: the child's writes may wait
+    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);  // only our end: the child's writes may wait
     std::vector<char*> words;
     for (std::string& word : command) words.push_back(word.data());
     words.push_back(nullptr);
@@ -51,7 +51,8 @@ ChildTask::~ChildTask() {
     if (output_ >= 0) ::close(output_);
 }
 
-/// A hung GPU can keep a killed process: waits up to 100 ms, then leaves reaping to a thread.
+/// Kills the child. A GPU that hangs can keep a killed process, so this waits up to 100 ms and then
+/// leaves the reaping to a thread.
 void ChildTask::end() {
     if (pid_ <= 0) return;
     ::kill(-pid_, SIGKILL);
@@ -91,7 +92,7 @@ std::optional<Outcome> ChildTask::poll(Nanoseconds now) {
     if (pid_ <= 0) return Outcome{.is_ok = false, .text = "cannot start a process"};
     read_output();
     int status = 0;
-    // before the deadline: a slow loop must not report it as late
+    // checked before the deadline, so that a slow loop does not report the child as late
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
         read_output();
         pid_ = -1;

@@ -28,7 +28,7 @@ std::uint64_t number_of(std::string_view text, int base = 10) {
     return number;
 }
 
-/// Display controllers and processing accelerators.
+/// Whether the device is an AMD display controller or processing accelerator.
 bool is_gpu(const fs::path& device) {
     const std::string kind = line_of(device / "class");
     return line_of(device / "vendor") == kAmd &&
@@ -40,7 +40,7 @@ std::string target_name(const fs::path& link) {
     return fs::read_symlink(link, error).filename().string();
 }
 
-/// "name value" (KFD's properties) or "name:\tvalue" (fdinfo).
+/// Reads lines "name value" (KFD's properties) or "name:\tvalue" (fdinfo).
 std::map<std::string, std::string> pairs_of(const fs::path& file) {
     constexpr int kMaxPairs = 128;
     std::map<std::string, std::string> pairs;
@@ -56,7 +56,7 @@ std::map<std::string, std::string> pairs_of(const fs::path& file) {
     return pairs;
 }
 
-/// Bus, device and function of "0000:00:05.0" as KFD's location_id.
+/// KFD's location_id: bus, device and function of "0000:00:05.0".
 std::string location_of(const std::string& pci_address) {
     const std::string_view text = pci_address;
     if (text.size() < 12) return "";
@@ -66,7 +66,7 @@ std::string location_of(const std::string& pci_address) {
     return std::to_string(location);
 }
 
-/// By DRM clients; one with several fds counts once.
+/// VRAM of a process's DRM clients. A client with several descriptors counts once.
 class DrmClients {
 public:
     explicit DrmClients(std::string pci_address) : pci_address_(std::move(pci_address)) {}
@@ -87,7 +87,7 @@ private:
     std::uint64_t vram_bytes_ = 0;
 };
 
-/// For every open file of every process, up to kMaxFds, to bound the time.
+/// Calls `look` for every open file of every process, up to kMaxFds, to bound the time.
 template <typename Look> void scan_fds(const fs::path& proc, Look look) {
     std::size_t left = kMaxFds;
     for (const std::string& name : names_in(proc)) {
@@ -140,7 +140,7 @@ std::string Facts::rocr_version() const {
     return "";
 }
 
-/// The requested VF; else a Vega10 VF, a GPU with amdgpu, any AMD GPU.
+/// The requested VF. Without a request: a Vega10 VF, else a GPU with amdgpu, else any AMD GPU.
 fs::path Facts::device() const {
     const fs::path devices = root_ / "sys/bus/pci/devices";
     if (!wanted_.empty()) return devices / wanted_;
@@ -212,7 +212,7 @@ std::vector<ProcessFacts> Facts::processes() const {
         client.add(root_ / "proc" / std::to_string(pid) / "fdinfo" / fd);
     });
     for (const auto& [pid, client] : clients)
-        if (!client.is_empty())  // the client includes KFD's memory
+        if (!client.is_empty())  // the client's number includes KFD's memory
             all[pid].vram_bytes = std::max(all[pid].vram_bytes, client.vram_bytes());
     std::vector<ProcessFacts> list;
     for (auto& [pid, process] : all) {

@@ -21,7 +21,7 @@ bool write_to(const fs::path& file, const std::string& text) {
     return is_written;
 }
 
-/// The v2 line "0::/user.slice/…" of /proc/PID/cgroup.
+/// The cgroup in the v2 line "0::/user.slice/…" of /proc/PID/cgroup.
 std::string cgroup_of(const fs::path& root, int pid) {
     std::ifstream file(root / "proc" / std::to_string(pid) / "cgroup");
     for (std::string line; std::getline(file, line);)
@@ -58,13 +58,13 @@ bool Freezer::freeze(const std::vector<int>& pids) {
     std::error_code error;
     fs::create_directory(group_, error);
     if (error) return false;
-    // first: a process that enters stops and cannot fork inside
+    // freeze first: a process that enters the group stops and cannot fork there
     if (!write_to(group_ / "cgroup.freeze", "1")) return false;
     for (const int pid : pids) {
         const std::string from = cgroup_of(root_, pid);
         if (!is_origin(from) || holds(pid)) continue;
         came_from_[pid] = from;
-        // before the move: thaw() cannot know an origin that was not noted
+        // before the move, because thaw() cannot know an origin that is not in the note
         write_note();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
     }
@@ -79,7 +79,8 @@ bool Freezer::is_frozen() const {
     return members().empty();
 }
 
-/// Repeats: a process moved in fork() may have an unnoted child.
+/// Looks several times, because a process that was moved during fork() may have a child without a
+/// noted origin.
 void Freezer::thaw() {
     write_to(group_ / "cgroup.freeze", "0");
     for (int look = 0; look < kMostLooks; ++look) {
@@ -93,7 +94,8 @@ void Freezer::thaw() {
     ::rmdir(group_.c_str());
 }
 
-/// If the origin is unknown or gone: the root cgroup, outside the unit or session.
+/// Moves a process to its origin. If that is unknown or gone: to the root cgroup, outside the unit
+/// or session.
 void Freezer::put_back(int pid) const {
     const std::string text = std::to_string(pid);
     const std::string origin = origin_of(pid);
@@ -101,8 +103,8 @@ void Freezer::put_back(int pid) const {
         write_to(hierarchy_ / "cgroup.procs", text);
 }
 
-/// The origin of the nearest ancestor that was noted or has left the group. Stops before init,
-/// whose cgroup is not that of its adopted children.
+/// The origin of the process, or of its nearest ancestor that has a noted origin or is outside the
+/// group. Stops before init, because init's cgroup is not that of the children it adopts.
 std::string Freezer::origin_of(int pid) const {
     for (int i = 0; i < kMostGenerations && pid > 1; ++i) {
         if (const auto known = came_from_.find(pid); known != came_from_.end())
@@ -120,7 +122,7 @@ bool Freezer::is_origin(const std::string& cgroup) const {
 std::vector<int> Freezer::members() const {
     std::ifstream file(group_ / "cgroup.procs");
     std::vector<int> pids;
-    // 0: another PID namespace; writing 0 would move ourselves
+    // 0 means another PID namespace; writing 0 would move the agent itself
     for (int pid = 0; file >> pid;)
         if (pid > 0) pids.push_back(pid);
     return pids;

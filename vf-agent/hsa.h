@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The HSA runtime's functions for the self-test, looked up at run time: the agent must run without
-// ROCm. Names and layouts: HSA Runtime Programmer's Reference Manual 1.2 and hsa_ext_amd.h.
+// The functions of the HSA runtime that the self-test uses. They are looked up at run time, because
+// the agent must run without ROCm. Names and layouts: HSA Runtime Programmer's Reference Manual 1.2
+// and hsa_ext_amd.h.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace vgpu::agent::hsa {
 
-/// hsa_status_t; kInfoBreak ends an iteration, no error.
+/// hsa_status_t. kInfoBreak ends an iteration and is no error.
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kInfoBreak = 1;
 
@@ -20,7 +21,7 @@ using Agent = Handle;
 using Pool = Handle;
 using Signal = Handle;
 
-/// The producer's part of hsa_queue_t; owned by the runtime.
+/// The producer's part of hsa_queue_t. The runtime owns it.
 struct Queue {
     std::uint32_t type, features;
     void* base_address;
@@ -74,7 +75,7 @@ using PoolVisitor = Status (*)(Pool, void*);
     HSA_CALL(add_write_index, "hsa_queue_add_write_index_screlease", std::uint64_t, const Queue*, \
              std::uint64_t)
 
-/// Null until looked up; a missing symbol fails the self-test.
+/// Null until looked up. If a symbol is missing, the self-test fails.
 struct Calls {
 #define VGPU_AGENT_HSA_MEMBER(member, symbol, result, ...) result (*member)(__VA_ARGS__) = nullptr;
     VGPU_AGENT_HSA_CALLS(VGPU_AGENT_HSA_MEMBER)

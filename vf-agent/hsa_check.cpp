@@ -15,7 +15,7 @@ namespace vgpu::agent {
 
 namespace {
 
-/// More than a page of VRAM, little for a VF in use.
+/// More than a page of VRAM, but little for a VF in use.
 constexpr std::size_t kBytes = 1 << 20;
 constexpr std::uint32_t kPackets = 64;
 /// AQL header: type, barrier bit, fences with system scope.
@@ -88,7 +88,7 @@ private:
         name_.back() = '\0';
     }
 
-    /// The first allocatable pool with these flags.
+    /// Takes the first pool that can be allocated from and has these flags.
     void note_pool(hsa::Pool pool, hsa::Pool& to, std::uint32_t flags_wanted) const {
         std::uint32_t segment = 0, flags = 0;
         bool may_allocate = false;
@@ -105,7 +105,7 @@ private:
         return signal;
     }
 
-    /// Without a limit: the agent kills this process.
+    /// Waits without a limit, because the agent kills this process at its limit.
     void wait(hsa::Signal signal) const {
         const auto left = hsa_.signal_wait(signal, hsa::kLess, 1, UINT64_MAX, hsa::kBlocked);
         if (left < 0) throw std::runtime_error("the GPU reported an error");
@@ -125,7 +125,7 @@ private:
                      index % queue->size * std::size_t{AQL_PACKET_BYTES};
         std::memcpy(slot + sizeof packet.header, &packet.reserved0,
                     sizeof packet - sizeof packet.header);
-        // last, because the header makes the packet valid
+        // written last, because the header makes the packet valid
         void* header = slot;
         __atomic_store_n(static_cast<std::uint16_t*>(header), kBarrierHeader, __ATOMIC_RELEASE);
         hsa_.signal_store(queue->doorbell, static_cast<std::int64_t>(index));

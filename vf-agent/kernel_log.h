@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KernelLog counts amdgpu's resets and errors in /dev/kmsg since boot; 0 without the right to read
-// it.
+// KernelLog: counts amdgpu's resets and errors in /dev/kmsg since boot. All counts are 0 without
+// the right to read it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vgpu::agent {
 
-/// Lower bounds: overwritten records are missing.
+/// Counts are lower bounds, because records may be overwritten before they are read.
 class KernelLog {
 public:
     /// Starts at the oldest record.
@@ -19,14 +19,14 @@ public:
     KernelLog(const KernelLog&) = delete;
     KernelLog& operator=(const KernelLog&) = delete;
 
-    /// A bounded number of records; never waits.
+    /// Reads a bounded number of records; never waits.
     void read();
-    /// "PRIORITY,SEQUENCE,TIME,…;TEXT"
+    /// Counts one record "PRIORITY,SEQUENCE,TIME,…;TEXT".
     void take(std::string_view record);
 
-    /// amdgpu's "GPU reset(N) succeeded!".
+    /// Number of amdgpu's lines "GPU reset(N) succeeded!".
     [[nodiscard]] std::uint64_t resets() const { return resets_; }
-    /// amdgpu's lines of level "err" and worse, and drm's *ERROR*.
+    /// Number of amdgpu's lines of level "err" or worse, and of drm's *ERROR*.
     [[nodiscard]] std::uint64_t errors() const { return errors_; }
     /// The newest error, at most 160 bytes.
     [[nodiscard]] const std::string& last_error() const { return last_error_; }

@@ -24,7 +24,7 @@ private:
 
 }  // namespace
 
-/// Freezes the VF's users until none runs. The host checks the queues at the device.
+/// Freezes the VF's users until none of them runs. The host checks the device's queues.
 class LinuxGuest::Quiesce final : public Task {
 public:
     Quiesce(LinuxGuest& guest, Nanoseconds deadline) : guest_(guest), deadline_(deadline) {}
@@ -84,7 +84,7 @@ std::unique_ptr<Task> LinuxGuest::start(Act act, Nanoseconds deadline) {
 
 bool LinuxGuest::freeze_users() {
     std::vector<int> users = facts_.users();
-    // an agent that froze itself could not thaw
+    // an agent that has frozen itself cannot thaw
     std::erase(users, ::getpid());
     return freezer_.freeze(users);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LinuxGuest implements Guest with Facts, KernelLog, Freezer and child processes. Made by main.cpp.
+// LinuxGuest: implements Guest with Facts, KernelLog, Freezer and child processes. Made by
+// main.cpp.
 #pragma once
 
 #include "vf-agent/facts.h"
@@ -10,24 +11,24 @@
 
 namespace vgpu::agent {
 
-/// The destructor thaws nothing: Session or the unit's ExecStopPost do.
+/// The destructor does not thaw; Session or the unit's ExecStopPost does.
 class LinuxGuest final : public Guest {
 public:
-    /// Empty: the first VF.
+    /// `pci_address`: the VF; empty: the first VF.
     explicit LinuxGuest(const std::string& pci_address) : facts_("/", pci_address) {}
 
-    /// Fresh facts: a driver may load between two welcomes.
+    /// Reads the facts again each time, because a driver may load between two welcomes.
     Hello hello() override;
     Status status() override;
-    /// Never null: a task that cannot start has failed. Refuses self-tests of a quiesced VF.
+    /// Never null: a task that cannot start returns a failure. Refuses self-tests of a quiesced VF.
     std::unique_ptr<Task> start(Act act, Nanoseconds deadline) override;
-    /// Always ok; 0 if nothing was frozen.
+    /// Always ok. The number in the text is 0 if nothing was frozen.
     Outcome thaw() override;
     void hold() override;
 
 private:
     class Quiesce;
-    /// False if the freezer failed.
+    /// Freezes the VF's users; false if the freezer failed.
     bool freeze_users();
 
     Facts facts_;

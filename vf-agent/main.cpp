@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpu-agent: command line, and the loop of port, session and guest. SIGTERM and SIGINT end it;
-// stopped processes are resumed. SIGHUP changes nothing.
+// stopped processes are then resumed. SIGHUP has no effect.
 #include "pf-driver/process/log_limit.h"
 #include "pf-driver/process/socket_path.h"
 #include "vf-agent/hsa_check.h"
@@ -25,12 +25,13 @@
 namespace vgpu::agent {
 namespace {
 
-/// For a port that is missing or has no host.
+/// Time between attempts to open a port that is missing or has no host.
 constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
-/// Per turn, so that a host that never stops cannot delay signals and tasks.
+/// Limit of bytes per iteration, so that a host that never stops sending cannot delay signals and
+/// tasks.
 constexpr std::size_t kMaxPerTurn = 4 * kMaxLine;
 
-/// Exit status: 0; 1: failed self-test; CLI11's for wrong options.
+/// Options. Exit status: 0; 1 for a failed self-test; CLI11's for wrong options.
 struct CommandLine {
     std::string port;
     std::string pci_address;
@@ -52,7 +53,7 @@ int catch_signals() {
     return ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// Bounded against the host (process/log_limit.h).
+/// The agent's log. The host cannot flood it (process/log_limit.h).
 class Log {
 public:
     void say(const std::string& line) {
@@ -70,12 +71,12 @@ private:
     vgpu_log_limit limit_{};
 };
 
-/// Opens the port, and tells the session of the host.
+/// Opens the port, and informs the session about the host.
 class Agent {
 public:
     explicit Agent(const CommandLine& line)
         : line_(line), guest_(line.pci_address), session_(guest_, port_) {
-        static_cast<void>(guest_.thaw());  // left by a killed agent
+        static_cast<void>(guest_.thaw());  // frozen by an agent that was killed
     }
     ~Agent() { session_.on_host_gone(); }
 
@@ -101,7 +102,7 @@ private:
         if (!path.empty() && port_.open(path)) return;
         const std::string words =
             path.empty() ? fmt::format("there is no port {}", kPortName) : why_not(path, errno);
-        // each reason once: this is called twice a second
+        // log each reason once, because this is called twice per second
         if (words != complaint_) log_.say(words + "; waiting for it");
         complaint_ = words;
     }
@@ -132,7 +133,7 @@ private:
     }
 
     [[nodiscard]] bool wait(int signals) const {
-        // a port without a host always polls as ready
+        // without a host the port always polls as ready
         const int fd = has_host_ ? port_.fd() : -1;
         const int events = POLLIN | (session_.wants_write() ? POLLOUT : 0);
         std::array<pollfd, 2> waited{
@@ -188,7 +189,7 @@ int main_of(int argc, char** argv) {
         Freezer().thaw();
         return 0;
     }
-    // first: children and threads inherit the mask
+    // first, because children and threads inherit the mask
     const int signals = catch_signals();
     Agent agent(line);
     agent.serve(signals);

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxText = 512;
 constexpr std::uint64_t kMaxLimitMs = 600'000;
 constexpr std::uint64_t kMaxIntervalS = 3600;
 
-/// Other processes choose some words: printable ASCII, clipped.
+/// Makes a text printable ASCII and cuts it, because other processes choose some texts.
 std::string clean(std::string_view text) {
     std::string words(text.substr(0, kMaxText));
     std::replace_if(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines between agent and host: JSON objects (schemas/vf-agent.schema.json). Outgoing ones fit
-// kMaxLine; incoming ones are checked, unknown ones ignored. No I/O.
+// Lines between agent and host: JSON objects (schemas/vf-agent.schema.json). Outgoing lines fit
+// kMaxLine. Incoming lines are checked, and unknown ones are ignored. No I/O.
 #pragma once
 
 #include "vf-agent/facts.h"
@@ -14,28 +14,28 @@
 
 namespace vgpu::agent {
 
-/// In every hello; raised when an older host would misread a line.
+/// Sent in every hello. Increased when an older host would misread a line.
 inline constexpr std::uint32_t kProtocol = 1;
-/// With newline, in either direction.
+/// Longest line in either direction, newline included.
 inline constexpr std::size_t kMaxLine = 64 * 1024;
-/// In a status; those with the most VRAM.
+/// Limit of processes in a status: those with the most VRAM.
 inline constexpr std::size_t kMaxProcesses = 32;
 
-/// Releases of agent, Linux, driver and ROCr, and the VF.
+/// Releases of agent, Linux, driver and ROCr, and facts of the VF.
 struct Hello {
     std::string agent, kernel, rocr;
     DriverFacts driver;
     VfFacts vf;
-    bool is_welcomed = false;  ///< answers a welcome: the host may send asks
+    bool is_welcomed = false;  ///< answers a welcome, so the host may now send asks
 };
 
-/// Counters start at boot.
+/// A status of the VF. Counters start at boot.
 struct Status {
     DriverFacts driver;
     VfFacts vf;
     std::uint64_t resets = 0, errors = 0;
     std::string last_error;
-    /// All, most VRAM first; encode() names kMaxProcesses.
+    /// All processes, most VRAM first. encode() names the first kMaxProcesses.
     std::vector<ProcessFacts> processes;
     bool is_quiesced = false;
 };
@@ -46,21 +46,21 @@ struct Outcome {
     std::string text;
 };
 
-/// A line with newline in printable ASCII ('?' for other letters); texts are cut at 512 bytes.
+/// Make a line with newline in printable ASCII ('?' for other letters). Texts are cut at 512 bytes.
 std::string encode(const Hello& hello);
 std::string encode(const Status& status);
 std::string encode(std::uint64_t id, const Outcome& outcome, std::chrono::milliseconds took);
 
-/// The host is ready; status interval 0: only when asked.
+/// The host is ready. A status interval of 0: send a status only when asked.
 struct Welcome {
     std::uint32_t protocol = 0;
     std::chrono::seconds status_interval{0};
 };
 
-/// Answered by a Status or a result.
+/// The kinds of asks. The agent answers with a Status or a result.
 enum class Act { Status, SelfTest, Quiesce, Thaw };
 
-/// The result repeats the host's `id`. `limit`: at most 10 min, from the reading of the line.
+/// The result repeats the host's `id`. `limit`: at most 10 min, counted from when the line is read.
 struct Ask {
     std::uint64_t id = 0;
     Act act = Act::Status;
@@ -69,7 +69,7 @@ struct Ask {
 
 using HostMessage = std::variant<Welcome, Ask>;
 
-/// `line`: without newline. None for anything invalid or unknown, which is not answered.
+/// Parses a line without its newline. None for anything invalid or unknown, which gets no answer.
 std::optional<HostMessage> parse_host_line(std::string_view line);
 
 }  // namespace vgpu::agent

@@ -20,7 +20,8 @@ struct Row {
     std::string_view why;
 };
 
-// Bits of ip_block_mask number blocks in a release's order: a row per tested release.
+// The bits of ip_block_mask number blocks in the order of a release, so each tested release has a
+// row.
 constexpr std::array kRows{
     Row{{6, 12}, "ip_block_mask=0xdf", "with UVD it follows a null pointer on a Vega10 VF"}};
 

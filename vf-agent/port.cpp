@@ -67,7 +67,7 @@ Port::Seen Port::read(std::string& to) {
         to.append(buffer.data(), static_cast<std::size_t>(got));
         return Seen::Bytes;
     }
-    // 0 bytes: the host is not connected; an ended socket is lost
+    // 0 bytes: on a port, the host is not connected; on a socket, the connection is lost
     if (got == 0) return is_socket_ ? Seen::Lost : Seen::HungUp;
     if (errno != EAGAIN && errno != EINTR) return Seen::Lost;
     return (state.revents & POLLHUP) != 0 ? Seen::HungUp : Seen::Nothing;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Port: the virtio-serial port org.vgpu.agent.0 as a Channel. Never blocks. While the host side is
-// closed, it reads as ended and polls as hung up. --port: a stream socket, for tests. One thread.
+// Port: the virtio-serial port org.vgpu.agent.0 as a Channel. Never blocks. While the host's side
+// is closed, a read returns 0 bytes, and a poll reports a hang-up. With --port it is a stream
+// socket, for tests. One thread.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -13,7 +14,7 @@ namespace vgpu::agent {
 
 inline constexpr const char* kPortName = "org.vgpu.agent.0";
 
-/// udev's link, else the file in sysfs; empty if none.
+/// The path of the port: udev's link, else the file that sysfs names; empty if there is none.
 std::string find_port(const std::filesystem::path& root = "/");
 
 class Port final : public Channel {
@@ -23,17 +24,18 @@ public:
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
-    /// Closes the previous port; false with errno. EBUSY: another process has the port.
+    /// Opens a port and closes the previous one. False with errno. EBUSY: another process has the
+    /// port.
     bool open(const std::string& path);
     void close();
     [[nodiscard]] int fd() const { return fd_; }
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
 
-    /// HungUp: keep it open, the host side is closed.
+    /// HungUp: the host's side is closed; keep the port open.
     enum class Seen { Bytes, Nothing, HungUp, Lost };
-    /// Lost: the device is gone, close it.
+    /// Reads what is there. Lost: the device is gone; close the port.
     Seen read(std::string& to);
-    /// 0 on errors, too: read() notices a lost port.
+    /// Returns the number of bytes written. 0 also on errors, because read() notices a lost port.
     std::size_t write(std::string_view bytes) override;
 
 private:

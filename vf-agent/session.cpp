@@ -14,7 +14,7 @@ std::chrono::milliseconds in_ms(Nanoseconds time) {
 
 }  // namespace
 
-/// The empty line ends a partial line of an earlier agent.
+/// Sends an empty line first, which ends a partial line of an earlier agent.
 void Session::on_host(Nanoseconds now) {
     on_host_gone();
     state_ = State::Greeted;
@@ -93,7 +93,7 @@ void Session::send_status(Nanoseconds now) {
 }
 
 void Session::send(const std::string& line) {
-    // whole lines only: a host that resumes must find the beginning of a line
+    // queue whole lines only, because a host that reads again must find the beginning of a line
     if (queue_.size() + line.size() <= kMaxQueue) queue_ += line;
 }
 

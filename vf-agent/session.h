@@ -7,8 +7,8 @@
 //     ▲                                     │ gone                                 │ gone: thaw,
 //     └─────────────────────────────────────┴──────────────────────────────────────┘ end the task
 //
-// The host may read late: lines that do not fit the bounded queue are dropped; nothing waits. One
-// task (self-test, quiesce) at a time; Thaw ends it. Time is passed in; one thread.
+// The host may read late. Lines that do not fit the bounded queue are dropped; nothing waits. There
+// is one task (self-test, quiesce) at a time; Thaw ends it. Time is passed in; one thread.
 #pragma once
 
 #include "vf-agent/messages.h"
@@ -19,56 +19,56 @@ namespace vgpu::agent {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-/// An act under way. The destructor ends it, which may take a moment.
+/// An act under way. The destructor ends the act, which may take a moment.
 class Task {
 public:
     virtual ~Task() = default;
-    /// None until the end; a failure after the deadline. Never blocks.
+    /// None until the task ends. After the deadline it is a failure. Never blocks.
     virtual std::optional<Outcome> poll(Nanoseconds now) = 0;
 };
 
-/// The machine of the agent; a fake in tests.
+/// The machine in which the agent runs; a fake in tests.
 class Guest {
 public:
     virtual ~Guest() = default;
     virtual Hello hello() = 0;
     virtual Status status() = 0;
-    /// SelfTest or Quiesce, ending by `deadline`. Never null; one at a time.
+    /// Starts SelfTest or Quiesce, which must end by `deadline`. Never null. One task at a time.
     virtual std::unique_ptr<Task> start(Act act, Nanoseconds deadline) = 0;
-    /// No effect unless quiesced.
+    /// Resumes the processes; no effect unless quiesced.
     virtual Outcome thaw() = 0;
-    /// If quiesced, stops new users of the VF.
+    /// If the VF is quiesced, also stops new users of the VF.
     virtual void hold() = 0;
 };
 
-/// write() takes what fits and returns its size.
+/// write() takes the bytes that fit and returns their number.
 class Channel {
 public:
     virtual ~Channel() = default;
     virtual std::size_t write(std::string_view bytes) = 0;
 };
 
-/// `guest` and `channel` must outlive it. One monotonic clock.
+/// `guest` and `channel` must outlive the session. All times are of one monotonic clock.
 class Session {
 public:
-    /// For a host that does not read.
+    /// Limit of queued bytes, for a host that does not read.
     static constexpr std::size_t kMaxQueue = 4 * kMaxLine;
     static constexpr Nanoseconds kTaskInterval = std::chrono::milliseconds(50);
 
     Session(Guest& guest, Channel& channel) : guest_(guest), channel_(channel) {}
 
-    /// Perhaps another host: restarts and sends a hello.
+    /// The host is there, and may be another one: restarts the conversation and sends a hello.
     void on_host(Nanoseconds now);
-    /// Ends the task, thaws, drops lines. Also at the agent's end.
+    /// Ends the task, thaws, and drops lines. Also called when the agent ends.
     void on_host_gone();
-    /// Ignores a line above kMaxLine.
+    /// Takes input. Ignores a line longer than kMaxLine.
     void on_bytes(std::string_view bytes, Nanoseconds now);
-    /// Sends due status, polls the task, writes lines.
+    /// Sends a status if it is due, polls the task, and writes lines.
     void step(Nanoseconds now);
 
-    /// Wait for room in the channel, then step().
+    /// Whether to wait for room in the channel before the next step().
     [[nodiscard]] bool wants_write() const { return !queue_.empty(); }
-    /// None: not before the host sends something.
+    /// None: no step is due until the host sends something.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:
@@ -87,12 +87,12 @@ private:
     State state_ = State::Alone;
     std::string line_;  ///< incomplete input line
     bool is_too_long_ = false;
-    /// Whole lines; the first may be partly written.
+    /// Whole lines; the first may be written in part.
     std::string queue_;
     Nanoseconds interval_{0}, next_status_{0};
     std::unique_ptr<Task> task_;
     std::uint64_t task_id_ = 0;
-    /// With a task: its begin and next poll.
+    /// While there is a task: its begin and its next poll.
     Nanoseconds task_since_{0}, next_poll_{0};
 };
 
