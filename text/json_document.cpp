@@ -19,7 +19,7 @@ std::size_t behind_comment(std::string_view text, std::size_t at) {
     return begin == "//" ? end : end + 2;
 }
 
-/// The position after the string whose opening quote is at `at`.
+/// The position after the string with the opening quote at `at`.
 std::size_t behind_text(std::string_view text, std::size_t at) {
     for (++at; at < text.size() && text[at] != '"'; ++at)
         if (text[at] == '\\') ++at;

@@ -80,8 +80,8 @@ Result<> AgentSockets::open(const std::string& path, Place& place) {
     return {};
 }
 
-/// Opens sockets again whose files were removed, because new clients cannot find them. Connected
-/// clients stay.
+/// If the file of a socket was removed, opens the socket again, because new clients cannot find it.
+/// Connected clients stay.
 void AgentSockets::open_removed() {
     vgpu_socket_watch_clear(names_.get());
     for (auto& [path, place] : places_) {

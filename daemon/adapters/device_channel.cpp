@@ -18,7 +18,7 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// VGPU_PF_IOC for a struct whose size is known only at run time.
+/// VGPU_PF_IOC for a struct with a size that is known only at run time.
 unsigned long ioctl_code(vgpu_pf_op op, std::size_t bytes) {
     return _IOC(_IOC_READ | _IOC_WRITE, VGPU_PF_IOC_TYPE, op, bytes);
 }

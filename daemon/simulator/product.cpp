@@ -129,7 +129,7 @@ private:
     std::int64_t hears_at_ns_ = kNever;  ///< when vgpud reads events
     std::uint64_t heard_ = 0;            ///< notifications
     bool has_begun_ = false;
-    std::set<std::uint32_t> spare_accounts_;  ///< numbers whose accounts are beyond all places
+    std::set<std::uint32_t> spare_accounts_;  ///< numbers with accounts beyond all places
     Figures figures_;
 };
 

@@ -57,7 +57,7 @@ struct Configuration {
 };
 
 /// `was`: as in VfGroup, expanded; may be empty. The other members are for VFs that an ApplyIntent
-/// restores; such a VF is found by its UUID, whatever its name.
+/// restores; such a VF is found by its UUID, even under another name.
 struct WantedVf {
     VfDefinition definition{};
     std::string was{};

@@ -76,7 +76,7 @@ enum class Force { No, Yes };
 enum class Freshness { Events, Gpu, Counters };
 inline constexpr std::size_t kFreshnesses = 3;
 
-/// On whose behalf a request is made; empty if on nobody's.
+/// The user that requests a change; an empty owner means no user.
 struct Asker {
     std::string owner{};
     Force force = Force::No;
@@ -89,7 +89,7 @@ struct Settings {
     Force force = Force::No;  ///< for changes of the handover of VFs in use
 };
 
-/// What the end of a claim does. Keep: the VRAM is emptied only if the VF's ScrubPolicy says so.
+/// Effect of the end of a claim. Keep: the VRAM is emptied only if the VF's ScrubPolicy says so.
 /// Scrub: the VRAM is emptied before the next claim. Pause: as Scrub, but a reservation keeps its
 /// owner.
 enum class AfterRelease { Keep, Scrub, Pause };
@@ -135,7 +135,7 @@ public:
     /// scrubs and VFs, owners. The run table is last, because it depends on all of these.
     void step();
     [[nodiscard]] Nanoseconds wake_at() const;
-    /// Readable when step() has work; ignore entries of -1.
+    /// Descriptors that are readable when step() has work; ignore entries of -1.
     [[nodiscard]] std::vector<int> wait_fds() const;
 
     [[nodiscard]] const std::string& id() const { return id_; }
@@ -145,8 +145,8 @@ public:
     /// shortage and what would fit. The record is durable first, so that a later vgpud makes or
     /// releases the VF.
     Result<std::uint32_t> create(const CreateRequest& request);
-    /// Destroys a VF. `by`: on whose behalf; may be empty. Returns when the release has begun;
-    /// step() does the rest. Succeeds if the VF is already being scrubbed.
+    /// Destroys a VF. `by`: the user that requests it; may be empty. Returns when the release has
+    /// begun; step() does the rest. Succeeds if the VF is already being scrubbed.
     Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
     /// `asker` is needed only if the handover changes.
     Result<> change(std::uint32_t vf, const VfChange& change, const Asker& asker = {});
@@ -181,7 +181,7 @@ public:
 
     /// Reads again what `wanted` names, unless the last such read is younger than kFreshEnough.
     void freshen(Freshness wanted);
-    /// Reads the VF, then the GPU, whatever their age. NoSuchVf; PfLost, DeviceLost or
+    /// Reads the VF, then the GPU, even if both were read just now. NoSuchVf; PfLost, DeviceLost or
     /// VersionMismatch without a usable answer.
     Result<> look_now(std::uint32_t vf);
 

@@ -230,7 +230,7 @@ void Jobs::step() {
     forget_old();
 }
 
-/// Forgets only jobs whose end is in the news, so that listeners learn of every end.
+/// Forgets no job before its end is reported, so that listeners learn of every end.
 void Jobs::forget_old() {
     const Nanoseconds now = clock_.now();
     auto over = static_cast<std::size_t>(

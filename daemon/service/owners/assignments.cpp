@@ -182,7 +182,7 @@ void Assignments::give_up(const std::shared_ptr<Request>& request, const Error& 
     request->done(tl::make_unexpected(error));
 }
 
-/// Releases VFs of an earlier run of the consumer whose end was not reported.
+/// Ends the claims of VFs of an earlier run of the consumer. The end of that run was not reported.
 void Assignments::take_back_others(const Request& request) {
     for (const auto& [target, held] : held_by(request.owner))
         if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())

@@ -46,14 +46,15 @@ public:
     Assignments(Manager& manager, VmSocketsPort& sockets, const Clock& clock)
         : manager_(manager), sockets_(sockets), clock_(clock) {}
 
-    /// Options: wait_ms, title. Takes back all other VFs of `owner`.
+    /// Options: wait_ms, title. On success, also ends the claims of all other VFs of `owner`, as
+    /// take_back() does.
     void assign(const std::string& owner, const std::vector<Want>& wants, const Options& options,
                 Done<std::vector<GivenVf>> done);
     /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
     Result<> grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
                    const Options& options);
-    /// Releases all VFs of `owner`, and cancels its waiting request. Answers with the number of
-    /// VFs.
+    /// Ends the claims of all VFs of `owner`, and cancels its waiting request. A reservation keeps
+    /// its owner, but its VRAM is emptied. Answers with the number of VFs, or with the last error.
     void take_back(const std::string& owner, const Options& options, Done<std::uint32_t> done);
     /// After a loss of state: `owner` runs, and its paths lead to VFs without an owner. Claims
     /// these VFs again. Option: title. Answers with the number of VFs that `owner` has.

@@ -105,7 +105,7 @@ std::int64_t blocking_ns(const Engine& engine) {
     return engine.switch_ns + engine.min_run_ns;
 }
 
-/// Whether `other` delays `policy`. Gang slots precede everything, whatever the periods.
+/// Whether `other` delays `policy`. Gang slots precede everything, even with longer periods.
 bool is_before(const VfPolicy& other, const VfPolicy& policy) {
     if (policy.is_gang) return other.is_gang;
     return other.is_gang || other.reservation.period_ns <= policy.reservation.period_ns;

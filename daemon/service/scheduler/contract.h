@@ -41,8 +41,8 @@ struct Contract {
     double phase_ms = 0;  ///< Gang: offset in latency_ms, by the host's clock
 };
 
-/// What the device can do, and how much of it may be promised. reservable_ppm keeps a tenth of the
-/// engine for VFs without reservations.
+/// The device's times, and the part of the engine that may be reserved. reservable_ppm keeps a
+/// tenth of the engine for VFs without reservations.
 struct Engine {
     std::int64_t switch_ns = 100'000;
     std::int64_t min_run_ns = 100'000;       ///< shortest slice, never preempted earlier

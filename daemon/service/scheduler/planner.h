@@ -82,8 +82,8 @@ struct Plan {
 };
 
 /// The table for at most 16 claims of distinct VFs. NoSchedule, with numbers that would fit, if the
-/// gap limit cannot be kept. One claim gives a single entry, whatever the limits. Cost: some dozens
-/// of orders, some hundreds if gaps are tight, each in O(entries · VFs).
+/// gap limit cannot be kept. One claim gives a single entry under any limits. Cost: some dozens of
+/// orders, some hundreds if gaps are tight, each in O(entries · VFs).
 Result<Plan> plan(std::span<const Claim> claims, Limits limits);
 /// Whether plan() makes a table. Costs one or two orders.
 Result<> check(std::span<const Claim> claims, Limits limits);

@@ -88,7 +88,7 @@ public:
     [[nodiscard]] const Image& image() const { return state_; }
 
     /// OutOfRange or NoSchedule, with a number that fits, if the contracts are invalid or cannot
-    /// all be kept. `max_gap_ms`: for members without their own. `names`: for messages.
+    /// all be kept. `max_gap_ms`: for members that set no limit. `names`: for messages.
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                           std::span<const std::string> names = {});
 

@@ -103,7 +103,7 @@ Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanosec
     return table;
 }
 
-/// An adopted table has no event, so a new chunk begins whose image includes it.
+/// An adopted table has no event, so a new chunk begins. The image of the chunk includes the table.
 void Recorder::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
     schedule_.adopt(table, now);
     last_ = now;

@@ -56,7 +56,8 @@ struct GpuView {
     std::uint32_t quantum_us = 0;
     std::uint32_t max_gap_ms = 0;
     vgpu_pf_info info{};  ///< as last read, without device_time_ns
-    /// Of the plan in force. Tables that others made and vgpud replaced at once are not shown.
+    /// Values of the plan in force. Tables that others made and vgpud replaced at once are not
+    /// shown.
     std::size_t table_entries = 0;
     std::uint64_t table_cycle_us = 0;
     std::uint64_t table_worst_gap_us = 0;
