@@ -131,7 +131,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     }
 }
 
-/// Called outside add(), because without the GPUs nothing else can be asked.
+/// The call is outside add(), because without the GPUs nothing else can be asked.
 void BugReport::add_service(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
     add("list.json", [&] {
@@ -163,7 +163,7 @@ void BugReport::add(const std::string& name, const std::function<std::string()>&
     keep(name, [&] { return without_names(make(), sources_.identity); });
 }
 
-/// The only way into the archive. `make` must have replaced names.
+/// All pieces enter the archive through keep(). `make` must have replaced names.
 void BugReport::keep(const std::string& name, const std::function<std::string()>& make) {
     try {
         pieces_.emplace_back(name, make());

@@ -10,7 +10,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// Long, because a person may have to type a password.
+/// The timeout is long, because a person may have to type a password.
 constexpr std::chrono::seconds kInteractionTimeout{120};
 constexpr std::uint32_t kAllowInteraction = 1;
 

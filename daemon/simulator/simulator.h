@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Simulator: simulates one engine, its VFs and their work under any Policy, event by event. A run
-// depends only on setup and seed. As in the product's engine, a world switch costs switch_ns, which
-// no VF is charged for; slices may overrun; a VF leaves when its work ends; and a waking VF may cut
-// the slice if the policy allows that. Kernels that hang are endless work here, because nothing
-// resets a VF (product.h does). A Witness, by which a run is judged, gets all service and all
+// depends only on setup and seed. As in the product's engine, a world switch costs switch_ns, and
+// no VF is charged for this time. Slices may overrun. A VF leaves when its work ends. A waking VF
+// may cut the slice if the policy allows that. Kernels that hang are endless work here, because
+// nothing resets a VF (product.h does). A Witness judges the run: it gets all service and all
+// changes of competing VFs with their times.
 // changes of competing VFs with their times.
 #pragma once
 

@@ -34,8 +34,7 @@ struct AttachConfig {
     std::string vf_socket_dir;  ///< may be empty: then sockets are not shown
 };
 
-/// quantum_us and max_gap_ms apply to a GPU without a record. Once a GPU has a record, the record
-/// has them.
+/// quantum_us and max_gap_ms apply to a GPU without a record. Later the values in its record apply.
 struct GpuConfig {
     std::string id;
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;

@@ -61,7 +61,7 @@ bool ApplyRecovery::advance() {
     return !is_asking_;
 }
 
-/// Waits if another job holds the GPUs, which should not happen.
+/// Waits if another job has locked the GPUs, which should not happen.
 void ApplyRecovery::hold() {
     if (is_holding_) return;
     const auto held = manager_.hold(holder_, gpus_of(intent_), names_of(intent_));

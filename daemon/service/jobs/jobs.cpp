@@ -210,7 +210,7 @@ Jobs::Job* Jobs::active() const {
     return oldest;
 }
 
-/// Loops, so that jobs that fail at once do not need an iteration of the main loop each.
+/// Loops, so that several jobs that fail at once need one iteration of the main loop.
 void Jobs::step() {
     for (Job* job = active(); job != nullptr; job = active()) {
         job->is_begun = true;

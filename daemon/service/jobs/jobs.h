@@ -44,7 +44,7 @@ public:
     static constexpr std::size_t kMostWaiting = 8;
     static constexpr std::size_t kMostCalls = 32;  ///< under way
 
-    /// Begins the recovery of an apply found in the state files, and holds its GPUs.
+    /// Begins the recovery of an apply found in the state files, and locks its GPUs.
     Jobs(Manager& manager, const Clock& clock);
 
     // --- questions; options of the D-Bus methods
