@@ -88,7 +88,7 @@ Result<Plan> plan(std::span<const Claim> claims, Limits limits);
 /// Whether plan() makes a table. Costs one or two orders.
 Result<> check(std::span<const Claim> claims, Limits limits);
 
-/// Which VFs may pre-empt a running slice when they wake while `plan` is in force, and for how
+/// Which VFs may preempt a running slice when they wake while `plan` is in force, and for how
 /// long. The advance of a VF is its longest slice less its debt. All advances are reduced so that
 /// no other VF falls behind by more than half a slice even if all wake at once. Advances that are
 /// too short to run are left out.
