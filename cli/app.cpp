@@ -201,7 +201,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
 }
 
 /// The document that hidden options of the build and the packages ask for.
-std::optional<Document> wanted_document(const std::vector<std::string>& words) {
+std::optional<Document> desired_document(const std::vector<std::string>& words) {
     if (words == std::vector<std::string>{"--manual"}) return Document::ManualPage;
     if (words == std::vector<std::string>{"--completion", "bash"}) return Document::BashCompletion;
     if (words == std::vector<std::string>{"--completion", "zsh"}) return Document::ZshCompletion;
@@ -234,7 +234,7 @@ std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words
 }
 
 int run_words(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
-    if (const auto document = wanted_document(words)) {
+    if (const auto document = desired_document(words)) {
         streams.out << make_document(*document);
         return number_of(ExitCode::Ok);
     }
@@ -253,7 +253,7 @@ std::string make_document(Document document) {
 }
 
 std::string wrong_usage(std::vector<std::string> words) {
-    if (wanted_document(words)) return "";
+    if (desired_document(words)) return "";
     CommandLine line;
     std::ostringstream out, err;
     const auto ended = parse_words(line, std::move(words), {.out = out, .err = err});

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kBlock = 64 * 1024;
 /// Larger than any kernel configuration or report.
-constexpr std::size_t kMostBytes = 256u << 20;
+constexpr std::size_t kMaxBytes = 256u << 20;
 
 struct FreeWriter {
     void operator()(archive* writer) const { ::archive_write_free(writer); }
@@ -59,11 +59,11 @@ void add(archive* writer, const std::string& path, const std::string& name,
     if (!is_written) fail(path, words_of(writer));
 }
 
-/// The rest of the current entry, up to kMostBytes or an error.
+/// The rest of the current entry, up to kMaxBytes or an error.
 std::string content_of(archive* reader) {
     std::string content;
     std::string block(kBlock, '\0');
-    while (content.size() < kMostBytes) {
+    while (content.size() < kMaxBytes) {
         const la_ssize_t got = ::archive_read_data(reader, block.data(), block.size());
         if (got <= 0) break;
         content.append(block, 0, static_cast<std::size_t>(got));

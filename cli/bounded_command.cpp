@@ -17,7 +17,7 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr std::size_t kMost = 64 * 1024;
+constexpr std::size_t kMax = 64 * 1024;
 
 using Time = std::chrono::steady_clock::time_point;
 
@@ -50,7 +50,7 @@ int left_ms(Time end) {
 bool read_all(int fd, Time end, std::string& text) {
     std::array<char, 4096> buffer{};
     pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
-    while (text.size() < kMost && ::poll(&wanted, 1, left_ms(end)) > 0) {
+    while (text.size() < kMax && ::poll(&wanted, 1, left_ms(end)) > 0) {
         const ssize_t got = ::read(fd, buffer.data(), buffer.size());
         if (got <= 0) return got == 0;
         text.append(buffer.data(), static_cast<std::size_t>(got));

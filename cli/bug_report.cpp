@@ -56,12 +56,12 @@ std::string configuration_of(const std::string& path) {
 /// The kernel log, one record per line. Never waits.
 std::string kernel_log_of(const std::string& path) {
     // larger than the kernel's default ring; a read returns one record
-    constexpr std::size_t kMost = 4u << 20;
+    constexpr std::size_t kMax = 4u << 20;
     const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) unreadable(path, errno);
     std::string text;
     std::array<char, 8192> record{};
-    while (text.size() < kMost) {
+    while (text.size() < kMax) {
         const ssize_t got = ::read(fd, record.data(), record.size());
         if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten meanwhile
         if (got <= 0) break;
@@ -124,7 +124,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     add("kernel-messages.txt", [this] { return module_lines(kernel_log_of(sources_.kernel_log)); });
     try {
         const auto service = sources_.connect();
-        service->limit_calls(kServicePatience);
+        service->limit_calls(kServiceTimeout);
         add_service(*service);
     } catch (const ServiceError& error) {
         leave_out("vgpud's data", error);

@@ -18,7 +18,7 @@ namespace vgpu::cli {
 
 /// Sources of a report, which must outlive the BugReport.
 struct ReportSources {
-    /// Called once. BugReport limits each call to kServicePatience.
+    /// Called once. BugReport limits each call to kServiceTimeout.
     std::function<std::unique_ptr<Service>()> connect;  ///< throws ServiceError
     HostFacts facts;
     Identity identity;
@@ -29,7 +29,7 @@ struct ReportSources {
 
 class BugReport {
 public:
-    /// Waits up to kServicePatience per call of the service. Failed pieces become Missing.
+    /// Waits up to kServiceTimeout per call of the service. Failed pieces become Missing.
     explicit BugReport(const ReportSources& sources);
 
     struct Missing {

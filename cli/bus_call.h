@@ -17,10 +17,10 @@ namespace vgpu::cli {
 
 /// Limits of docs/vgpuctl.md.
 enum class Limit {
-    Read,    ///< vgpud answers from memory
-    Survey,  ///< vgpud has to ask the PF cores
-    Change,  ///< destroy waits for a scrub, and polkit may ask a person
-    Agent,   ///< a self-test may take 300 s, and polkit may ask a person
+    Read,       ///< vgpud answers from memory
+    Inventory,  ///< vgpud has to ask the PF cores
+    Change,     ///< destroy waits for a scrub, and polkit may ask a person
+    Agent,      ///< a self-test may take 300 s, and polkit may ask a person
 };
 
 class BusCall {
@@ -28,7 +28,7 @@ public:
     explicit BusCall(sdbus::IConnection& bus) : bus_(bus) {}
 
     /// Lowers the limit of further calls. A lower limit of an earlier cap() stays.
-    void cap(std::chrono::milliseconds most) { most_ = std::min(most, most_.value_or(most)); }
+    void cap(std::chrono::milliseconds max) { max_ = std::min(max, max_.value_or(max)); }
 
     /// Runs `work`, which calls vgpud. If that may take long, pings vgpud first, to find a frozen
     /// vgpud early.
@@ -41,7 +41,7 @@ private:
     static std::chrono::milliseconds duration_of(Limit limit);
 
     template <typename Work> auto limited(std::chrono::milliseconds limit, Work work) {
-        if (most_) limit = std::min(limit, *most_);
+        if (max_) limit = std::min(limit, *max_);
         bus_.setMethodCallTimeout(std::chrono::duration_cast<std::chrono::microseconds>(limit));
         try {
             return work();
@@ -56,7 +56,7 @@ private:
     std::optional<std::uint32_t> process_of_vgpud();
 
     sdbus::IConnection& bus_;
-    std::optional<std::chrono::milliseconds> most_;
+    std::optional<std::chrono::milliseconds> max_;
 };
 
 }  // namespace vgpu::cli

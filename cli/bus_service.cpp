@@ -83,10 +83,10 @@ std::string property_name(const std::string& key) {
 
 /// The content of a memfd, cut at 16 MiB.
 std::string text_in(const sdbus::UnixFd& memory) {
-    constexpr std::size_t kMost = 16u << 20;
+    constexpr std::size_t kMax = 16u << 20;
     std::string text;
     std::array<char, 65536> buffer{};
-    while (text.size() < kMost) {
+    while (text.size() < kMax) {
         const ssize_t got =
             ::pread(memory.get(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
         if (got <= 0) break;
@@ -200,8 +200,8 @@ public:
     void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
         call_(Limit::Change, [&] { manager_.Grant(owner, uid, gid, {}); });
     }
-    std::uint64_t take_back_vfs(const std::string& owner) override {
-        return call_(Limit::Change, [&] { return std::uint64_t{manager_.TakeBack(owner, {})}; });
+    std::uint64_t unassign_vfs(const std::string& owner) override {
+        return call_(Limit::Change, [&] { return std::uint64_t{manager_.Unassign(owner, {})}; });
     }
     std::uint64_t adopt_vfs(const std::string& owner, const Options& options) override {
         return call_(Limit::Change,
@@ -245,16 +245,16 @@ public:
             return events;
         });
     }
-    News wait_for_news(const std::vector<pollfd>& stop_on) override {
+    BusChange wait_for_change(const std::vector<pollfd>& stop_on) override {
         return until_the_bus_goes(
             [&] {
                 watch_owner();
-                return next_news(stop_on);
+                return next_change(stop_on);
             },
             "");
     }
     std::string plan(const std::string& config, const Options& options) override {
-        return call_(Limit::Survey, [&] { return manager_.Plan(config, dict_of(options)); });
+        return call_(Limit::Inventory, [&] { return manager_.Plan(config, dict_of(options)); });
     }
     std::string apply(const std::string& config, const Options& options) override {
         return call_(Limit::Change, [&] {
@@ -263,10 +263,10 @@ public:
         });
     }
     std::string export_config(const Options& options) override {
-        return call_(Limit::Survey, [&] { return manager_.Export(dict_of(options)); });
+        return call_(Limit::Inventory, [&] { return manager_.Export(dict_of(options)); });
     }
     std::string auto_config(const Options& options) override {
-        return call_(Limit::Survey, [&] { return manager_.AutoConfig(dict_of(options)); });
+        return call_(Limit::Inventory, [&] { return manager_.AutoConfig(dict_of(options)); });
     }
     Properties await_job(const std::string& path,
                          const std::function<void(const Properties&)>& on_change) override {
@@ -326,7 +326,7 @@ public:
         });
     }
     TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
-        return call_(Limit::Survey, [&] {
+        return call_(Limit::Inventory, [&] {
             watch_owner();
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
@@ -334,7 +334,7 @@ public:
             // another vgpud may have other items at the same position
             while (bus_->processPendingRequest()) {
             }
-            if (std::exchange(owner_news_, std::nullopt) && after > 0)
+            if (std::exchange(owner_changes_, std::nullopt) && after > 0)
                 throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was restarted");
             const auto items = piece["items"].get<std::vector<std::uint8_t>>();
             return TracePiece{.items = {items.begin(), items.end()},
@@ -364,20 +364,20 @@ private:
                               {"ErrorName", job.ErrorName()}};
         };
         std::optional<Properties> found;
-        std::optional<ServiceError> trouble;
+        std::optional<ServiceError> condition;
         try {
             found = call_(Limit::Read, facts);
         } catch (const ServiceError& error) {
-            trouble = error;
+            condition = error;
         }
         // checked after the calls, because another vgpud may have answered them
         while (bus_->processPendingRequest()) {
         }
-        if (owner_news_)
+        if (owner_changes_)
             throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
                                "vgpud ended before the job; the next one finishes it or rolls it "
                                "back: see 'vgpuctl jobs' and 'vgpuctl events'");
-        if (trouble) throw ServiceError(*trouble);
+        if (condition) throw ServiceError(*condition);
         return *found;
     }
 
@@ -398,19 +398,20 @@ private:
         owner_->uponSignal("NameOwnerChanged")
             .onInterface("org.freedesktop.DBus")
             .call([this](const std::string& name, const std::string&, const std::string& owner) {
-                if (name == kService) owner_news_ = owner.empty() ? News::Gone : News::Back;
+                if (name == kService)
+                    owner_changes_ = owner.empty() ? BusChange::Gone : BusChange::Back;
             });
         owner_->finishRegistration();
     }
 
     /// Reports a change of the owner first, because a vgpud that is gone has no events.
-    News next_news(const std::vector<pollfd>& stop_on) {
+    BusChange next_change(const std::vector<pollfd>& stop_on) {
         for (;;) {
             while (bus_->processPendingRequest()) {
             }
-            if (owner_news_) return *std::exchange(owner_news_, std::nullopt);
-            if (manager_.take_event()) return News::Event;
-            if (is_stopped(stop_on)) return News::Stopped;
+            if (owner_changes_) return *std::exchange(owner_changes_, std::nullopt);
+            if (manager_.take_event()) return BusChange::Event;
+            if (is_stopped(stop_on)) return BusChange::Stopped;
         }
     }
 
@@ -429,7 +430,7 @@ private:
     ManagerProxy manager_;
     BusCall call_;
     std::unique_ptr<sdbus::IProxy> owner_;
-    std::optional<News> owner_news_;
+    std::optional<BusChange> owner_changes_;
 };
 
 }  // namespace

@@ -25,16 +25,16 @@ using Findings = std::vector<Finding>;
 void check_service(const HostFacts& facts, Findings& found) {
     const ServiceFacts& service = facts.service;
     if (!service.has_bus) {
-        found.push_back({"bus", Level::Problem, "there is no bus: " + service.trouble,
+        found.push_back({"bus", Level::Problem, "there is no bus: " + service.condition,
                          "vgpuctl and libvirt reach vgpud through D-Bus only",
                          "start dbus, or name the bus with --bus or VGPUCTL_BUS"});
         return;
     }
     found.push_back({"bus", Level::Ok, "the bus is reachable"});
-    if (service.is_there && !service.trouble.empty()) {
+    if (service.is_there && !service.condition.empty()) {
         found.push_back({"vgpud", Level::Warning,
                          fmt::format("vgpud {} answers only in part: {}",
-                                     text_of(service.manager, "Version"), service.trouble),
+                                     text_of(service.manager, "Version"), service.condition),
                          "missing facts of GPUs and VFs were not checked",
                          "'journalctl -u vgpud' shows why; 'vgpuctl list' shows whether it lasts"});
         return;
@@ -44,7 +44,7 @@ void check_service(const HostFacts& facts, Findings& found) {
             {"vgpud", Level::Ok, "vgpud " + text_of(service.manager, "Version") + " answers"});
         return;
     }
-    found.push_back({"vgpud", Level::Problem, "vgpud does not answer: " + service.trouble,
+    found.push_back({"vgpud", Level::Problem, "vgpud does not answer: " + service.condition,
                      "VFs keep running, but nothing can be created, changed or shown",
                      "'systemctl status vgpud' shows why; then 'systemctl start vgpud'"});
 }
@@ -101,7 +101,7 @@ void check_gpus(const HostFacts& facts, Findings& found) {
                  fmt::format("{} is {}: {}", id, state, text_of(gpu, "StateMessage")),
                  "requests for it and its VFs are refused",
                  "vgpud attaches again by itself; its log and that of vgpu-pf say why"});
-        if (const std::uint64_t resets = number_of(gpu, "WholeResets"); resets > 0)
+        if (const std::uint64_t resets = number_of(gpu, "DeviceResets"); resets > 0)
             found.push_back({"gpu-whole-resets", Level::Warning,
                              fmt::format("{} was reset as a whole {} times", id, resets),
                              "every VF of the GPU lost its work each time",
@@ -123,11 +123,11 @@ void check_vfs(const HostFacts& facts, Findings& found) {
                 {"vf-state", Level::Warning, fmt::format("{} is {}", target, state),
                  "it gets no engine time",
                  fmt::format("'vgpuctl show {}' shows why; then '{}'", target, command)});
-        if (const std::string trouble = text_of(vf, "Trouble"); trouble != kNothing)
+        if (const std::string condition = text_of(vf, "Condition"); condition != kNothing)
             found.push_back(
-                {"vf-trouble", Level::Warning, fmt::format("{}: {}", target, trouble),
+                {"vf-condition", Level::Warning, fmt::format("{}: {}", target, condition),
                  "the VF differs from its definition",
-                 trouble.starts_with("its name")
+                 condition.starts_with("its name")
                      ? fmt::format("'vgpuctl set {} --name NEW'", target)
                      : fmt::format("vgpud tries again by itself; '{}' drops the definition",
                                    giving_up(vf))});
@@ -227,8 +227,8 @@ void check_iommu(const HostFacts& facts, Findings& found) {
 void check_one_gpu(const HostFacts& facts, const PciFunction& gpu, Findings& found);
 
 void check_pci(const HostFacts& facts, Findings& found) {
-    if (!facts.pci.trouble.empty()) {
-        found.push_back({"pci", Level::Note, "the PCI bus is not readable: " + facts.pci.trouble,
+    if (!facts.pci.condition.empty()) {
+        found.push_back({"pci", Level::Note, "the PCI bus is not readable: " + facts.pci.condition,
                          "GPUs of this machine were not checked",
                          "run 'vgpuctl doctor' as root on the host itself"});
         return;

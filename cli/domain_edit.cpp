@@ -105,7 +105,7 @@ bool is_our_path(const std::string& path) {
 bool is_our_device(const std::string& value) {
     const Json json = text::read_json<Json>(value).value_or(Json());
     if (!json.is_object()) return false;
-    if (json.value("node-name", "") == kNeverSaved) return true;
+    if (json.value("node-name", "") == kMigrationBlocker) return true;
     const std::string driver = json.value("driver", "");
     if (driver == "virtio-serial-pci") return json.value("id", "") == kAgentSerial;
     if (driver == "virtserialport") return json.value("chardev", "") == kAgentChardev;
@@ -227,11 +227,12 @@ void write_agent(CommandLine& line, const std::string& run_dir, const std::strin
 /// Makes QEMU refuse to save or migrate the domain, because the state of the VF would be lost. QEMU
 /// refuses both while a vdi image is open (block/vdi.c of QEMU). vgpud makes the image, and no
 /// guest device reads it.
-void write_never_saved(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
+void write_migration_blocker(CommandLine& line, const std::string& run_dir,
+                             const std::string& uuid) {
     line.add(
         "-blockdev",
         Json{{"driver", "vdi"},
-             {"node-name", kNeverSaved},
+             {"node-name", kMigrationBlocker},
              {"read-only", true},
              {"file",
               {{"driver", "file"}, {"filename", vm_path(run_dir, uuid, 0, "never-saved.vdi")}}}}
@@ -301,7 +302,7 @@ std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
     {
         CommandLine line(domain);
         write_vfs(line, vfs, run_dir, uuid);
-        if (has_vfio_user) write_never_saved(line, run_dir, uuid);
+        if (has_vfio_user) write_migration_blocker(line, run_dir, uuid);
         if (has_vfio_user && !vfs.front().host_device) write_agent(line, run_dir, uuid);
     }
     return document.text();

@@ -15,10 +15,10 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr std::size_t kMostValue = 63;
+constexpr std::size_t kMaxValue = 63;
 /// Every domain with a VF contains one of these. The path has vgpud's default run_dir.
-constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kNeverSaved, kHostDeviceAlias,
-                                                    "/run/vgpu/vm/"};
+constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigrationBlocker,
+                                                    kHostDeviceAlias, "/run/vgpu/vm/"};
 
 /// Throws with the line. In a hook that is a line of libvirt's text and not of the user's file.
 [[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
@@ -35,9 +35,9 @@ WantedVf wanted_vf(const xmlNode* node) {
                fmt::format("<vgpu:vf> has the attributes [{}]; it needs name='…' or profile='…'",
                            fmt::join(attributes, ", ")));
     const std::string value = attribute_of(node, attributes.front());
-    if (value.empty() || value.size() > kMostValue)
+    if (value.empty() || value.size() > kMaxValue)
         refuse(node, fmt::format("the {} in <vgpu:vf> has {} letters; 1 to {} are allowed",
-                                 attributes.front(), value.size(), kMostValue));
+                                 attributes.front(), value.size(), kMaxValue));
     return {attributes.front(), value};
 }
 
@@ -97,8 +97,8 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
 bool can_be_wanted(const WantedVf& wanted) {
     const auto& [by, value] = wanted;
     const bool is_name = by == "name";
-    const std::size_t most = is_name ? kMostValue : kMostValue - 1;
-    if (value.empty() || value.size() > most || (is_name && text::parse_uuid(value))) return false;
+    const std::size_t max = is_name ? kMaxValue : kMaxValue - 1;
+    if (value.empty() || value.size() > max || (is_name && text::parse_uuid(value))) return false;
     const auto first = static_cast<unsigned char>(value.front());
     if (is_name ? std::isalpha(first) == 0 : std::isalnum(first) == 0) return false;
     return std::all_of(value.begin(), value.end(), [](char letter) {

@@ -17,9 +17,9 @@ namespace vgpu::cli {
 /// Namespace of <vgpu:vf> and <vgpu:vfs>. libvirt keeps one element per namespace.
 inline constexpr const char* kDomainNamespace = "urn:vgpu:libvirt:1";
 
-/// Name that attach-xml writes and no other program uses. kNeverSaved names the block node that
-/// appears in QEMU's refusal to save; at most 31 characters.
-inline constexpr const char* kNeverSaved = "vgpu-vf-is-never-saved";
+/// Name that attach-xml writes and no other program uses. kMigrationBlocker names the block node
+/// that appears in QEMU's refusal to save; at most 31 characters.
+inline constexpr const char* kMigrationBlocker = "vgpu-vf-is-never-saved";
 /// Alias of host devices. libvirt requires that users' aliases begin with "ua-".
 inline constexpr const char* kHostDeviceAlias = "ua-vgpu";
 

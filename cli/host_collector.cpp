@@ -74,7 +74,7 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     ask_service(connect, facts.service);
     facts.run_dir = file_facts(places_.run_dir, S_IFDIR);
     for (const Properties& vf : facts.service.vfs) {
-        const bool is_withheld = text_of(vf, "Handover") == "none";
+        const bool is_withheld = text_of(vf, "AssignmentMode") == "none";
         if (const std::string socket = text_of(vf, "Socket"); socket != "-" && !is_withheld)
             facts.vf_sockets.push_back(file_facts(socket, S_IFSOCK));
     }
@@ -86,14 +86,14 @@ void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>&
                                 ServiceFacts& facts) const {
     try {
         const auto service = connect();
-        service->limit_calls(kServicePatience);
+        service->limit_calls(kServiceTimeout);
         facts.has_bus = true;
         facts.manager = service->manager();
         facts.is_there = true;
         facts.gpus = service->list_gpus();
         facts.vfs = service->list_vfs();
     } catch (const ServiceError& error) {
-        facts.trouble = error.what();
+        facts.condition = error.what();
     }
 }
 

@@ -25,7 +25,7 @@ public:
     explicit HostCollector(HostPlaces places) : places_(std::move(places)) {}
 
     /// Collects the facts. `connect` throws ServiceError if there is no bus. A missing fact is not
-    /// an error. Waits up to 5 s for QEMU and kServicePatience for each of three calls.
+    /// an error. Waits up to 5 s for QEMU and kServiceTimeout for each of three calls.
     [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
 
 private:

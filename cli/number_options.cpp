@@ -63,16 +63,16 @@ CLI::Option* add_size(CLI::App& command, const std::string& name, std::optional<
     return add_number(command, name, to, help, size_in, text::kSizeWords)->type_name("SIZE");
 }
 
-CLI::Validator whole_within(std::uint64_t least, std::uint64_t most) {
-    return {[least, most](std::string& text) {
+CLI::Validator whole_within(std::uint64_t min, std::uint64_t max) {
+    return {[min, max](std::string& text) {
                 const auto number = text::number_in<std::uint64_t>(text);
-                if (!number || *number < least || *number > most)
-                    return fmt::format("must be a whole number from {} to {}, not '{}'", least,
-                                       most, printable(text));
+                if (!number || *number < min || *number > max)
+                    return fmt::format("must be a whole number from {} to {}, not '{}'", min, max,
+                                       printable(text));
                 text = std::to_string(*number);
                 return std::string();
             },
-            fmt::format("{}..{}", least, most)};
+            fmt::format("{}..{}", min, max)};
 }
 
 }  // namespace vgpu::cli

@@ -25,6 +25,6 @@ CLI::Option* add_size(CLI::App& command, const std::string& name, std::optional<
                       const std::string& help);
 
 /// For CLI::Option::transform(): accepts a whole decimal number in this range.
-CLI::Validator whole_within(std::uint64_t least, std::uint64_t most);
+CLI::Validator whole_within(std::uint64_t min, std::uint64_t max);
 
 }  // namespace vgpu::cli

@@ -74,10 +74,10 @@ struct TracePiece {
 };
 
 /// Limit for limit_calls() in doctor and report, which run when vgpud may be the problem.
-inline constexpr std::chrono::seconds kServicePatience{10};
+inline constexpr std::chrono::seconds kServiceTimeout{10};
 
 /// Gone, Back: the bus name org.vgpu1 has lost or got an owner. Back may be another vgpud.
-enum class News { Event, Gone, Back, Stopped };
+enum class BusChange { Event, Gone, Back, Stopped };
 
 /// The methods of org.vgpu1.Vf with the same names.
 enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
@@ -127,7 +127,7 @@ public:
         const Options& options) = 0;
     virtual void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) = 0;
     /// Releases all VFs of `owner`, scrubbed, and returns their number. Kept claims stay.
-    virtual std::uint64_t take_back_vfs(const std::string& owner) = 0;
+    virtual std::uint64_t unassign_vfs(const std::string& owner) = 0;
     /// For a running VM: restores lost claims, and returns its number of VFs.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
     /// Lowers the limit of further calls. A call that exceeds it throws Unreachable, and vgpud may
@@ -143,7 +143,7 @@ public:
     virtual std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) = 0;
     /// Waits for events, for the end or start of vgpud, or for `stop_on`. May combine several
     /// events.
-    virtual News wait_for_news(const std::vector<pollfd>& stop_on) = 0;
+    virtual BusChange wait_for_change(const std::vector<pollfd>& stop_on) = 0;
     /// The JSON of Manager.Plan for the text of a configuration. Changes nothing.
     virtual std::string plan(const std::string& config, const Options& options) = 0;
     /// Returns the path of the accepted job, which continues without its caller.

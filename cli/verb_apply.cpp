@@ -2,8 +2,8 @@
 //
 // vgpuctl apply FILE: changes the VFs to those of a configuration, all or nothing, in a job of
 // vgpud. Steps that empty VRAM require --yes.
+#include "cli/desired_document.h"
 #include "cli/progress.h"
-#include "cli/wanted_document.h"
 #include "text/number.h"
 
 #include <fmt/format.h>
@@ -108,7 +108,7 @@ private:
         return error.exit_code();
     }
 
-    WantedDocument document_;
+    DesiredDocument document_;
     bool is_sure_ = false, force_ = false, no_wait_ = false;
 };
 

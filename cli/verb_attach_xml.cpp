@@ -169,7 +169,8 @@ private:
         }
         const std::string target = text_of(*vf, "Target");
         for (const Properties& gpu : gpus)
-            if (target.starts_with(text_of(gpu, "Id") + "/") && text_of(gpu, "Home") == "kernel")
+            if (target.starts_with(text_of(gpu, "Id") + "/") &&
+                text_of(gpu, "Platform") == "kernel")
                 return function_of(gpu, number_of(*vf, "Index"));
         return {};
     }
@@ -180,7 +181,7 @@ private:
                                        const std::vector<Properties>& gpus) {
         if (wanted_one.first != "profile" || gpus.empty()) return;
         for (const Properties& gpu : gpus)
-            if (text_of(gpu, "Home") != "kernel") return;
+            if (text_of(gpu, "Platform") != "kernel") return;
         throw XmlError(
             fmt::format("profile '{}': the VFs of this host are PCI functions, and a "
                         "domain names its function; name a VF with --vf",

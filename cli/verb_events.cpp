@@ -147,18 +147,18 @@ private:
     void follow(Invocation& invocation) {
         const Interruption interruption;
         while (invocation.out) {
-            switch (invocation.service.wait_for_news(interruption.fds())) {
-                case News::Stopped:
+            switch (invocation.service.wait_for_change(interruption.fds())) {
+                case BusChange::Stopped:
                     return;
-                case News::Gone:
+                case BusChange::Gone:
                     invocation.err << "vgpuctl: vgpud is gone; events continue when it is back\n";
                     break;
-                case News::Back:
+                case BusChange::Back:
                     invocation.err << "vgpuctl: vgpud is back\n";
                     seen_ = 0;  // events of a new vgpud are numbered from the start
                     print_new(invocation);
                     break;
-                case News::Event:
+                case BusChange::Event:
                     print_new(invocation);
                     break;
             }

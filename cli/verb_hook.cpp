@@ -52,8 +52,8 @@ void grant(const Call& call) {
 }
 
 /// Releases the VFs. Does not wait for the scrubs.
-void take_back(const Call& call) {
-    call.service.take_back_vfs(call.owner);
+void unassign(const Call& call) {
+    call.service.unassign_vfs(call.owner);
 }
 
 /// Restores lost claims, after a restart of libvirtd.
@@ -91,7 +91,7 @@ struct HookRow {
 constexpr std::array kRows{
     HookRow{"prepare", assign, GoesBy::Wishes, OnFailure::Refuse, "no VF can be assigned"},
     HookRow{"start", grant, GoesBy::Wishes, OnFailure::Refuse, "QEMU gets no access to its VF"},
-    HookRow{"release", take_back, GoesBy::Uuid, OnFailure::GoOn, "its VF was not released"},
+    HookRow{"release", unassign, GoesBy::Uuid, OnFailure::GoOn, "its VF was not released"},
     HookRow{"reconnect", adopt, GoesBy::Uuid, OnFailure::GoOn, "its VF was not checked"},
     HookRow{"restore", refuse_state, GoesBy::Wishes, OnFailure::Refuse, "it cannot be restored"},
     HookRow{"migrate", refuse_state, GoesBy::Wishes, OnFailure::Refuse,
@@ -139,16 +139,16 @@ private:
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));
         try {
-            const bool by_wishes = row.goes_by == GoesBy::Wishes;
-            const DomainFacts domain = by_wishes ? read_domain(xml) : read_identity(xml);
-            if (by_wishes && domain.vfs.empty()) return ExitCode::Ok;
+            const bool by_requests = row.goes_by == GoesBy::Wishes;
+            const DomainFacts domain = by_requests ? read_domain(xml) : read_identity(xml);
+            if (by_requests && domain.vfs.empty()) return ExitCode::Ok;
             if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");
             const auto service = setting.connect();
             service->limit_calls(kCallLimit);
             row.act({.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
             return ExitCode::Ok;
         } catch (const ServiceError& error) {
-            complaint_ = line(row, told(error));
+            complaint_ = line(row, reported(error));
         } catch (const XmlError& error) {
             complaint_ = line(row, fmt::format("its XML: {}", error.what()));
         }
@@ -156,7 +156,7 @@ private:
         return failed;
     }
 
-    static std::string told(const ServiceError& error) {
+    static std::string reported(const ServiceError& error) {
         if (error.exit_code() == ExitCode::Unreachable)
             return fmt::format(
                 "vgpud does not answer on the bus ({}); start it ('systemctl start vgpud') and "

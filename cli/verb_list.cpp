@@ -47,7 +47,7 @@ constexpr std::array kVfColumns{
     PropertyColumn{extra("SOCKET"), "Socket", text_of},
     PropertyColumn{extra("CLIENT"), "Client", text_of},
     PropertyColumn{extra("DRIVER"), "Driver", text_of},
-    PropertyColumn{extra("TROUBLE"), "Trouble", text_of},
+    PropertyColumn{extra("CONDITION"), "Condition", text_of},
 };
 
 constexpr std::uint32_t kOneLookMs = 100;

@@ -3,7 +3,7 @@
 // The verbs that compare the VFs with a configuration and change nothing:
 //   vgpuctl plan FILE     prints the steps to the configuration
 //   vgpuctl assert FILE   checks that there are no steps
-#include "cli/wanted_document.h"
+#include "cli/desired_document.h"
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ protected:
         return ExitCode::Ok;
     }
 
-    WantedDocument document_;
+    DesiredDocument document_;
     TableOptions table_;
 };
 

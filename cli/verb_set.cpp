@@ -19,8 +19,9 @@ public:
             ->required();
         command.add_option("--name", name_, "new name of the VF");
         vf_.describe(command);
-        command.add_option("--owner", owner_, "handover: on behalf of this owner");
-        command.add_flag("--force", is_forced_, "handover: even if the VF is claimed or open");
+        command.add_option("--owner", owner_, "assignment mode: on behalf of this owner");
+        command.add_flag("--force", is_forced_,
+                         "assignment mode: even if the VF is claimed or open");
     }
 
     ExitCode run(Invocation& invocation) override {

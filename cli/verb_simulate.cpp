@@ -2,9 +2,9 @@
 //
 // vgpuctl simulate FILE: predicts the engine time that VFs get from their contracts and work, with
 // vgpud's planner and the PF core in virtual time. Does not ask vgpud.
+#include "cli/desired_document.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "cli/wanted_document.h"
 #include "daemon/simulator/comparison.h"
 #include "daemon/simulator/milliseconds.h"
 

@@ -5,11 +5,11 @@
 //   show     prints figures
 //   replay   lets this build's scheduler decide again, and compares
 //   export   writes a trace for Perfetto (chrome), a picture (svg), or a scenario for simulate
+#include "cli/desired_document.h"
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "cli/wanted_document.h"
 #include "daemon/simulator/milliseconds.h"
 #include "daemon/simulator/recording_export.h"
 

@@ -28,19 +28,20 @@ void VfOptions::describe(CLI::App& command) {
     add_whole(command, "--weight", weight_,
               "share relative to others: 1 to 10000; a new VF has 100");
     add_whole(command, "--quantum-us", quantum_us_, "longest slice; 0: the GPU's");
-#define QOS_NUMBER(name, least, most, standard, property, help) \
+#define QOS_NUMBER(name, min, max, standard, property, help) \
     add_real(command, flag_of_name(#name), name##_, help);
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     command.add_option("--mode", mode_, "work-conserving, strict (keeps slots idle), gang");
-    command.add_option("--band", band_, "high, normal or low: lower bands run after higher ones");
-    command.add_option("--handover", handover_,
+    command.add_option("--priority-class", priority_class_,
+                       "high, normal or low: lower priority classes run after higher ones");
+    command.add_option("--assignment-mode", assignment_mode_,
                        "who gets the function: none, vfio-user, vfio-pci, host");
     command.add_option("--scrub", scrub_, "request or release (emptied after each claim)");
 }
 
 void VfOptions::put(Options& options) const {
-#define QOS_NUMBER(name, least, most, standard, property, help) \
+#define QOS_NUMBER(name, min, max, standard, property, help) \
     if (name##_) options[#name] = *name##_;
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
@@ -50,8 +51,8 @@ void VfOptions::put(Options& options) const {
     add("weight", weight_);
     add("quantum_us", quantum_us_);
     add("mode", mode_);
-    add("band", band_);
-    add("handover", handover_);
+    add("priority_class", priority_class_);
+    add("assignment_mode", assignment_mode_);
     add("scrub", scrub_);
 }
 
@@ -83,9 +84,9 @@ std::string short_qos_text(const Properties& vf) {
         text = fmt::format(">{:.0f}", min_pct);
     else if (has_cap(vf))
         text = fmt::format("<{:.0f}", max_pct);
-    const std::string band = text_of(vf, "Band");
-    if (band == "high") text += "H";
-    if (band == "low") text += "L";
+    const std::string priority_class = text_of(vf, "PriorityClass");
+    if (priority_class == "high") text += "H";
+    if (priority_class == "low") text += "L";
     if (text_of(vf, "Mode") == "strict") text += "S";
     return text.empty() ? "-" : text;
 }

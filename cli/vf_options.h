@@ -22,19 +22,19 @@ public:
     void put(Options& options) const;
 
 private:
-#define QOS_NUMBER(name, least, most, standard, property, help) std::optional<Value> name##_;
+#define QOS_NUMBER(name, min, max, standard, property, help) std::optional<Value> name##_;
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     std::optional<Value> weight_, quantum_us_;
-    std::optional<std::string> mode_, band_, handover_, scrub_;
+    std::optional<std::string> mode_, priority_class_, assignment_mode_, scrub_;
 };
 
 /// The reservation: "20 % every 10 ms", "none". From MinPct, LatencyMs, PhaseMs, Mode.
 std::string reservation_text(const Properties& vf);
 /// The cap: "50 %, 6 ms at once", "none". From MaxPct and BurstMs.
 std::string cap_text(const Properties& vf);
-/// The contract in whole percents: "20-50", ">20", "<50"; with H or L for a band, S for strict.
-/// "20G": a gang.
+/// The contract in whole percents: "20-50", ">20", "<50"; with H or L for a priority class, S for
+/// strict. "20G": a gang.
 std::string short_qos_text(const Properties& vf);
 
 }  // namespace vgpu::cli

@@ -43,8 +43,8 @@ std::string last_error() {
 }  // namespace
 
 XmlDocument::XmlDocument(const std::string& text) {
-    if (text.size() > kMostBytes)
-        throw XmlError(fmt::format("{} bytes of XML; the limit is {}", text.size(), kMostBytes));
+    if (text.size() > kMaxBytes)
+        throw XmlError(fmt::format("{} bytes of XML; the limit is {}", text.size(), kMaxBytes));
     xmlResetLastError();
     document_.reset(xmlReadMemory(
         text.data(), static_cast<int>(text.size()), "domain.xml", nullptr,

@@ -22,9 +22,9 @@ public:
 /// Owns all nodes. A node is valid until the document ends or the node is removed.
 class XmlDocument {
 public:
-    static constexpr std::size_t kMostBytes = 16u << 20;
+    static constexpr std::size_t kMaxBytes = 16u << 20;
 
-    /// Parses. XmlError, also for more than kMostBytes and for any document type declaration.
+    /// Parses. XmlError, also for more than kMaxBytes and for any document type declaration.
     explicit XmlDocument(const std::string& text);
 
     [[nodiscard]] xmlNode* root() const;

@@ -4,16 +4,16 @@
 // (service/gpu/host.h). service/ decides, adapters/ and dbus/ do the I/O.
 #include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/device_channel.h"
-#include "daemon/adapters/domain_feed.h"
+#include "daemon/adapters/domain_event_source.h"
 #include "daemon/adapters/event_loop.h"
 #include "daemon/adapters/gpu_thread.h"
-#include "daemon/adapters/home_handover.h"
+#include "daemon/adapters/heap_trimmer.h"
 #include "daemon/adapters/log_control.h"
-#include "daemon/adapters/owner_watch.h"
+#include "daemon/adapters/owner_probe.h"
+#include "daemon/adapters/platform_assignment.h"
 #include "daemon/adapters/process_launcher.h"
 #include "daemon/adapters/run_lock.h"
 #include "daemon/adapters/service_manager.h"
-#include "daemon/adapters/spare_memory.h"
 #include "daemon/adapters/state_files.h"
 #include "daemon/adapters/system_clock.h"
 #include "daemon/adapters/uapi_client.h"
@@ -101,7 +101,7 @@ Result<> make_directories(const Config& config) {
 }
 
 /// Warnings are the kinds that an administrator must act on or should notice.
-spdlog::level::level_enum level_of(const Notice& notice) {
+spdlog::level::level_enum level_of(const AdminEvent& admin_event) {
     static const std::set<std::string_view> kWarnings{"pf-lost",
                                                       "device-lost",
                                                       "version-mismatch",
@@ -127,7 +127,7 @@ spdlog::level::level_enum level_of(const Notice& notice) {
                                                       "not-released",
                                                       "impossible-events",
                                                       "name-clash"};
-    return kWarnings.contains(notice.kind) ? spdlog::level::warn : spdlog::level::info;
+    return kWarnings.contains(admin_event.kind) ? spdlog::level::warn : spdlog::level::info;
 }
 
 /// vgpud's log. Guests, VMMs and callers cannot flood it (process/log_limit.h). Main loop only.
@@ -135,10 +135,12 @@ class LineLog {
 public:
     explicit LineLog(const Clock& clock) : clock_(clock) {}
 
-    void write(const Notice& notice) {
-        const std::string target =
-            notice.vf == 0 ? notice.gpu : fmt::format("{}/vf{}", notice.gpu, notice.vf);
-        write(level_of(notice), fmt::format("{}: {}: {}", target, notice.kind, notice.text));
+    void write(const AdminEvent& admin_event) {
+        const std::string target = admin_event.vf == 0
+                                       ? admin_event.gpu
+                                       : fmt::format("{}/vf{}", admin_event.gpu, admin_event.vf);
+        write(level_of(admin_event),
+              fmt::format("{}: {}: {}", target, admin_event.kind, admin_event.text));
     }
 
     void write(spdlog::level::level_enum level, const std::string& line) {
@@ -212,21 +214,21 @@ public:
           log_port_(log_port),
           state_(config.state_dir),
           vm_sockets_(config.run_dir + "/vm"),
-          domain_feed_(libvirt_command(config), clock_),
+          domain_event_source_(libvirt_command(config), clock_),
           manager_(state_, clock_) {
         const auto supervision = line.is_supervising ? Supervision::On : Supervision::Off;
         for (const GpuConfig& gpu : config.gpus) {
             GpuPaths paths = paths_of(config, gpu);
             GpuModel::Ports ports{
                 .pf = std::make_unique<adapters::UapiClient>(paths.uapi_socket),
-                .companions =
-                    gpu.softgpu ? std::make_unique<Companions>(config, gpu, processes_, supervision)
-                                : nullptr,
+                .managed_processes = gpu.softgpu ? std::make_unique<ManagedProcesses>(
+                                                       config, gpu, processes_, supervision)
+                                                 : nullptr,
                 .store = manager_.store(),
                 .clock = clock_,
                 .owners = &owners_,
-                .handover = std::make_unique<adapters::HomeHandover>(paths.uapi_socket,
-                                                                     paths.vf_socket_dir)};
+                .assignment_mode = std::make_unique<adapters::PlatformAssignment>(
+                    paths.uapi_socket, paths.vf_socket_dir)};
             manager_.add(std::make_unique<GpuModel>(gpu, std::move(paths), std::move(ports)));
         }
     }
@@ -241,10 +243,10 @@ public:
                           text_of(problem));
         const auto bus = connect_bus(line_);
         const EndGpus end_before_bus{manager_, agents_, assignments_};
-        dbus::Callers callers(connect_bus(line_));
+        dbus::PeerCredentials callers(connect_bus(line_));
         const auto authority = make_authority(*bus, callers);
         start_gpus();
-        spare_memory_.note_work();
+        heap_trimmer_.note_work();
         dbus::Objects objects(*bus, manager_, agents_, jobs_, assignments_, domains_, callers,
                               *authority, clock_, events_);
         const dbus::LogControlObject log_control(*bus, callers, log_port_);
@@ -275,7 +277,7 @@ private:
     void start_gpus() {
         constexpr Nanoseconds kFirstLook = std::chrono::milliseconds(300);
         for (const auto& gpu : manager_.gpus())
-            gpu->start(std::make_unique<adapters::GpuThread>(clock_), [this] { news_.raise(); });
+            gpu->start(std::make_unique<adapters::GpuThread>(clock_), [this] { changes_.raise(); });
         for (const auto& gpu : manager_.gpus()) gpu->wait_for_first(kFirstLook);
     }
 
@@ -286,60 +288,60 @@ private:
         });
     }
 
-    /// Handles requests, at most kMostPerTurn. Also limits the time, so that a caller cannot flood
+    /// Handles requests, at most kMaxPerTurn. Also limits the time, so that a caller cannot flood
     /// vgpud, but not below `rest`, the time that the rest of the last iteration took; otherwise
     /// documents would delay other requests. A large message fills a socket, and the next message
     /// arrives only while the bus is processed. So while documents wait, this waits for it up to
     /// `rest` / 8.
     void take_requests(sdbus::IConnection& bus, Nanoseconds rest, bool are_documents_waiting) {
-        constexpr int kMostPerTurn = 64;
+        constexpr int kMaxPerTurn = 64;
         constexpr Nanoseconds kTurn = std::chrono::milliseconds(5);
         const Nanoseconds until = clock_.now() + std::max(kTurn, rest);
-        for (int i = 0; i < kMostPerTurn; ++i) {
+        for (int i = 0; i < kMaxPerTurn; ++i) {
             if (!bus.processPendingRequest() &&
                 !(are_documents_waiting && is_readable(bus, rest / 8)))
                 return;
-            spare_memory_.note_work();
+            heap_trimmer_.note_work();
             if (clock_.now() >= until) return;
         }
     }
 
-    [[nodiscard]] bool is_readable(sdbus::IConnection& bus, Nanoseconds patience) const {
+    [[nodiscard]] bool is_readable(sdbus::IConnection& bus, Nanoseconds timeout) const {
         adapters::Wanted wanted;
         const auto poll_data = bus.getEventLoopPollData();
         wanted.watch(poll_data.fd, poll_data.events);
-        wanted.wake_by(clock_.now() + patience);
+        wanted.wake_by(clock_.now() + timeout);
         adapters::wait_for(wanted, clock_);
         return wanted.has_come(poll_data.fd);
     }
 
     /// Writes notices to the log and to the list of `vgpuctl events`. objects.step() signals them.
-    void tell(const std::vector<Notice>& notices) {
-        for (const Notice& notice : notices) {
-            lines_.write(notice);
-            events_.add(notice, time_us());
+    void tell(const std::vector<AdminEvent>& admin_events) {
+        for (const AdminEvent& admin_event : admin_events) {
+            lines_.write(admin_event);
+            events_.add(admin_event, time_us());
         }
     }
 
-    void take_news(const adapters::Wanted& wanted, dbus::Objects& objects) {
-        if (wanted.has_come(news_.fd()) && news_.clear()) objects.note_news();
+    void take_changes(const adapters::Wanted& wanted, dbus::Objects& objects) {
+        if (wanted.has_come(changes_.fd()) && changes_.clear()) objects.record_change();
     }
 
     /// Without the feed, the states of domains are unknown, but their names stay.
     void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
-        domain_feed_.look(wanted);
-        if (const std::string problem = domain_feed_.take_problem(); !problem.empty())
+        domain_event_source_.look(wanted);
+        if (const std::string problem = domain_event_source_.take_problem(); !problem.empty())
             lines_.write(spdlog::level::warn,
                          "libvirt: owners are shown without names: " + problem);
-        const auto lines = domain_feed_.take_lines();
+        const auto lines = domain_event_source_.take_lines();
         for (const std::string& line : lines) domains_.take(line);
-        const bool is_lost = domain_feed_.take_loss();
+        const bool is_lost = domain_event_source_.take_loss();
         if (is_lost) domains_.forget();
         if (is_lost || !lines.empty()) objects.note_words();
     }
 
-    [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(sdbus::IConnection& bus,
-                                                                  dbus::Callers& callers) const {
+    [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(
+        sdbus::IConnection& bus, dbus::PeerCredentials& callers) const {
         if (line_.is_without_polkit) return std::make_unique<dbus::OwnerAuthority>(callers);
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
@@ -359,21 +361,22 @@ private:
             agents_.step();
             assignments_.step();
             jobs_.step();
-            if (jobs_.has_news()) objects.note_news();
+            if (jobs_.has_changes()) objects.record_change();
             if (assignments_.take_new_titles()) objects.note_words();
-            std::vector<Notice> notices = manager_.take_notices();
-            for (Notice& notice : agents_.take_notices()) notices.push_back(std::move(notice));
-            tell(notices);
-            objects.step(notices);
+            std::vector<AdminEvent> admin_events = manager_.take_admin_events();
+            for (AdminEvent& admin_event : agents_.take_admin_events())
+                admin_events.push_back(std::move(admin_event));
+            tell(admin_events);
+            objects.step(admin_events);
             rest = clock_.now() - taken_at;
-            spare_memory_.step();
+            heap_trimmer_.step();
             adapters::Wanted wanted = wanted_by(bus, objects);
             wanted.watch(signals, POLLIN);
             adapters::wait_for(wanted, clock_);
             if (wanted.has_come(signals) && is_end(signals, lines_)) return;
             agent_sockets_.look(wanted);
             hear_libvirt(wanted, objects);
-            take_news(wanted, objects);
+            take_changes(wanted, objects);
         }
     }
 
@@ -384,15 +387,15 @@ private:
         wanted.watch(poll_data.fd, poll_data.events);
         if (poll_data.timeout_usec != UINT64_MAX)
             wanted.wake_by(std::chrono::microseconds(poll_data.timeout_usec));
-        wanted.watch(news_.fd(), POLLIN);
+        wanted.watch(changes_.fd(), POLLIN);
         if (objects.wants_step()) wanted.wake_by(objects.next_step());
         agent_sockets_.watch(wanted);
-        domain_feed_.watch(wanted);
+        domain_event_source_.watch(wanted);
         if (const auto at = agents_.next_step()) wanted.wake_by(*at);
         if (const auto at = jobs_.next_step()) wanted.wake_by(*at);
         if (const auto at = service_manager_.next_step()) wanted.wake_by(*at);
         if (const auto at = assignments_.next_step()) wanted.wake_by(*at);
-        if (const auto at = spare_memory_.next_step()) wanted.wake_by(*at);
+        if (const auto at = heap_trimmer_.next_step()) wanted.wake_by(*at);
         return wanted;
     }
 
@@ -402,12 +405,12 @@ private:
     LineLog lines_{clock_};
     adapters::ServiceManager service_manager_{clock_};
     adapters::ProcessLauncher processes_;
-    adapters::OwnerWatch owners_;
+    adapters::OwnerProbe owners_;
     adapters::StateFiles state_;
     adapters::VmSockets vm_sockets_;
-    adapters::DomainFeed domain_feed_;
-    adapters::Wakeup news_;
-    adapters::SpareMemory spare_memory_{clock_};
+    adapters::DomainEventSource domain_event_source_;
+    adapters::Wakeup changes_;
+    adapters::HeapTrimmer heap_trimmer_{clock_};
     adapters::AgentSockets agent_sockets_;
     Manager manager_;
     Agents agents_{manager_, agent_sockets_, clock_};

@@ -36,7 +36,7 @@ std::string place_of(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::string too_deep(std::string_view text, Comments comments, std::size_t most_nested) {
+std::string too_deep(std::string_view text, Comments comments, std::size_t max_nested) {
     std::size_t depth = 0;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t behind = comments == Comments::Allowed ? behind_comment(text, at) : at;
@@ -51,9 +51,9 @@ std::string too_deep(std::string_view text, Comments comments, std::size_t most_
         }
         if (letter == '[' || letter == '{') ++depth;
         if ((letter == ']' || letter == '}') && depth > 0) --depth;
-        if (depth > most_nested)
+        if (depth > max_nested)
             return fmt::format("{}: lists and objects are nested more than {} deep",
-                               place_of(text, at), most_nested);
+                               place_of(text, at), max_nested);
         ++at;
     }
     return "";

@@ -16,13 +16,12 @@ namespace vgpu::text {
 enum class Comments { Refused, Allowed };
 
 /// Limit of nesting, far deeper than our documents: profiles have 6 levels.
-inline constexpr std::size_t kMostNested = 64;
+inline constexpr std::size_t kMaxNested = 64;
 
 /// The error text if a document is nested too deep ("line 3, column 17: lists and objects are
 /// nested more than 64 deep"), else "". Makes one pass without allocation. For a text that is not
 /// JSON the answer does not matter, because the parser stops at its first mistake.
-std::string too_deep(std::string_view text, Comments comments,
-                     std::size_t most_nested = kMostNested);
+std::string too_deep(std::string_view text, Comments comments, std::size_t max_nested = kMaxNested);
 
 /// The document, or an error text that names the mistake and its place. `see`: a callback of the
 /// parser (nlohmann::basic_json::parser_callback_t); may be null.

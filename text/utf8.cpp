@@ -19,7 +19,7 @@ struct Letter {
 };
 
 /// The smallest code that needs a sequence of this many bytes. A smaller code is overlong.
-constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
+constexpr std::array<char32_t, 5> kMin{0, 0, 0x80, 0x800, 0x10000};
 
 /// The first letter of `text`, which is not empty (RFC 3629).
 Letter first_letter(std::string_view text) {
@@ -33,9 +33,9 @@ Letter first_letter(std::string_view text) {
         if ((next & 0xc0u) != 0x80u) return {};
         code = code << 6 | (next & 0x3fu);
     }
-    constexpr char32_t kSurrogates = 0xd800, kBehind = 0xe000, kMost = 0x10ffff;
+    constexpr char32_t kSurrogates = 0xd800, kBehind = 0xe000, kMax = 0x10ffff;
     const bool is_surrogate = code >= kSurrogates && code < kBehind;
-    if (code < kLeast.at(bytes) || code > kMost || is_surrogate) return {};
+    if (code < kMin.at(bytes) || code > kMax || is_surrogate) return {};
     return {.code = code, .bytes = bytes, .is_valid = true};
 }
 

@@ -83,7 +83,7 @@ bool Freezer::is_frozen() const {
 /// noted origin.
 void Freezer::thaw() {
     write_to(group_ / "cgroup.freeze", "0");
-    for (int look = 0; look < kMostLooks; ++look) {
+    for (int look = 0; look < kMaxLooks; ++look) {
         const std::vector<int> left = members();
         if (left.empty()) break;
         for (const int pid : left) put_back(pid);
@@ -106,7 +106,7 @@ void Freezer::put_back(int pid) const {
 /// The origin of the process, or of its nearest ancestor that has a noted origin or is outside the
 /// group. Stops before init, because init's cgroup is not that of the children it adopts.
 std::string Freezer::origin_of(int pid) const {
-    for (int i = 0; i < kMostGenerations && pid > 1; ++i) {
+    for (int i = 0; i < kMaxGenerations && pid > 1; ++i) {
         if (const auto known = came_from_.find(pid); known != came_from_.end())
             return known->second;
         if (const std::string at = cgroup_of(root_, pid); is_origin(at)) return at;

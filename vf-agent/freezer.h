@@ -37,8 +37,8 @@ public:
 private:
     /// Limit of passes over the group at a thaw: one for the members, one for their new children,
     /// more for processes that keep forking.
-    static constexpr int kMostLooks = 8;
-    static constexpr int kMostGenerations = 64;
+    static constexpr int kMaxLooks = 8;
+    static constexpr int kMaxGenerations = 64;
 
     [[nodiscard]] std::vector<int> members() const;
     /// The cgroup from which the process came; empty if unknown.

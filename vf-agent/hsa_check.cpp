@@ -64,21 +64,21 @@ private:
     }
 
     static hsa::Status visit_agent(hsa::Agent agent, void* self) {
-        static_cast<Check*>(self)->note_agent(agent);
+        static_cast<Check*>(self)->record_agent(agent);
         return hsa::kSuccess;
     }
     static hsa::Status visit_cpu_pool(hsa::Pool pool, void* self) {
         auto* check = static_cast<Check*>(self);
-        check->note_pool(pool, check->host_pool_, hsa::kFineGrained);
+        check->record_pool(pool, check->host_pool_, hsa::kFineGrained);
         return hsa::kSuccess;
     }
     static hsa::Status visit_gpu_pool(hsa::Pool pool, void* self) {
         auto* check = static_cast<Check*>(self);
-        check->note_pool(pool, check->device_pool_, 0);
+        check->record_pool(pool, check->device_pool_, 0);
         return hsa::kSuccess;
     }
 
-    void note_agent(hsa::Agent agent) {
+    void record_agent(hsa::Agent agent) {
         std::uint32_t type = 0;
         hsa_.agent_get_info(agent, hsa::kAgentDevice, &type);
         if (type == hsa::kCpu && cpu_.handle == 0) cpu_ = agent;
@@ -89,7 +89,7 @@ private:
     }
 
     /// Takes the first pool that can be allocated from and has these flags.
-    void note_pool(hsa::Pool pool, hsa::Pool& to, std::uint32_t flags_wanted) const {
+    void record_pool(hsa::Pool pool, hsa::Pool& to, std::uint32_t flags_wanted) const {
         std::uint32_t segment = 0, flags = 0;
         bool may_allocate = false;
         hsa_.pool_get_info(pool, hsa::kPoolSegment, &segment);

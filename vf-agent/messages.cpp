@@ -27,11 +27,11 @@ std::string line_with(const Json& json) {
     return json.dump() + "\n";
 }
 
-std::optional<std::uint64_t> number_in(const Json& json, const char* name, std::uint64_t most) {
+std::optional<std::uint64_t> number_in(const Json& json, const char* name, std::uint64_t max) {
     const auto at = json.find(name);
     if (at == json.end() || !at->is_number_unsigned()) return {};
     const auto number = at->get<std::uint64_t>();
-    return number <= most ? std::optional(number) : std::nullopt;
+    return number <= max ? std::optional(number) : std::nullopt;
 }
 
 struct ActName {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/process_launcher.h"
 
-#include "daemon/adapters/owner_watch.h"
+#include "daemon/adapters/owner_probe.h"
 #include "daemon/adapters/unique_fd.h"
 
 #include <fcntl.h>
@@ -107,7 +107,7 @@ std::string log_of(const ProcessSpec& spec) {
     return fmt::format("{}/{}.log", spec.directory, spec.label);
 }
 
-std::string words_for(int status) {
+std::string describe(int status) {
     if (WIFSIGNALED(status))
         return fmt::format("by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     return fmt::format("with exit status {}", WEXITSTATUS(status));
@@ -152,7 +152,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
                 .failure = failure.writer.get()},
                gate.reader.get());
     }
-    const ProcessId id{.pid = pid, .start_time = OwnerWatch().start_time_of(pid).value_or(0)};
+    const ProcessId id{.pid = pid, .start_time = OwnerProbe().start_time_of(pid).value_or(0)};
     TRY_VOID(write_note(spec, id));
     const char go = 1;
     if (::write(gate.writer.get(), &go, 1) != 1)
@@ -189,8 +189,8 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
 std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
     // Until waitpid() a dead child is a zombie and keeps its pid in use.
-    if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return words_for(status);
-    const bool runs = OwnerWatch().start_time_of(id.pid) == id.start_time;
+    if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return describe(status);
+    const bool runs = OwnerProbe().start_time_of(id.pid) == id.start_time;
     return runs ? std::nullopt : std::optional(std::string());
 }
 

@@ -29,7 +29,7 @@ Result<> lock(int fd, const std::string& path, const std::string& what_it_does) 
                 fmt::format("another vgpud (pid {}) {}", holder_of(fd), what_it_does));
 }
 
-bool note_holder(int fd) {
+bool record_holder(int fd) {
     const std::string pid = fmt::format("{}\n", ::getpid());
     return ::ftruncate(fd, 0) == 0 &&
            ::pwrite(fd, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
@@ -43,7 +43,7 @@ Result<RunLock> RunLock::take(const std::string& run_dir) {
     if (!fd.is_open())
         return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", path));
     TRY_VOID(lock(fd.get(), path, fmt::format("serves {}", run_dir)));
-    if (!note_holder(fd.get()))
+    if (!record_holder(fd.get()))
         return fail_errno(ErrorId::System, errno, fmt::format("cannot write {}", path));
     return RunLock(std::move(fd));
 }
@@ -57,7 +57,7 @@ Result<RunLock> RunLock::take_state(const std::string& state_dir) {
     if (!fd.is_open())
         return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", state_dir));
     TRY_VOID(lock(fd.get(), path, fmt::format("keeps its state in {}", state_dir)));
-    static_cast<void>(note_holder(fd.get()));  // for the error message
+    static_cast<void>(record_holder(fd.get()));  // for the error message
     return RunLock(std::move(fd));
 }
 

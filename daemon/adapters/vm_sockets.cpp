@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/vm_sockets.h"
 
-#include "daemon/adapters/never_saved.h"
+#include "daemon/adapters/migration_blocker.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -79,7 +79,7 @@ std::string VmSockets::path_of(const std::string& uuid, std::size_t n) const {
     return fmt::format("{}/{}/{}.sock", directory_, uuid, n);
 }
 
-std::string VmSockets::never_saved_path(const std::string& uuid) const {
+std::string VmSockets::migration_blocker_path(const std::string& uuid) const {
     return fmt::format("{}/{}/0.never-saved.vdi", directory_, uuid);
 }
 
@@ -97,7 +97,7 @@ Result<> VmSockets::link(const std::string& uuid, const std::vector<VfSockets>& 
         TRY_VOID(link_one(sockets[n].vfio_user, directory / fmt::format("{}.sock", n)));
         TRY_VOID(link_one(sockets[n].agent, directory / fmt::format("{}.agent.sock", n)));
     }
-    return write_never_saved(never_saved_path(uuid));
+    return write_migration_blocker(migration_blocker_path(uuid));
 }
 
 void VmSockets::unlink(const std::string& uuid) {

@@ -13,8 +13,8 @@ public:
     /// `directory`: run_dir/vm; made for the first VM with a VF.
     explicit VmSockets(std::string directory) : directory_(std::move(directory)) {}
 
-    /// The image that keeps QEMU from saving the VM (never_saved.h).
-    [[nodiscard]] std::string never_saved_path(const std::string& uuid) const;
+    /// The image that keeps QEMU from saving the VM (migration_blocker.h).
+    [[nodiscard]] std::string migration_blocker_path(const std::string& uuid) const;
     [[nodiscard]] std::string path_of(const std::string& uuid, std::size_t n) const override;
     Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) override;
     void unlink(const std::string& uuid) override;

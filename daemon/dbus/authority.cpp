@@ -53,7 +53,7 @@ void PolkitAuthority::check(const std::string& sender, const std::string& action
 }
 
 void OwnerAuthority::check(const std::string& sender, const std::string& action, Done done) {
-    const auto user = callers_.user_of(sender);
+    const auto user = peer_credentials_.user_of(sender);
     if (!user) return done(denied(action, user.error().cause));
     if (is_owner(*user)) return done({});
     done(denied(action, fmt::format("uid {} is neither root nor the user of vgpud, and vgpud runs "

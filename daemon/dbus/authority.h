@@ -5,7 +5,7 @@
 // error, or a caller that has left mean "no". Answers in the main loop.
 #pragma once
 
-#include "daemon/dbus/callers.h"
+#include "daemon/dbus/peer_credentials.h"
 #include "daemon/dbus/sdbus_compat.h"
 #include "daemon/ports/result.h"
 
@@ -43,11 +43,11 @@ private:
 /// For buses without polkit: allows uid 0 and the uid of this process. Answers within the call.
 class OwnerAuthority final : public Authority {
 public:
-    explicit OwnerAuthority(Callers& callers) : callers_(callers) {}
+    explicit OwnerAuthority(PeerCredentials& callers) : peer_credentials_(callers) {}
     void check(const std::string& sender, const std::string& action, Done done) override;
 
 private:
-    Callers& callers_;
+    PeerCredentials& peer_credentials_;
 };
 
 }  // namespace vgpu::daemon::dbus

@@ -9,11 +9,11 @@ sdbus::Error to_dbus(const Error& error) {
     return make_error(dbus_name_of(error.id), text_of(error));
 }
 
-void Waiters::add(IsTrue is_true, Nanoseconds deadline, std::string what, Reply reply) {
+void PendingConditions::add(IsTrue is_true, Nanoseconds deadline, std::string what, Reply reply) {
     waiting_.push_back({std::move(is_true), deadline, std::move(what), std::move(reply)});
 }
 
-void Waiters::step(Nanoseconds now) {
+void PendingConditions::step(Nanoseconds now) {
     std::vector<Waiting> still;
     // taken out first, because a reply may add to the list
     for (Waiting& one : std::exchange(waiting_, {})) {
@@ -28,7 +28,7 @@ void Waiters::step(Nanoseconds now) {
                     std::make_move_iterator(still.end()));
 }
 
-void Backlog::step() {
+void DeferredWork::step() {
     if (work_.empty()) return;
     // taken out first, because the work may add to the list
     const std::function<void()> work = std::move(work_.front());

@@ -5,10 +5,10 @@
 // replies that wait, for example for a scrub. One thread.
 #pragma once
 
-#include "daemon/dbus/admission.h"
 #include "daemon/dbus/authority.h"
 #include "daemon/dbus/open_calls.h"
 #include "daemon/dbus/properties.h"
+#include "daemon/dbus/request_limits.h"
 #include "daemon/ports/clock.h"
 #include "daemon/service/agents/agents.h"
 #include "daemon/service/jobs/jobs.h"
@@ -25,7 +25,7 @@ namespace vgpu::daemon::dbus {
 
 /// Replies that wait for a condition or a deadline. Conditions are checked in each step(), so they
 /// must be cheap and must not block.
-class Waiters {
+class PendingConditions {
 public:
     using IsTrue = std::function<bool()>;
     using Reply = std::function<void(Result<>)>;
@@ -46,7 +46,7 @@ private:
 };
 
 /// Long work for the main loop (documents). Each step() does one piece, between other requests.
-class Backlog {
+class DeferredWork {
 public:
     void add(std::function<void()> work) { work_.push_back(std::move(work)); }
     void step();
@@ -64,16 +64,16 @@ struct Context {
     Jobs& jobs;
     Assignments& assignments;
     const Domains& domains;
-    Callers& callers;
+    PeerCredentials& callers;
     Authority& authority;
-    Waiters& waiters;
-    Backlog& backlog;
+    PendingConditions& waiters;
+    DeferredWork& backlog;
     const Clock& clock;
     const EventLog& events;
-    Admission& admission;
+    RequestLimits& admission;
     std::function<void()> show_new_jobs;   ///< makes objects of new jobs; removes none
     std::function<void()> follow_objects;  ///< makes and removes objects
-    std::function<void()> tell_changes;    ///< signals changes of these objects
+    std::function<void()> emit_changes;    ///< signals changes of these objects
     bool is_stopping = false;              ///< objects are removed because vgpud stops
 };
 
@@ -88,9 +88,9 @@ inline bool wants_words(const VfView& view) {
 
 /// Adds the owner's title and the reason why the VF is an orphan. Only the main loop knows both.
 inline void add_words(const Context& context, VfView& view) {
-    view.owner_title = context.assignments.title_of(view.record.owner.name);
+    view.owner_domain_name = context.assignments.domain_name_of(view.record.owner.name);
     if (view.orphan.empty()) return;
-    const std::string words = context.domains.words_for(view.record.owner.name);
+    const std::string words = context.domains.describe(view.record.owner.name);
     if (!words.empty()) view.orphan += "; " + words;
 }
 
@@ -107,7 +107,7 @@ struct Caller {
 };
 
 /// NotAuthorized if the sender is gone.
-inline Result<Admission::Ticket> admit(Context& context, const std::string& sender) {
+inline Result<RequestLimits::Ticket> admit(Context& context, const std::string& sender) {
     TRY(const uid_t user, context.callers.user_of(sender));
     return context.admission.admit(sender, user);
 }
@@ -147,7 +147,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
         }
         context.follow_objects();
         call->answer(answer);
-        context.tell_changes();
+        context.emit_changes();
     };
     context.authority.check(caller.sender, action,
                             [done, call, work = std::move(work)](Result<> allowed) {

@@ -34,7 +34,7 @@ GpuObject::GpuObject(Context& context, std::string id)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{gpu_path(id)}),
       context_(context),
       id_(std::move(id)) {
-    shown_ = gpu().look()->gpu;
+    defined_ = gpu().look()->gpu;
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
 }
@@ -55,8 +55,8 @@ GpuHost& GpuObject::gpu() {
 
 void GpuObject::refresh() {
     GpuView now = gpu().look()->gpu;
-    const std::vector<PropertyName> changed = changes(shown_, now);
-    shown_ = std::move(now);
+    const std::vector<PropertyName> changed = changes(defined_, now);
+    defined_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);
 }
 

@@ -5,9 +5,9 @@
 
 namespace vgpu::daemon::dbus {
 
-LogControlObject::LogControlObject(sdbus::IConnection& bus, Callers& callers, LogPort& log)
+LogControlObject::LogControlObject(sdbus::IConnection& bus, PeerCredentials& callers, LogPort& log)
     : AdaptorInterfaces(bus, sdbus::ObjectPath{"/org/freedesktop/LogControl1"}),
-      callers_(callers),
+      peer_credentials_(callers),
       log_(log) {
     registerAdaptor();
 }
@@ -17,7 +17,7 @@ LogControlObject::~LogControlObject() {
 }
 
 void LogControlObject::check_caller() {
-    const auto user = callers_.user_of(current_sender(getObject()));
+    const auto user = peer_credentials_.user_of(current_sender(getObject()));
     if (!user) throw to_dbus(user.error());
     if (is_owner(*user)) return;
     throw to_dbus(

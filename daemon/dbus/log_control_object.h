@@ -16,7 +16,7 @@ namespace vgpu::daemon::dbus {
 class LogControlObject final
     : public sdbus::AdaptorInterfaces<org::freedesktop::LogControl1_adaptor> {
 public:
-    LogControlObject(sdbus::IConnection& bus, Callers& callers, LogPort& log);
+    LogControlObject(sdbus::IConnection& bus, PeerCredentials& callers, LogPort& log);
     ~LogControlObject();
 
 private:
@@ -29,7 +29,7 @@ private:
     /// Throws NotAuthorized.
     void check_caller();
 
-    Callers& callers_;
+    PeerCredentials& peer_credentials_;
     LogPort& log_;
 };
 

@@ -96,26 +96,26 @@ ListedVfs vfs_of(const Context& context, const Dict& options) {
     return listed;
 }
 
-struct WantedEvents {
+struct EventQuery {
     std::uint64_t after = 0;
     std::size_t limit = EventLog::kKept;
 };
 
-Result<WantedEvents> wanted_events(const Options& options) {
+Result<EventQuery> event_query(const Options& options) {
     constexpr std::array<std::string_view, 2> kKnown{"after", "limit"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const auto after, reader.number("after", {}));
     TRY(const auto limit, reader.number("limit", {1, EventLog::kKept}));
-    return WantedEvents{.after = after.value_or(0), .limit = limit.value_or(EventLog::kKept)};
+    return EventQuery{.after = after.value_or(0), .limit = limit.value_or(EventLog::kKept)};
 }
 
-Result<std::vector<Want>> wants_of(
+Result<std::vector<VfSelector>> wants_of(
     const std::vector<sdbus::Struct<std::string, std::string>>& wanted) {
     TRY_VOID(check_wants(wanted.size()));
-    std::vector<Want> wants;
+    std::vector<VfSelector> wants;
     for (const auto& one : wanted) {
-        TRY(Want want, want_of(std::get<0>(one), std::get<1>(one)));
+        TRY(VfSelector want, selector_of(std::get<0>(one), std::get<1>(one)));
         wants.push_back(std::move(want));
     }
     return wants;
@@ -191,7 +191,7 @@ sdbus::ObjectPath ManagerObject::Resolve(const std::string& target, const SentOp
 }
 
 std::vector<Dict> ManagerObject::RecentEvents(const SentOptions& options) {
-    const auto wanted = wanted_events(options_of(options));
+    const auto wanted = event_query(options_of(options));
     if (!wanted) throw to_dbus(wanted.error());
     std::vector<Dict> all;
     for (const LoggedEvent& event : context_.events.since(wanted->after, wanted->limit))
@@ -268,14 +268,14 @@ void ManagerObject::Grant(sdbus::Result<>&& result, std::string owner, std::uint
                });
 }
 
-void ManagerObject::TakeBack(sdbus::Result<std::uint32_t>&& result, std::string owner,
+void ManagerObject::Unassign(sdbus::Result<std::uint32_t>&& result, std::string owner,
                              SentOptions options) {
     check_owner(owner);
     authorized<std::uint32_t>(context_, {calls_, current_sender(getObject())}, kAssignAction,
                               std::move(result),
                               [&assignments = context_.assignments, owner = std::move(owner),
                                values = options_of(options)](const Done<std::uint32_t>& done) {
-                                  assignments.take_back(owner, values, done);
+                                  assignments.unassign(owner, values, done);
                               });
 }
 
@@ -290,12 +290,12 @@ void ManagerObject::Adopt(sdbus::Result<std::uint32_t>&& result, std::string own
                               });
 }
 
-void ManagerObject::signal(const JobNews& news) {
-    const sdbus::ObjectPath path{job_path(news.id)};
-    if (news.result.empty())
-        emitJobAdded(news.id, path);
+void ManagerObject::signal(const JobEvent& changes) {
+    const sdbus::ObjectPath path{job_path(changes.id)};
+    if (changes.result.empty())
+        emitJobAdded(changes.id, path);
     else
-        emitJobRemoved(news.id, path, news.result);
+        emitJobRemoved(changes.id, path, changes.result);
 }
 
 std::string ManagerObject::Version() {
@@ -311,7 +311,7 @@ bool ManagerObject::ReadOnly() {
 }
 
 std::string ManagerObject::StateMessage() {
-    return context_.manager.store().trouble();
+    return context_.manager.store().condition();
 }
 
 std::uint64_t ManagerObject::StateGeneration() {
@@ -319,7 +319,7 @@ std::uint64_t ManagerObject::StateGeneration() {
 }
 
 Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
-                 Assignments& assignments, const Domains& domains, Callers& callers,
+                 Assignments& assignments, const Domains& domains, PeerCredentials& callers,
                  Authority& authority, const Clock& clock, const EventLog& events)
     : context_{.bus = bus,
                .manager = manager,
@@ -329,14 +329,14 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
                .domains = domains,
                .callers = callers,
                .authority = authority,
-               .waiters = waiters_,
-               .backlog = backlog_,
+               .waiters = pending_,
+               .backlog = deferred_,
                .clock = clock,
                .events = events,
-               .admission = admission_,
+               .admission = request_limits_,
                .show_new_jobs = [this] { make_job_objects(context_.jobs.list()); },
                .follow_objects = [this] { follow_changed(); },
-               .tell_changes = [this] { tell_followed(); }},
+               .emit_changes = [this] { emit_followed(); }},
       manager_(context_) {
     for (const auto& gpu : manager.gpus())
         gpus_.push_back(std::make_unique<GpuObject>(context_, gpu->id()));
@@ -348,32 +348,32 @@ void Objects::show_first() {
     follow_jobs();
 }
 
-void Objects::step(const std::vector<Notice>& notices) {
+void Objects::step(const std::vector<AdminEvent>& admin_events) {
     const Nanoseconds now = context_.clock.now();
     looked_at_ = now;
-    // Refresh first, because listeners may look up the object of a notice.
-    const bool is_due = has_news_ && now >= next_look();
-    if (is_due || !notices.empty() || !waiters_.is_empty()) {
+    // Refresh first, because listeners may look up the object of an event.
+    const bool is_due = has_changes_ && now >= next_refresh();
+    if (is_due || !admin_events.empty() || !pending_.is_empty()) {
         const bool is_of_all = is_due && has_words_;
         // Called in any case, because it stores the snapshots.
-        const std::set<std::string> changed = changed_gpus(notices);
+        const std::set<std::string> changed = changed_gpus(admin_events);
         refresh(is_of_all ? all_gpus() : changed);
     }
     if (is_due) {
         refreshed_at_ = now;
-        has_news_ = has_words_ = false;
+        has_changes_ = has_words_ = false;
     }
-    for (const Notice& notice : notices) manager_.signal(notice);
-    waiters_.step(now);
-    backlog_.step();
+    for (const AdminEvent& admin_event : admin_events) manager_.signal(admin_event);
+    pending_.step(now);
+    deferred_.step();
 }
 
-/// GPUs with a new snapshot or a notice.
-std::set<std::string> Objects::changed_gpus(const std::vector<Notice>& notices) {
+/// GPUs with a new snapshot or an event.
+std::set<std::string> Objects::changed_gpus(const std::vector<AdminEvent>& admin_events) {
     std::set<std::string> changed;
-    // some notices concern vgpud, not a GPU
-    for (const Notice& notice : notices)
-        if (context_.manager.find_gpu(notice.gpu) != nullptr) changed.insert(notice.gpu);
+    // some events concern vgpud, not a GPU
+    for (const AdminEvent& admin_event : admin_events)
+        if (context_.manager.find_gpu(admin_event.gpu) != nullptr) changed.insert(admin_event.gpu);
     for (const auto& gpu : context_.manager.gpus()) {
         auto snapshot = gpu->look();
         if (snapshots_[gpu->id()] == snapshot) continue;
@@ -391,23 +391,23 @@ std::set<std::string> Objects::all_gpus() const {
 
 void Objects::refresh(const std::set<std::string>& gpus) {
     follow_vfs(gpus);
-    tell_changes(gpus);
+    emit_changes(gpus);
     follow_jobs();
 }
 
 void Objects::follow_changed() {
     followed_.merge(changed_gpus({}));
     follow_vfs(followed_);
-    if (context_.jobs.has_news()) make_job_objects(context_.jobs.list());
+    if (context_.jobs.has_changes()) make_job_objects(context_.jobs.list());
 }
 
 /// Signals the changes that a job has made before the job's end.
-void Objects::tell_followed() {
-    tell_changes(std::exchange(followed_, {}));
-    if (context_.jobs.has_news()) follow_jobs();
+void Objects::emit_followed() {
+    emit_changes(std::exchange(followed_, {}));
+    if (context_.jobs.has_changes()) follow_jobs();
 }
 
-void Objects::tell_changes(const std::set<std::string>& gpus) {
+void Objects::emit_changes(const std::set<std::string>& gpus) {
     for (const auto& gpu : gpus_)
         if (gpus.contains(gpu->id())) gpu->refresh();
     for (const std::string& gpu : gpus)
@@ -434,14 +434,14 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
 
 /// Shows the last state of a job before its end is signalled.
 void Objects::follow_jobs() {
-    const std::vector<JobNews> news = context_.jobs.take_news();
+    const std::vector<JobEvent> changes = context_.jobs.take_changes();
     const std::vector<JobView> views = context_.jobs.list();
     std::erase_if(jobs_, [&views](const auto& entry) {
         return std::ranges::find(views, entry.first, &JobView::id) == views.end();
     });
     make_job_objects(views);
     for (const JobView& view : views) jobs_.at(view.id)->show(view);
-    for (const JobNews& one : news) manager_.signal(one);
+    for (const JobEvent& one : changes) manager_.signal(one);
 }
 
 void Objects::make_job_objects(const std::vector<JobView>& views) {

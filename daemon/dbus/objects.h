@@ -21,10 +21,10 @@ public:
     explicit ManagerObject(Context& context);
     ~ManagerObject();
 
-    void signal(const Notice& notice) {
-        emitEvent(notice.gpu, notice.vf, std::string(notice.kind), notice.text);
+    void signal(const AdminEvent& admin_event) {
+        emitEvent(admin_event.gpu, admin_event.vf, std::string(admin_event.kind), admin_event.text);
     }
-    void signal(const JobNews& news);
+    void signal(const JobEvent& changes);
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
@@ -46,13 +46,13 @@ private:
                SentOptions options) override;
     void Export(sdbus::Result<std::string>&& result, SentOptions options) override;
     void AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) override;
-    /// Assign, Grant, TakeBack and Adopt require org.vgpu1.assign.
+    /// Assign, Grant, Unassign and Adopt require org.vgpu1.assign.
     void Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
                 std::vector<sdbus::Struct<std::string, std::string>> wanted,
                 SentOptions options) override;
     void Grant(sdbus::Result<>&& result, std::string owner, std::uint32_t uid, std::uint32_t gid,
                SentOptions options) override;
-    void TakeBack(sdbus::Result<std::uint32_t>&& result, std::string owner,
+    void Unassign(sdbus::Result<std::uint32_t>&& result, std::string owner,
                   SentOptions options) override;
     void Adopt(sdbus::Result<std::uint32_t>&& result, std::string owner,
                SentOptions options) override;
@@ -74,7 +74,7 @@ public:
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
-            Assignments& assignments, const Domains& domains, Callers& callers,
+            Assignments& assignments, const Domains& domains, PeerCredentials& callers,
             Authority& authority, const Clock& clock, const EventLog& events);
     ~Objects() { context_.is_stopping = true; }
     Objects(const Objects&) = delete;
@@ -83,33 +83,33 @@ public:
     /// Makes the first objects, without signals. Call before the first request is accepted.
     void show_first();
     /// Call when a GPU has a new snapshot or a job has made progress.
-    void note_news() { has_news_ = true; }
+    void record_change() { has_changes_ = true; }
     /// Call when libvirt has reported something new about owners.
-    void note_words() { has_news_ = has_words_ = true; }
+    void note_words() { has_changes_ = has_words_ = true; }
     /// Signals `notices`, sends replies that are due, reads one document, and checks for news every
     /// kInterval.
-    void step(const std::vector<Notice>& notices);
-    [[nodiscard]] bool are_documents_waiting() const { return !backlog_.is_empty(); }
+    void step(const std::vector<AdminEvent>& admin_events);
+    [[nodiscard]] bool are_documents_waiting() const { return !deferred_.is_empty(); }
     /// When to call step() again, if wants_step().
     [[nodiscard]] Nanoseconds next_step() const {
-        if (!backlog_.is_empty()) return Nanoseconds::zero();
+        if (!deferred_.is_empty()) return Nanoseconds::zero();
         // conditions change with snapshots, which wake the loop; a time-out does not wake it
-        return has_news_ ? next_look() : looked_at_ + kInterval;
+        return has_changes_ ? next_refresh() : looked_at_ + kInterval;
     }
     [[nodiscard]] bool wants_step() const {
-        return has_news_ || !waiters_.is_empty() || !backlog_.is_empty();
+        return has_changes_ || !pending_.is_empty() || !deferred_.is_empty();
     }
 
 private:
-    [[nodiscard]] Nanoseconds next_look() const { return refreshed_at_ + kInterval; }
+    [[nodiscard]] Nanoseconds next_refresh() const { return refreshed_at_ + kInterval; }
     /// Makes and removes objects, then signals changes of these GPUs and their VFs.
     void refresh(const std::set<std::string>& gpus);
     /// The halves of refresh(), before and after the reply of a method that changes something.
     void follow_changed();
-    void tell_followed();
-    void tell_changes(const std::set<std::string>& gpus);
+    void emit_followed();
+    void emit_changes(const std::set<std::string>& gpus);
     [[nodiscard]] std::set<std::string> all_gpus() const;
-    [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<Notice>& notices);
+    [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<AdminEvent>& admin_events);
     /// Makes and removes VF objects as in the snapshots, with InterfacesAdded or -Removed.
     void follow_vfs(const std::set<std::string>& gpus, Telling telling = Telling::Aloud);
     void follow_jobs();
@@ -124,9 +124,9 @@ private:
     }
 
     /// Declared before context_, which refers to these members.
-    Waiters waiters_;
-    Backlog backlog_;
-    Admission admission_;
+    PendingConditions pending_;
+    DeferredWork deferred_;
+    RequestLimits request_limits_;
     Context context_;
     ManagerObject manager_;
     std::vector<std::unique_ptr<GpuObject>> gpus_;
@@ -137,7 +137,7 @@ private:
     std::set<std::string> followed_;  ///< changes not signalled yet
     Nanoseconds refreshed_at_{0};
     Nanoseconds looked_at_{0};
-    bool has_news_ = false;
+    bool has_changes_ = false;
     bool has_words_ = false;
 };
 

@@ -5,7 +5,7 @@
 // (enforced_reply_signature in bus-objects.c), but sdbus-c++ frees the vtable with the object.
 #pragma once
 
-#include "daemon/dbus/admission.h"
+#include "daemon/dbus/request_limits.h"
 #include "daemon/dbus/sdbus_compat.h"
 #include "daemon/ports/result.h"
 
@@ -36,7 +36,7 @@ template <typename T, typename... Replied> class OpenCallOf final : public OpenC
 public:
     /// `at_end`: makes the answer if the object is removed first; null: the answer is the reason as
     /// an error.
-    OpenCallOf(sdbus::Result<Replied...>&& result, Admission::Ticket ticket,
+    OpenCallOf(sdbus::Result<Replied...>&& result, RequestLimits::Ticket ticket,
                std::function<Result<T>(const Error&)> at_end)
         : result_(std::move(result)), ticket_(std::move(ticket)), at_end_(std::move(at_end)) {}
 
@@ -57,7 +57,7 @@ public:
 
 private:
     std::optional<sdbus::Result<Replied...>> result_;
-    Admission::Ticket ticket_;
+    RequestLimits::Ticket ticket_;
     std::function<Result<T>(const Error&)> at_end_;
 };
 

@@ -31,9 +31,9 @@ bool is_in_turns(std::uint32_t state) {
 /// A cheap comparison, because it is made for every VF of a changed GPU. A change of Client or
 /// LeaseExpires alone is not signalled.
 bool is_same(const VfView& a, const VfView& b) {
-    return std::memcmp(&a.live, &b.live, sizeof a.live) == 0 && a.record == b.record &&
-           a.handover == b.handover && a.trouble == b.trouble && a.orphan == b.orphan &&
-           a.owner_title == b.owner_title;
+    return std::memcmp(&a.active, &b.active, sizeof a.active) == 0 && a.record == b.record &&
+           a.assignment_mode == b.assignment_mode && a.condition == b.condition &&
+           a.orphan == b.orphan && a.owner_domain_name == b.owner_domain_name;
 }
 
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {
@@ -66,11 +66,11 @@ sdbus::Error dbus_error(ErrorId id, std::string cause) {
 }
 
 sdbus::Error no_such_type(const std::string& name, const std::string& signature) {
-    constexpr std::size_t kShown = 40;
+    constexpr std::size_t kDefined = 40;
     return dbus_error(ErrorId::WrongType,
                       fmt::format("option '{}' is of type '{}', but options are booleans (b), "
                                   "numbers (y n q i u x t d) or strings (s)",
-                                  printable(start_of(name, kShown)), signature));
+                                  printable(start_of(name, kDefined)), signature));
 }
 
 void check_total(std::size_t bytes) {
@@ -196,8 +196,8 @@ std::vector<PropertyName> changes(const GpuView& before, const GpuView& after) {
 }
 
 Dict properties_of(const VfView& v, const PropertyFilter& filter) {
-    Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{vf_path(v.gpu, v.live.vf)}}},
-             {"Target", sdbus::Variant{fmt::format("{}/vf{}", v.gpu, v.live.vf)}}};
+    Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{vf_path(v.gpu, v.active.vf)}}},
+             {"Target", sdbus::Variant{fmt::format("{}/vf{}", v.gpu, v.active.vf)}}};
 #define VF_PROPERTY(name, type, signalled, value) \
     if (filter.wants(#name)) all[#name] = sdbus::Variant{type{value}};
 #include "daemon/dbus/vf_properties.def"
@@ -212,10 +212,11 @@ Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& f
         for (const VfView* v : views) values.push_back(value_of(*v));
         return sdbus::Variant{values};
     };
-    Dict all{{"Path",
-              column([](const VfView& v) { return sdbus::ObjectPath{vf_path(v.gpu, v.live.vf)}; })},
+    Dict all{{"Path", column([](const VfView& v) {
+                  return sdbus::ObjectPath{vf_path(v.gpu, v.active.vf)};
+              })},
              {"Target",
-              column([](const VfView& v) { return fmt::format("{}/vf{}", v.gpu, v.live.vf); })}};
+              column([](const VfView& v) { return fmt::format("{}/vf{}", v.gpu, v.active.vf); })}};
 #define VF_PROPERTY(name, type, signalled, value) \
     if (filter.wants(#name)) all[#name] = column([](const VfView& v) { return type{value}; });
 #include "daemon/dbus/vf_properties.def"
@@ -233,7 +234,7 @@ std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
     })
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
-    if (is_in_turns(before.live.state) && is_in_turns(after.live.state))
+    if (is_in_turns(before.active.state) && is_in_turns(after.active.state))
         std::erase(names, PropertyName{"State"});
     return names;
 }

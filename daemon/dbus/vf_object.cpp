@@ -27,7 +27,7 @@ void await_scrub(Context& context, const Target& target, std::uint32_t generatio
     // Generations are compared, because the number may have been reused.
     const auto is_gone = [&context, target, generation] {
         const auto seen = context.manager.find_gpu(target.gpu)->look();
-        return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).live.generation != generation;
+        return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).active.generation != generation;
     };
     context.waiters.add(is_gone, context.clock.now() + limit,
                         fmt::format("{}/vf{} is still being scrubbed", target.gpu, target.vf),
@@ -85,7 +85,7 @@ void end_quiesce(const Stopped& quiesce, const Result<>& idle) {
     quiesce.reply(tl::make_unexpected(idle.error()));
 }
 
-void look_then_await_idle(const Stopped& quiesce);
+void refresh_then_await_idle(const Stopped& quiesce);
 
 /// Waits until the VF is idle. If the GPU leaves service, the wait ends early, and the next look
 /// finds the reason.
@@ -97,11 +97,11 @@ void await_idle(const Stopped& quiesce) {
         const auto seen = quiesce.gpu().look();
         const std::uint32_t vf = quiesce.target.vf;
         return seen->gpu.state != GpuState::Ok || !seen->has_vf(vf) ||
-               seen->vfs.at(vf).live.has_work == 0;
+               seen->vfs.at(vf).active.has_work == 0;
     };
     const auto done = [quiesce](const Result<>& over) {
         const bool is_known = quiesce.gpu().look()->gpu.state == GpuState::Ok;
-        if (over && !is_known) return look_then_await_idle(quiesce);
+        if (over && !is_known) return refresh_then_await_idle(quiesce);
         end_quiesce(quiesce, over);
     };
     quiesce.context.waiters.add(is_over, quiesce.deadline,
@@ -111,9 +111,9 @@ void await_idle(const Stopped& quiesce) {
 }
 
 /// Reads the state first, because a state from before the processes stopped does not count.
-void look_then_await_idle(const Stopped& quiesce) {
+void refresh_then_await_idle(const Stopped& quiesce) {
     quiesce.gpu().ask<void>(
-        [vf = quiesce.target.vf](GpuModel& model) { return model.look_now(vf); },
+        [vf = quiesce.target.vf](GpuModel& model) { return model.refresh_now(vf); },
         [quiesce](const Result<>& looked) {
             if (!looked) return end_quiesce(quiesce, looked);
             await_idle(quiesce);
@@ -128,12 +128,12 @@ void ask_agent(Context& context, const Target& target, AgentAct act, const Optio
         [&context, target, act, is_cancelled, reply](const Result<AgentReport>& report) {
             if (!report) return reply(tl::make_unexpected(report.error()));
             if (act == AgentAct::Quiesce && report->is_ok)
-                return look_then_await_idle({.context = context,
-                                             .target = target,
-                                             .report = *report,
-                                             .is_cancelled = is_cancelled,
-                                             .deadline = context.clock.now() + kIdleTimeout,
-                                             .reply = reply});
+                return refresh_then_await_idle({.context = context,
+                                                .target = target,
+                                                .report = *report,
+                                                .is_cancelled = is_cancelled,
+                                                .deadline = context.clock.now() + kIdleTimeout,
+                                                .reply = reply});
             reply(*report);
         });
 }
@@ -189,14 +189,14 @@ void start_agent(Context& context, const Target& target, const Options& options,
 void take_nothing_back(Context& /*context*/, const Target& /*target*/) {}
 
 /// A method that Start() runs. `cancel`: null if the device cannot stop the operation half-way.
-struct Startable {
+struct JobMethod {
     std::string_view method, kind, step;
     const char* action;
     void (*begin)(Context&, const Target&, const Options&, const Cancelled&, const JobDone&);
     void (*cancel)(Context&, const Target&);
 };
 
-constexpr std::array<Startable, 5> kStartable{{
+constexpr std::array<JobMethod, 5> kJobMethods{{
     {"Destroy", "destroy", "its VRAM is scrubbed", kProvisionAction, start_destroy, nullptr},
     {"Reset", "reset", "its guest is notified, and the function is reset", kControlAction,
      start_reset, nullptr},
@@ -208,9 +208,9 @@ constexpr std::array<Startable, 5> kStartable{{
      start_agent<AgentAct::Thaw>, take_nothing_back},
 }};
 
-Result<const Startable*> startable(const std::string& method) {
+Result<const JobMethod*> job_method(const std::string& method) {
     std::vector<std::string_view> names;
-    for (const Startable& one : kStartable) {
+    for (const JobMethod& one : kJobMethods) {
         if (one.method == method) return &one;
         names.push_back(one.method);
     }
@@ -220,7 +220,7 @@ Result<const Startable*> startable(const std::string& method) {
                             did_you_mean(shown, names), fmt::join(names, ", ")));
 }
 
-Result<std::uint32_t> start(Context& context, const Target& target, const Startable& what,
+Result<std::uint32_t> start(Context& context, const Target& target, const JobMethod& what,
                             const Options& options) {
     const auto is_cancelled = std::make_shared<bool>(false);
     CallOrder order{.kind = std::string(what.kind),
@@ -242,7 +242,7 @@ Result<std::uint32_t> start(Context& context, const Target& target, const Starta
 
 /// Jobs that no row describes create and destroy VFs.
 const char* action_of_job(std::string_view kind) {
-    for (const Startable& one : kStartable)
+    for (const JobMethod& one : kJobMethods)
         if (one.kind == kind) return one.action;
     return kProvisionAction;
 }
@@ -252,8 +252,8 @@ VfObject::VfObject(Context& context, Target target, const VfView& view, Telling 
       context_(context),
       target_(std::move(target)),
       made_for_(view.record.uuid),
-      shown_(view) {
-    add_words(context_, shown_);
+      defined_(view) {
+    add_words(context_, defined_);
     registerAdaptor();
     if (telling == Telling::Aloud) emitInterfacesAddedSignal({kInterface});
 }
@@ -276,11 +276,11 @@ void VfObject::refresh() {
     if (!seen->has_vf(target_.vf)) return;
     const VfView& view = seen->vfs.at(target_.vf);
     // Usually nothing has changed, so this avoids the copy.
-    if (!wants_words(view) && changes(shown_, view).empty()) return;
+    if (!wants_words(view) && changes(defined_, view).empty()) return;
     VfView now = view;
     add_words(context_, now);
-    const std::vector<PropertyName> changed = changes(shown_, now);
-    shown_ = std::move(now);
+    const std::vector<PropertyName> changed = changes(defined_, now);
+    defined_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);
 }
 
@@ -379,7 +379,7 @@ void VfObject::Thaw(sdbus::Result<Dict>&& result, SentOptions options) {
 
 void VfObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, std::string method,
                      SentOptions options) {
-    const auto what = startable(method);
+    const auto what = job_method(method);
     if (!what) throw to_dbus(what.error());
     authorized<sdbus::ObjectPath>(
         context_, {calls_, current_sender(getObject())}, (*what)->action, std::move(result),

@@ -68,7 +68,7 @@ private:
         const auto seen = context_.manager.find_gpu(target_.gpu)->look();
         const auto at = seen->vfs.find(target_.vf);
         const bool is_there = at != seen->vfs.end() && at->second.record.uuid == made_for_;
-        if (!is_there) return value_of(shown_);
+        if (!is_there) return value_of(defined_);
         if (!is_completed(name)) return value_of(at->second);
         VfView whole = at->second;
         complete(context_, whole);
@@ -79,7 +79,7 @@ private:
     OpenCalls calls_;
     Target target_;
     daemon::Uuid made_for_{};
-    VfView shown_;  ///< as last signalled
+    VfView defined_;  ///< as last signalled
 };
 
 }  // namespace vgpu::daemon::dbus

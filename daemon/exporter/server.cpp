@@ -54,7 +54,7 @@ void Server::accept(int listener) {
             std::ranges::find_if(clients_, [](const Client& client) { return !client.response; });
         clients_.erase(asking == clients_.end() ? clients_.begin() : asking);
     }
-    clients_.push_back({.fd = std::move(fd), .until = clock_.now() + kPatience});
+    clients_.push_back({.fd = std::move(fd), .until = clock_.now() + kTimeout});
 }
 
 void Server::serve(Client& client) {
@@ -83,7 +83,7 @@ void Server::respond(Client& client, const HttpRequest& request) {
                           ? metrics_(format_for(request.accept))
                           : std::make_shared<const std::string>(http_response(request.page));
     client.total = request.is_head ? head_size(*client.response) : client.response->size();
-    client.until = clock_.now() + kPatience;
+    client.until = clock_.now() + kTimeout;
     write(client);
 }
 

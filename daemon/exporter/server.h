@@ -3,7 +3,7 @@
 // Server: answers scrapers by HTTP on listening sockets. Everyone who can reach the sockets may
 // read, and no client can harm the others:
 //   - sockets never block; an iteration reads one buffer and writes what the client accepts;
-//   - a client has kPatience and kMaxRequest bytes for its request, and kPatience for the response;
+//   - a client has kTimeout and kMaxRequest bytes for its request, and kTimeout for the response;
 //   - at most kMaxClients: one more replaces the oldest without a response, or else the oldest.
 // main.cpp calls watch() before each wait and look() after it; one thread.
 #pragma once
@@ -23,7 +23,7 @@ class Server {
 public:
     static constexpr std::size_t kMaxClients = 64;
     static constexpr std::size_t kMaxRequest = 8192;
-    static constexpr daemon::Nanoseconds kPatience = std::chrono::seconds(5);
+    static constexpr daemon::Nanoseconds kTimeout = std::chrono::seconds(5);
 
     using Metrics = std::function<Response(MetricsFormat)>;
 

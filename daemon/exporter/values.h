@@ -34,10 +34,10 @@ inline Properties known_of(Properties gpu) {
     if (is_unknown || is_zero("TableEntries"))
         forget({"TableCycleUs", "TableExact", "TableWorstGapUs"});
     if (is_unknown)
-        forget({"Home", "TotalVfs", "VramBytes", "VramFreeBytes", "VramUnitBytes",
+        forget({"Platform", "TotalVfs", "VramBytes", "VramFreeBytes", "VramUnitBytes",
                 "VramApertureBytes", "CuCount", "DoorbellPages", "TableGeneration", "TableEntries",
                 "Switches", "SwitchP50Ns", "SwitchP99Ns", "SwitchMaxNs", "EventsLost",
-                "WholeResets"});
+                "DeviceResets"});
     return gpu;
 }
 

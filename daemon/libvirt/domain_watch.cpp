@@ -70,8 +70,8 @@ void on_connection_close(virConnectPtr, int, void* watch) {
 
 }  // namespace
 
-DomainWatch::DomainWatch(std::string uri, Tell tell)
-    : uri_(std::move(uri)), tell_(std::move(tell)) {
+DomainWatch::DomainWatch(std::string uri, Report report)
+    : uri_(std::move(uri)), report_(std::move(report)) {
     limit_timer();
 }
 
@@ -103,8 +103,8 @@ void DomainWatch::connect() {
                                          VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), this, nullptr);
     if (callback_ < 0) return disconnect(virGetLastErrorMessage());
     delay_ = kFirstDelay;
-    is_loss_told_ = false;
-    tell_all();
+    is_loss_reported_ = false;
+    report_all();
 }
 
 /// Closes the connection. Also called after a failed attempt to connect.
@@ -119,12 +119,12 @@ void DomainWatch::disconnect(const std::string& why) {
     callback_ = -1;
     next_try_ = std::chrono::steady_clock::now() + delay_;
     delay_ = std::min(delay_ * 2, kLongestDelay);
-    if (is_loss_told_ || said.empty()) return;
-    is_loss_told_ = true;
-    tell_(line_of({{"lost", "no connection to " + uri_ + ": " + said}}));
+    if (is_loss_reported_ || said.empty()) return;
+    is_loss_reported_ = true;
+    report_(line_of({{"lost", "no connection to " + uri_ + ": " + said}}));
 }
 
-void DomainWatch::tell_all() {
+void DomainWatch::report_all() {
     virDomainPtr* domains = nullptr;
     const int count = virConnectListAllDomains(connection_, &domains, 0);
     if (count < 0) return disconnect(virGetLastErrorMessage());
@@ -134,14 +134,14 @@ void DomainWatch::tell_all() {
         virDomainFree(domains[i]);
     }
     std::free(domains);
-    tell_(line_of({{"domains", all}}));
+    report_(line_of({{"domains", all}}));
 }
 
 void DomainWatch::on_change(virDomainPtr domain) {
     if (is_gone(domain))
-        tell_(line_of({{"removed", uuid_of(domain)}}));
+        report_(line_of({{"removed", uuid_of(domain)}}));
     else
-        tell_(line_of({{"domain", json_of(domain)}}));
+        report_(line_of({{"domain", json_of(domain)}}));
 }
 
 }  // namespace vgpu::libvirt

@@ -22,9 +22,9 @@ public:
     static constexpr std::chrono::milliseconds kFirstDelay{500};
     static constexpr std::chrono::milliseconds kLongestDelay{30'000};
 
-    using Tell = std::function<void(const std::string& line)>;
+    using Report = std::function<void(const std::string& line)>;
 
-    DomainWatch(std::string uri, Tell tell);
+    DomainWatch(std::string uri, Report report);
     ~DomainWatch();
     DomainWatch(const DomainWatch&) = delete;
     DomainWatch& operator=(const DomainWatch&) = delete;
@@ -40,14 +40,14 @@ public:
 private:
     void connect();
     void disconnect(const std::string& why);
-    void tell_all();
+    void report_all();
 
     std::string uri_;
-    Tell tell_;
+    Report report_;
     virConnectPtr connection_ = nullptr;
     int callback_ = -1;
     bool is_lost_ = false;
-    bool is_loss_told_ = false;
+    bool is_loss_reported_ = false;
     std::chrono::milliseconds delay_ = kFirstDelay;
     std::chrono::steady_clock::time_point next_try_{};
 };

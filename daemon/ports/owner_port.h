@@ -2,7 +2,7 @@
 //
 // OwnerPort: finds out whether owners of VFs (processes, VMs) exist, and names clients. GpuModel
 // uses it to report claims that look forgotten; it ends no claim. Any thread. Implemented by
-// adapters/owner_watch.
+// adapters/owner_probe.
 #pragma once
 
 #include "daemon/ports/process_port.h"

@@ -19,14 +19,14 @@ constexpr Range kGaps{kMinGapMs, kMaxGapMs};
 /// Reads an option of 64 bits. A value that does not fit in 32 bits is out of range, and never cut.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
                                               Range range) {
-    range.most = std::min<std::uint64_t>(range.most, UINT32_MAX);
+    range.max = std::min<std::uint64_t>(range.max, UINT32_MAX);
     TRY(const auto number, reader.number(name, range));
     return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
 }
 
 /// 0: the GPU's quantum.
 Result<std::optional<std::uint32_t>> vf_quantum(const OptionReader& reader) {
-    TRY(const auto zero_or_more, number32(reader, "quantum_us", {0, kQuanta.most}));
+    TRY(const auto zero_or_more, number32(reader, "quantum_us", {0, kQuanta.max}));
     if (zero_or_more && *zero_or_more == 0) return zero_or_more;
     return number32(reader, "quantum_us", kQuanta);
 }
@@ -39,18 +39,18 @@ Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     return name;
 }
 
-/// `names` and the options of contract and custody.
+/// `names` and the options of contract and assignment policy.
 std::vector<std::string_view> with_settings(std::span<const std::string_view> names) {
     std::vector<std::string_view> all(names.begin(), names.end());
-    for (const auto& more : {qos_names(), custody_names()})
+    for (const auto& more : {qos_names(), assignment_policy_names()})
         all.insert(all.end(), more.begin(), more.end());
     return all;
 }
 
-Result<Asker> read_asker(const OptionReader& reader) {
+Result<Requester> read_requester(const OptionReader& reader) {
     TRY(const bool is_forced, reader.flag("force"));
     TRY(const auto owner, reader.text("owner"));
-    return Asker{.owner = owner.value_or(""), .force = is_forced ? Force::Yes : Force::No};
+    return Requester{.owner = owner.value_or(""), .force = is_forced ? Force::Yes : Force::No};
 }
 
 Result<CreateRequest> create_request(const Options& options) {
@@ -65,17 +65,17 @@ Result<CreateRequest> create_request(const Options& options) {
     TRY(const auto cu_mask, reader.number("cu_mask", {}));
     TRY(const auto doorbell_pages, number32(reader, "doorbell_pages", {}));
     TRY(const QosChange change, read_qos(reader));
-    TRY(const CustodyChange custody_change, read_custody(reader));
+    TRY(const AssignmentPolicyChange assignment_policy_change, read_assignment_policy(reader));
     VfQos qos;
     apply(change, qos);
-    VfCustody custody;
-    apply(custody_change, custody);
+    VfAssignmentPolicy assignment_policy;
+    apply(assignment_policy_change, assignment_policy);
     return CreateRequest{.name = name.value_or(""),
                          .vram_bytes = vram_bytes,
                          .weight = weight.value_or(scheduler::kDefaultWeight),
                          .quantum_us = quantum_us.value_or(0),
                          .qos = qos,
-                         .custody = custody,
+                         .assignment_policy = assignment_policy,
                          .cu_mask = cu_mask.value_or(0),
                          .doorbell_pages = doorbell_pages.value_or(0)};
 }
@@ -101,7 +101,7 @@ GpuHost* Manager::find_gpu(const std::string& id) const {
 
 void Manager::finish() {
     for (const auto& gpu : gpus_) gpu->finish();
-    look_for_clashes();
+    find_clashes();
 }
 
 std::string Manager::clash_of(const std::string& name, const Target& own,
@@ -122,7 +122,7 @@ std::string Manager::clash_of(const std::string& name, const Target& own,
 
 /// Finds names that are not unique. A GPU may return with a name that was given meanwhile, and
 /// states may be edited by hand.
-void Manager::look_for_clashes() {
+void Manager::find_clashes() {
     if (clashes_version_ == store_.names_version()) return;
     clashes_version_ = store_.names_version();
     const StateStore::Names names = store_.names();
@@ -131,7 +131,7 @@ void Manager::look_for_clashes() {
         const Target own{place.first, place.second};
         const std::string clash = clash_of(name, own, names);
         if (clash.empty() || find_gpu(own.gpu) == nullptr) continue;
-        if (!clashes_.contains(own)) say(own, "name-clash", clash);
+        if (!clashes_.contains(own)) emit(own, "name-clash", clash);
         found[own] = clash;
     }
     if (found == clashes_) return;
@@ -221,7 +221,7 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
         return fail(ErrorId::NameTaken,
                     fmt::format("'{}' is the name of {}{}", name, path_of(other), away));
     }
-    if (held_names_.contains(name))
+    if (locked_names_.contains(name))
         return fail(ErrorId::NameTaken, fmt::format("'{}' is being assigned by {}", name, holder_));
     if (names_asked_for_.contains(name))
         return fail(ErrorId::NameTaken,
@@ -240,13 +240,13 @@ Result<> Manager::hold(const std::string& holder, const std::vector<std::string>
     // a recovery continues a run, including its ended claims
     if (!store_.apply()) ended_claims_.clear();
     holder_ = holder;
-    held_gpus_ = {gpus.begin(), gpus.end()};
-    held_names_ = {names.begin(), names.end()};
+    locked_gpus_ = {gpus.begin(), gpus.end()};
+    locked_names_ = {names.begin(), names.end()};
     return {};
 }
 
-void Manager::hold_names(const std::vector<std::string>& names) {
-    held_names_.insert(names.begin(), names.end());
+void Manager::lock_names(const std::vector<std::string>& names) {
+    locked_names_.insert(names.begin(), names.end());
 }
 
 /// Uses any GPU's thread, because the main loop must not wait for the disk.
@@ -259,21 +259,21 @@ void Manager::commit_apply(const std::optional<ApplyIntent>& apply, const Done<>
     gpu.ask<void>([this, apply](GpuModel&) { return store_.commit_apply(apply); }, done);
 }
 
-void Manager::let_go() {
+void Manager::unlock() {
     holder_.clear();
-    held_gpus_.clear();
-    held_names_.clear();
+    locked_gpus_.clear();
+    locked_names_.clear();
 }
 
-Result<> Manager::not_held(const std::string& gpu) const {
-    if (!held_gpus_.contains(gpu)) return {};
+Result<> Manager::not_locked(const std::string& gpu) const {
+    if (!locked_gpus_.contains(gpu)) return {};
     return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
 }
 
 /// Notes the end of a claim. Claims made after the plan are in no plan, so their VFs are not made
 /// again.
-void Manager::note_end(const EndedClaim& claim) {
-    if (!held_gpus_.contains(claim.gpu)) return;
+void Manager::record_end(const EndedClaim& claim) {
+    if (!locked_gpus_.contains(claim.gpu)) return;
     for (const auto& [vf, record] : store_.gpu(claim.gpu).vfs)
         if (record.owner.generation == claim.generation) return;  // the claim was kept
     const auto apply = store_.apply();
@@ -286,9 +286,9 @@ void Manager::note_end(const EndedClaim& claim) {
 void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;
-    for (const std::string& gpu : held_gpus_)
+    for (const std::string& gpu : locked_gpus_)
         for (const std::uint64_t generation : claims_before(*apply, gpu, owner, Claims::NotKept))
-            note_end({.gpu = gpu, .owner = owner, .generation = generation});
+            record_end({.gpu = gpu, .owner = owner, .generation = generation});
 }
 
 bool Manager::has_ended(const std::string& gpu, const OwnerRecord& claim) const {
@@ -313,13 +313,13 @@ template <typename T> Done<T> Manager::while_reserved(const std::string& name, D
 Result<GpuHost*> Manager::gpu_for(const std::string& gpu) const {
     if (!gpu.empty()) return gpu_of(gpu);
     GpuHost* best = nullptr;
-    std::uint64_t most = 0;
+    std::uint64_t max = 0;
     for (const auto& one : gpus_) {
         const auto seen = one->look();
         if (seen->gpu.state != GpuState::Ok || store_.is_read_only(one->id())) continue;
-        if (best != nullptr && seen->vram_available <= most) continue;
+        if (best != nullptr && seen->vram_available <= max) continue;
         best = one.get();
-        most = seen->vram_available;
+        max = seen->vram_available;
     }
     if (best != nullptr) return best;
     for (const auto& one : gpus_) TRY_VOID(store_.writable(one->id()));
@@ -335,7 +335,7 @@ Result<> Manager::start_release(const Target& target, const std::string& owner,
                    [this, gpu = target.gpu, owner, generation, done](const Result<>& released) {
                        // an apply may make the VF again
                        if (released || released.error().id == ErrorId::NoSuchVf)
-                           note_end({.gpu = gpu, .owner = owner, .generation = generation});
+                           record_end({.gpu = gpu, .owner = owner, .generation = generation});
                        done(released);
                    });
     return {};
@@ -345,7 +345,7 @@ void Manager::create(const std::string& gpu, const Options& options, Done<Target
     or_refuse(done, [&]() -> Result<> {
         TRY(const CreateRequest request, create_request(options));
         TRY(GpuHost * chosen, gpu_for(gpu));
-        TRY_VOID(not_held(chosen->id()));
+        TRY_VOID(not_locked(chosen->id()));
         if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
         // Captured by value, because the caller's options are gone when the GPU's thread runs.
         chosen->ask<Target>(
@@ -368,18 +368,18 @@ void Manager::set_vf(const Target& target, const Options& options, Done<> done) 
         TRY(const auto weight, number32(reader, "weight", kWeights));
         TRY(const auto quantum_us, vf_quantum(reader));
         TRY(const QosChange qos, read_qos(reader));
-        TRY(const CustodyChange custody, read_custody(reader));
-        TRY(const Asker asker, read_asker(reader));
+        TRY(const AssignmentPolicyChange assignment_policy, read_assignment_policy(reader));
+        TRY(const Requester requester, read_requester(reader));
         TRY(GpuHost * gpu, gpu_of(target.gpu));
-        TRY_VOID(not_held(target.gpu));
+        TRY_VOID(not_locked(target.gpu));
         if (name) TRY_VOID(name_is_free(*name, target));
         const VfChange change{.name = name,
                               .weight = weight,
                               .quantum_us = quantum_us,
                               .qos = qos,
-                              .custody = custody};
+                              .assignment_policy = assignment_policy};
         gpu->ask<void>([change, vf = target.vf,
-                        asker](GpuModel& model) { return model.change(vf, change, asker); },
+                        requester](GpuModel& model) { return model.change(vf, change, requester); },
                        while_reserved(name.value_or(""), done));
         return {};
     });
@@ -393,7 +393,7 @@ void Manager::set_gpu(const Target& target, const Options& options, Done<> done)
         TRY(const auto quantum_us, number32(reader, "quantum_us", kQuanta));
         TRY(const auto max_gap_ms, number32(reader, "max_gap_ms", kGaps));
         TRY(GpuHost * gpu, gpu_of(target.gpu));
-        TRY_VOID(not_held(target.gpu));
+        TRY_VOID(not_locked(target.gpu));
         const GpuChange change{.quantum_us = quantum_us, .max_gap_ms = max_gap_ms};
         gpu->ask<void>([change](GpuModel& model) { return model.change_gpu(change); }, done);
         return {};
@@ -402,14 +402,14 @@ void Manager::set_gpu(const Target& target, const Options& options, Done<> done)
 
 void Manager::destroy(const Target& target, const Options& options, Done<std::uint32_t> done) {
     or_refuse(done, [&]() -> Result<> {
-        TRY(const Asker asker, read_asker(OptionReader(options)));
+        TRY(const Requester requester, read_requester(OptionReader(options)));
         TRY(GpuHost * gpu, gpu_of(target.gpu));
-        TRY_VOID(not_held(target.gpu));
+        TRY_VOID(not_locked(target.gpu));
         gpu->ask<std::uint32_t>(
-            [vf = target.vf, asker](GpuModel& model) -> Result<std::uint32_t> {
+            [vf = target.vf, requester](GpuModel& model) -> Result<std::uint32_t> {
                 const std::uint32_t generation =
-                    model.has_vf(vf) ? model.view(vf).live.generation : 0;
-                TRY_VOID(model.destroy(vf, asker.force, asker.owner));
+                    model.has_vf(vf) ? model.view(vf).active.generation : 0;
+                TRY_VOID(model.destroy(vf, requester.force, requester.owner));
                 return generation;
             },
             done);
@@ -423,11 +423,11 @@ void Manager::control(const Target& target, vgpu_pf_control_action action, const
         constexpr std::array<std::string_view, 2> kKnown{"force", "owner"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
-        TRY(const Asker asker, read_asker(reader));
+        TRY(const Requester requester, read_requester(reader));
         TRY(GpuHost * gpu, gpu_of(target.gpu));
         gpu->ask<void>(
-            [vf = target.vf, action, asker](GpuModel& model) {
-                return model.control(vf, action, asker.force, asker.owner);
+            [vf = target.vf, action, requester](GpuModel& model) {
+                return model.control(vf, action, requester.force, requester.owner);
             },
             done);
         return {};
@@ -473,18 +473,20 @@ void Manager::pause(const Target& target, const std::string& owner, std::uint64_
               [&] { return start_release(target, owner, generation, AfterRelease::Pause, done); });
 }
 
-void Manager::say(std::string_view kind, std::string text) {
-    notices_.push_back({.gpu = "vgpud", .vf = 0, .kind = kind, .text = std::move(text)});
+void Manager::emit(std::string_view kind, std::string text) {
+    admin_events_.push_back({.gpu = "vgpud", .vf = 0, .kind = kind, .text = std::move(text)});
 }
 
-void Manager::say(const Target& target, std::string_view kind, std::string text) {
-    notices_.push_back({.gpu = target.gpu, .vf = target.vf, .kind = kind, .text = std::move(text)});
+void Manager::emit(const Target& target, std::string_view kind, std::string text) {
+    admin_events_.push_back(
+        {.gpu = target.gpu, .vf = target.vf, .kind = kind, .text = std::move(text)});
 }
 
-std::vector<Notice> Manager::take_notices() {
-    std::vector<Notice> all = std::exchange(notices_, {});
+std::vector<AdminEvent> Manager::take_admin_events() {
+    std::vector<AdminEvent> all = std::exchange(admin_events_, {});
     for (const auto& gpu : gpus_)
-        for (Notice& notice : gpu->take_notices()) all.push_back(std::move(notice));
+        for (AdminEvent& admin_event : gpu->take_admin_events())
+            all.push_back(std::move(admin_event));
     return all;
 }
 

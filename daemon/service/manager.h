@@ -72,13 +72,13 @@ public:
     void control(const Target& target, vgpu_pf_control_action action, const Options& options,
                  Done<> done);
 
-    /// Locks `gpus` and `names`: until let_go() only the holder may change VFs of `gpus` or use
+    /// Locks `gpus` and `names`: until unlock() only the holder may change VFs of `gpus` or use
     /// `names`. One holder at a time. Busy, or NameTaken for a name in another request.
     Result<> hold(const std::string& holder, const std::vector<std::string>& gpus,
                   const std::vector<std::string>& names);
     /// Adds names to the current holder's lock.
-    void hold_names(const std::vector<std::string>& names);
-    void let_go();
+    void lock_names(const std::vector<std::string>& names);
+    void unlock();
     /// Makes the apply under way (or none) durable, in a GPU's thread.
     void commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done);
 
@@ -97,10 +97,10 @@ public:
     void pause(const Target& target, const std::string& owner, std::uint64_t generation,
                const Done<>& done);
 
-    /// A notice of vgpud; `kind` is a literal.
-    void say(std::string_view kind, std::string text);
-    void say(const Target& target, std::string_view kind, std::string text);
-    std::vector<Notice> take_notices();
+    /// An event of vgpud; `kind` is a literal.
+    void emit(std::string_view kind, std::string text);
+    void emit(const Target& target, std::string_view kind, std::string text);
+    std::vector<AdminEvent> take_admin_events();
 
 private:
     struct EndedClaim {
@@ -110,26 +110,26 @@ private:
         auto operator<=>(const EndedClaim&) const = default;
     };
 
-    [[nodiscard]] Result<> not_held(const std::string& gpu) const;
-    void note_end(const EndedClaim& claim);
+    [[nodiscard]] Result<> not_locked(const std::string& gpu) const;
+    void record_end(const EndedClaim& claim);
     Result<> start_release(const Target& target, const std::string& owner, std::uint64_t generation,
                            AfterRelease after, const Done<>& done);
     /// Why the name of the VF `own` is not unique; empty if it is.
     [[nodiscard]] std::string clash_of(const std::string& name, const Target& own,
                                        const StateStore::Names& names) const;
-    void look_for_clashes();
+    void find_clashes();
     template <typename T> Done<T> while_reserved(const std::string& name, Done<T> done);
     [[nodiscard]] Result<> name_is_free(const std::string& name, const Target& but) const;
     [[nodiscard]] Result<GpuHost*> gpu_for(const std::string& gpu) const;
 
     StateStore store_;
     const Clock& clock_;
-    std::vector<Notice> notices_;            ///< of vgpud, not taken yet
+    std::vector<AdminEvent> admin_events_;   ///< of vgpud, not taken yet
     std::set<std::string> names_asked_for_;  ///< in requests under way
     std::map<Target, std::string> clashes_;  ///< name clashes, as reported
     std::optional<std::uint64_t> clashes_version_;
     std::string holder_;
-    std::set<std::string> held_gpus_, held_names_;
+    std::set<std::string> locked_gpus_, locked_names_;
     std::set<EndedClaim> ended_claims_;  ///< claims of held GPUs that ended since the run or its
                                          ///< recovery began
     std::vector<std::unique_ptr<GpuHost>> gpus_;

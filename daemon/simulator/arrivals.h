@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // ArrivalQueue: the arrivals of work at all VFs, in order of time, and the kinds of workload. The
-// caller's dice give random pauses.
+// caller's rng give random pauses.
 #pragma once
 
-#include "daemon/simulator/dice.h"
+#include "daemon/simulator/rng.h"
 
 #include <cstdint>
 #include <functional>
@@ -51,7 +51,7 @@ struct Workload {
 struct Arrival {
     std::int64_t at_ns = 0;
     std::uint32_t vf = 0;
-    std::uint64_t life = 0;  ///< incarnation of the VF; arrivals of an earlier one are void
+    std::uint64_t incarnation = 0;  ///< incarnation of the VF; arrivals of an earlier one are void
     std::int64_t work_ns = 0;
     std::size_t next_job = 0;  ///< in Workload::jobs
     VfFault fault{};           ///< if it has a kind, this is a fault and not a job
@@ -73,13 +73,15 @@ public:
         return arrival;
     }
     /// Adds the first arrival of an incarnation that begins at from.at_ns, and all faults.
-    void begin(const Workload& work, Arrival from, Dice& dice) {
+    void begin(const Workload& work, Arrival from, Rng& rng) {
         for (const VfFault& fault : work.faults)
             if (fault.at_ns >= from.at_ns)
-                queue_.push(
-                    {.at_ns = fault.at_ns, .vf = from.vf, .life = from.life, .fault = fault});
+                queue_.push({.at_ns = fault.at_ns,
+                             .vf = from.vf,
+                             .incarnation = from.incarnation,
+                             .fault = fault});
         if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, from);
-        if (work.arrivals == Arrivals::Bursty) from.at_ns += dice.exponential(work.period_ns);
+        if (work.arrivals == Arrivals::Bursty) from.at_ns += rng.exponential(work.period_ns);
         if (work.arrivals == Arrivals::Periodic) from.at_ns += work.phase_ns;
         from.work_ns = work.work_ns;
         queue_.push(from);
@@ -89,11 +91,11 @@ public:
         if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
     }
     /// Adds the arrival after `last`. Backlogged work has only one arrival.
-    void follow(const Workload& work, Arrival last, Dice& dice) {
+    void follow(const Workload& work, Arrival last, Rng& rng) {
         if (work.arrivals == Arrivals::Backlogged) return;
         if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, last);
         last.at_ns +=
-            work.arrivals == Arrivals::Bursty ? dice.exponential(work.period_ns) : work.period_ns;
+            work.arrivals == Arrivals::Bursty ? rng.exponential(work.period_ns) : work.period_ns;
         queue_.push(last);
     }
 

@@ -65,9 +65,9 @@ std::string_view refusal_of(const Simulation& setup, const Policy& policy) {
 }
 
 tl::expected<Figures, std::string> run(const Scenario& scenario, const std::string& name,
-                                       Witness& witness) {
+                                       Observer& observer) {
     if (name == kProductName) {
-        auto figures = run_product(scenario.setup, &witness);
+        auto figures = run_product(scenario.setup, &observer);
         if (!figures) return tl::make_unexpected(figures.error().cause);
         return std::move(*figures);
     }
@@ -75,7 +75,7 @@ tl::expected<Figures, std::string> run(const Scenario& scenario, const std::stri
     if (!policy) return tl::make_unexpected(fmt::format("no policy has the name '{}'", name));
     const std::string_view refusal = refusal_of(scenario.setup, *policy);
     if (!refusal.empty()) return tl::make_unexpected(std::string(refusal));
-    return Simulator(scenario.setup, *policy, &witness).run();
+    return Simulator(scenario.setup, *policy, &observer).run();
 }
 
 Row row_of(const Scenario& scenario, const std::string& name) {

@@ -18,9 +18,9 @@ void GpsFluid::joined(std::uint32_t vf, std::uint32_t weight) {
     accounts_[vf].weight = static_cast<long double>(weight);
 }
 
-void GpsFluid::traded(std::uint32_t vf, std::uint32_t other) {
-    const std::size_t least = std::max(vf, other) + std::size_t{1};
-    if (least > accounts_.size()) accounts_.resize(least);
+void GpsFluid::swapped(std::uint32_t vf, std::uint32_t other) {
+    const std::size_t min = std::max(vf, other) + std::size_t{1};
+    if (min > accounts_.size()) accounts_.resize(min);
     std::swap(accounts_[vf], accounts_[other]);
 }
 
@@ -29,9 +29,9 @@ void GpsFluid::left(std::uint32_t vf) {
     Account& account = accounts_[vf];
     if (!account.is_competing) return;
     account.is_competing = false;
-    account.is_paying = account.ideal < account.received;
-    if (account.is_paying) return share_if_alone();
-    estate_ += account.ideal - account.received;
+    account.has_negative_lag = account.ideal < account.received;
+    if (account.has_negative_lag) return share_if_alone();
+    forfeited_lag_ += account.ideal - account.received;
     account.ideal = account.received;
     share_if_alone();
 }
@@ -40,36 +40,36 @@ void GpsFluid::left(std::uint32_t vf) {
 void GpsFluid::share_if_alone() {
     if (std::none_of(accounts_.begin(), accounts_.end(),
                      [](const Account& account) { return account.is_competing; }))
-        share_estate();
+        forfeited_lag();
 }
 
 void GpsFluid::decided(std::uint32_t /*vf*/) {
-    share_estate();
+    forfeited_lag();
 }
 
-void GpsFluid::share_estate() {
-    while (estate_ > 0) {
-        long double weights = 0, step = estate_;
+void GpsFluid::forfeited_lag() {
+    while (forfeited_lag_ > 0) {
+        long double weights = 0, step = forfeited_lag_;
         bool is_anybody_in = false;
         for (const Account& account : accounts_) {
-            if (!account.is_competing && !account.is_paying) continue;
+            if (!account.is_competing && !account.has_negative_lag) continue;
             is_anybody_in = is_anybody_in || account.is_competing;
             weights += account.weight;
         }
         for (const Account& account : accounts_) {
-            if (!account.is_competing && !account.is_paying) continue;
+            if (!account.is_competing && !account.has_negative_lag) continue;
             const long double ahead = account.received - account.ideal;
             if (ahead <= kPaidNs && account.is_competing) return;
             step = std::min(step, std::max(ahead, 0.0L) / account.weight * weights);
         }
         if (weights == 0) {
-            estate_ = 0;
+            forfeited_lag_ = 0;
             return;
         }
         distribute(step);
-        estate_ -= step;
+        forfeited_lag_ -= step;
         if (!is_anybody_in) continue;
-        note_all();
+        record_all();
     }
 }
 
@@ -79,7 +79,7 @@ void GpsFluid::reweighted(std::uint32_t vf, std::uint32_t weight) {
 
 void GpsFluid::competes(std::uint32_t vf) {
     accounts_[vf].is_competing = true;
-    accounts_[vf].is_paying = false;
+    accounts_[vf].has_negative_lag = false;
 }
 
 void GpsFluid::rests(std::uint32_t vf, bool is_mid_slice) {
@@ -88,14 +88,14 @@ void GpsFluid::rests(std::uint32_t vf, bool is_mid_slice) {
     account.is_competing = false;
     const long double owed = account.ideal - account.received;
     if (owed < 0) {
-        account.is_paying = true;
+        account.has_negative_lag = true;
     } else {
         account.ideal = account.received;
         if (is_mid_slice)
             distribute(owed);
         else
-            estate_ += owed;
-        note_all();
+            forfeited_lag_ += owed;
+        record_all();
     }
     share_if_alone();
 }
@@ -105,7 +105,7 @@ void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::
     accounts_[vf].received += static_cast<long double>(ns);
     distribute(static_cast<long double>(ns));
     // between two calls every lag changes linearly, so extremes are at the calls
-    note_all();
+    record_all();
 }
 
 /// Distributes service by weight. A VF that has paid its debt drops out.
@@ -113,27 +113,27 @@ void GpsFluid::distribute(long double ns) {
     while (ns > 0) {
         long double weights = 0, step = ns;
         for (const Account& account : accounts_)
-            if (account.is_competing || account.is_paying) weights += account.weight;
+            if (account.is_competing || account.has_negative_lag) weights += account.weight;
         if (weights == 0) return;
         for (const Account& account : accounts_) {
-            if (!account.is_paying) continue;
+            if (!account.has_negative_lag) continue;
             const long double debt = account.received - account.ideal;
             step = std::min(step, std::max(debt, 0.0L) / account.weight * weights);
         }
         for (Account& account : accounts_) {
-            if (!account.is_competing && !account.is_paying) continue;
+            if (!account.is_competing && !account.has_negative_lag) continue;
             account.ideal += step * account.weight / weights;
-            if (!account.is_paying || account.received - account.ideal > kPaidNs) continue;
+            if (!account.has_negative_lag || account.received - account.ideal > kPaidNs) continue;
             account.ideal = account.received;
-            account.is_paying = false;
+            account.has_negative_lag = false;
         }
         ns -= step;
     }
 }
 
-void GpsFluid::note_all() {
+void GpsFluid::record_all() {
     for (const Account& account : accounts_) {
-        if (!account.is_competing && !account.is_paying) continue;
+        if (!account.is_competing && !account.has_negative_lag) continue;
         worst_lag_ = std::max(worst_lag_, std::fabs(account.ideal - account.received));
     }
 }

@@ -17,11 +17,11 @@
 
 namespace vgpu::simulator {
 
-class GpsFluid : public Witness {
+class GpsFluid : public Observer {
 public:
     void joined(std::uint32_t vf, std::uint32_t weight) override;
     void left(std::uint32_t vf) override;
-    void traded(std::uint32_t vf, std::uint32_t other) override;
+    void swapped(std::uint32_t vf, std::uint32_t other) override;
     void reweighted(std::uint32_t vf, std::uint32_t weight) override;
     void decided(std::uint32_t vf) override;
     void competes(std::uint32_t vf) override;
@@ -38,16 +38,16 @@ private:
         long double ideal = 0, received = 0;
         long double weight = 0;
         bool is_competing = false;
-        bool is_paying = false;  ///< does not compete, lag < 0
+        bool has_negative_lag = false;  ///< does not compete, lag < 0
     };
 
     void distribute(long double ns);
-    void note_all();
-    void share_estate();
+    void record_all();
+    void forfeited_lag();
     void share_if_alone();
 
     std::vector<Account> accounts_;
-    long double estate_ = 0;  ///< forfeited lag, to be shared once no VF has lag > 0
+    long double forfeited_lag_ = 0;  ///< forfeited lag, to be shared once no VF has lag > 0
     long double worst_lag_ = 0;
 };
 

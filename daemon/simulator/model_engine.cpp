@@ -55,9 +55,9 @@ void ModelGpu::next_step() {
         return;
     }
     std::uint64_t duration = step_ns;
-    const bool is_held =
+    const bool is_throttled =
         overruns_hold && step == GPUIOV_CMD_IDLE && is_running_ && now_ >= quantum_end_;
-    if (is_held) duration = std::max(duration, run_end_ - now_);
+    if (is_throttled) duration = std::max(duration, run_end_ - now_);
     const auto fault =
         std::ranges::find_if(faults, [&](const Fault& f) { return f.step == step && f.vf == vf; });
     if (fault != faults.end()) {
@@ -223,11 +223,11 @@ void ModelGpu::power_cycle() {
     }
 }
 
-void ModelGpu::whole_reset() {
+void ModelGpu::device_reset() {
     const auto registers = regs_;
     const auto vram = vram_;
     power_cycle();
-    if (!whole_reset_keeps_vram) return;
+    if (!device_reset_keeps_vram) return;
     vram_ = vram;
     for (std::uint32_t vf = 1; vf < vfs_.size(); ++vf)
         for (const std::uint32_t reg : {REG_VGPU_VF0_FB_TABLE_ROOT_LO,

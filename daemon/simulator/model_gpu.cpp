@@ -271,10 +271,10 @@ std::uint32_t ModelGpu::read_config(std::uint32_t dword) {
         case kVsec + GPUIOV_HVVM_MBOX1:
             return mbox1_;
         case kVsec + GPUIOV_RESET_CONTROL:
-            if (whole_reset_ends_ == 0) return 0;
-            if (now_ < whole_reset_ends_) return GPUIOV_RESET_WHOLE;
-            if (whole_reset_ns != 0) whole_reset();
-            whole_reset_ends_ = 0;
+            if (device_reset_ends_ == 0) return 0;
+            if (now_ < device_reset_ends_) return GPUIOV_RESET_DEVICE;
+            if (device_reset_ns != 0) device_reset();
+            device_reset_ends_ = 0;
             return 0;
         case kScheduler + GPUIOV_SCH_CMD_CONTROL:
             return command_;
@@ -307,10 +307,10 @@ void ModelGpu::write_config(std::uint32_t offset, std::uint32_t value) {
             mbox1_ &= ~(value & 0xaaaaaaaau);
             break;
         case kVsec + GPUIOV_RESET_CONTROL:
-            if ((value & GPUIOV_RESET_WHOLE) != 0) {
-                ++whole_resets;
-                whole_reset_ends_ = now_ + whole_reset_ns;
-                if (whole_reset_ns == 0) whole_reset();
+            if ((value & GPUIOV_RESET_DEVICE) != 0) {
+                ++device_resets;
+                device_reset_ends_ = now_ + device_reset_ns;
+                if (device_reset_ns == 0) device_reset();
             }
             break;
         case kScheduler + GPUIOV_SCH_CMD_CONTROL:

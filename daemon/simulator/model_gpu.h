@@ -137,9 +137,9 @@ public:
     std::vector<std::uint8_t> stream_out;
     std::deque<std::uint8_t> stream_in;
     std::optional<std::size_t> stream_room;  ///< bytes until -EAGAIN
-    std::uint32_t whole_resets = 0;
-    bool whole_reset_keeps_vram = false;  ///< as in softgpu, VF tables are kept as well
-    std::uint64_t whole_reset_ns = 0;     ///< time until the reset is reported as over
+    std::uint32_t device_resets = 0;
+    bool device_reset_keeps_vram = false;  ///< as in softgpu, VF tables are kept as well
+    std::uint64_t device_reset_ns = 0;     ///< time until the reset is reported as over
     /// Number of calls from a service back into the core, which os.h forbids. They are found
     /// because every call of the core ends by arming the timer.
     std::uint32_t calls_back = 0;
@@ -219,8 +219,8 @@ private:
 
     std::map<std::uint32_t, std::uint32_t> regs_;
     Pages vram_;
-    void whole_reset();
-    std::uint64_t whole_reset_ends_ = 0;
+    void device_reset();
+    std::uint64_t device_reset_ends_ = 0;
     std::uint32_t intr_status_ = 0, intr_enable_ = 0, mbox1_ = 0;
     std::uint32_t command_ = 0, status_ = 0;
     bool op_busy_ = false;

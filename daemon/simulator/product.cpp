@@ -42,7 +42,7 @@ public:
 
 class ProductRun {
 public:
-    ProductRun(const Simulation& setup, Witness* witness, const VgpudModel& vgpud);
+    ProductRun(const Simulation& setup, Observer* observer, const VgpudModel& vgpud);
 
     Result<Figures> run();
 
@@ -51,11 +51,11 @@ private:
         std::uint32_t number = 0;  ///< on the device; 0: none
         std::deque<Job> jobs{};
         std::int64_t waits_since_ns = 0;
-        bool is_held_back = false;
-        std::uint32_t weight = 0;   ///< as the witness was last informed
-        std::uint32_t account = 0;  ///< number of the VF whose account the witness has here
+        bool is_throttled_back = false;
+        std::uint32_t weight = 0;   ///< as the observer was last informed
+        std::uint32_t account = 0;  ///< number of the VF whose account the observer has here
         bool is_listed = false;     ///< the table in force gives it a share
-        std::uint64_t life = 0;
+        std::uint64_t incarnation = 0;
         std::optional<GuestDriver> driver{};  ///< while the VF exists
         std::int64_t hung_ns = 0;             ///< since it hung
         bool stays_out = false;               ///< after a reset
@@ -90,10 +90,10 @@ private:
     void take_account(std::uint32_t index);
     Result<> load_driver(GuestDriver& driver, std::uint32_t number);
     Result<> leave(std::uint32_t index);
-    void note_weights();
+    void record_weights();
     void begin_share(std::uint32_t index, std::uint32_t weight);
-    void note_held_back();
-    void note_competes(std::uint32_t index, bool competes);
+    void record_throttled();
+    void record_competes(std::uint32_t index, bool competes);
     [[nodiscard]] std::uint64_t overrun(std::uint32_t number);
     [[nodiscard]] bool is_reserved() const;
     [[nodiscard]] bool somebody_waits() const;
@@ -112,9 +112,9 @@ private:
     [[nodiscard]] std::uint32_t index_of(std::uint32_t number) const;
 
     const Simulation& setup_;
-    Witness* witness_;
+    Observer* observer_;
     VgpudModel vgpud_model_;
-    Dice dice_;
+    Rng rng_;
     VirtualPf pf_;
     ModelClock clock_;
     Memory memory_;
@@ -133,16 +133,16 @@ private:
     Figures figures_;
 };
 
-ProductRun::ProductRun(const Simulation& setup, Witness* witness, const VgpudModel& vgpud)
+ProductRun::ProductRun(const Simulation& setup, Observer* observer, const VgpudModel& vgpud)
     : setup_(setup),
-      witness_(witness),
+      observer_(observer),
       vgpud_model_(vgpud),
-      dice_(setup.seed),
+      rng_(setup.seed),
       pf_(device_options(setup)),
       clock_(pf_.gpu),
       store_(memory_, &clock_),
       vgpud_(gpu_config(), {},
-             {.pf = pf_.port(), .companions = nullptr, .store = store_, .clock = clock_}),
+             {.pf = pf_.port(), .managed_processes = nullptr, .store = store_, .clock = clock_}),
       vfs_(setup.vfs.size() + 1) {
     figures_.vfs.resize(vfs_.size());
     store_.load();
@@ -167,7 +167,8 @@ Result<Figures> ProductRun::run() {
     has_begun_ = true;
     for (std::uint32_t i = 1; i < vfs_.size(); ++i)
         if (vfs_[i].number != 0)
-            arrivals_.begin(work(i), {.at_ns = 0, .vf = i, .life = vfs_[i].life}, dice_);
+            arrivals_.begin(work(i), {.at_ns = 0, .vf = i, .incarnation = vfs_[i].incarnation},
+                            rng_);
     while (!is_over()) {
         TRY_VOID(deliver());
         go_on();
@@ -175,9 +176,9 @@ Result<Figures> ProductRun::run() {
     account();
     figures_.elapsed_ns = now();
     figures_.switches = pf_.gpu.total_switches() - switches;
-    if (witness_) {
+    if (observer_) {
         TRY(const daemon::trace::Piece piece, vgpud_.trace({}));
-        witness_->recorded(piece.bytes);
+        observer_->recorded(piece.bytes);
     }
     return std::move(figures_);
 }
@@ -227,8 +228,8 @@ void ProductRun::pass_to(std::int64_t at_ns) {
     pf_.gpu.run_until(static_cast<std::uint64_t>(at_ns + begin_ns_));
     account();
     if (has_begun_) {
-        note_weights();
-        note_held_back();
+        record_weights();
+        record_throttled();
     }
     if (pf_.gpu.notifications == heard_) return;
     heard_ = pf_.gpu.notifications;
@@ -243,8 +244,8 @@ void ProductRun::pass_one_event() {
 void ProductRun::step_vgpud() {
     hears_at_ns_ = kNever;
     vgpud_.step();
-    vgpud_.take_notices();
-    if (has_begun_) note_weights();
+    vgpud_.take_admin_events();
+    if (has_begun_) record_weights();
 }
 
 // --- the engine
@@ -283,7 +284,7 @@ void ProductRun::hang(std::uint32_t index, std::int64_t ns) {
     vfs_[index].hung_ns += ns;
     figures_.vfs[index].hung_ns += ns;
     figures_.hung_ns += ns;
-    if (witness_) witness_->served(index, ns, false, now());
+    if (observer_) observer_->served(index, ns, false, now());
 }
 
 void ProductRun::serve(std::uint32_t index, std::int64_t ns) {
@@ -298,7 +299,7 @@ void ProductRun::serve(std::uint32_t index, std::int64_t ns) {
         figures.service_ns += part;
         figures_.service_ns += part;
         if (reserved) figures.reserved_ns += part;
-        if (witness_) witness_->served(index, part, reserved || !vf.is_listed, at_ns);
+        if (observer_) observer_->served(index, part, reserved || !vf.is_listed, at_ns);
         if (is_backlogged(index)) continue;
         vf.jobs.front().left_ns -= part;
         if (vf.jobs.front().left_ns == 0) complete_job(index, at_ns);
@@ -310,7 +311,7 @@ void ProductRun::complete_job(std::uint32_t index, std::int64_t at_ns) {
     Vf& vf = vfs_[index];
     figures_.vfs[index].complete(vf.jobs.front(), work(index), at_ns);
     vf.jobs.pop_front();
-    if (vf.jobs.empty() && !vf.is_held_back) note_competes(index, false);
+    if (vf.jobs.empty() && !vf.is_throttled_back) record_competes(index, false);
 }
 
 void ProductRun::start(std::uint32_t number) {
@@ -323,14 +324,14 @@ void ProductRun::start(std::uint32_t number) {
         figures.longest_wait_ns = std::max(figures.longest_wait_ns, now() - vf.waits_since_ns);
     ++figures.runs;
     ++figures_.runs;
-    if (witness_) witness_->decided(0);
+    if (observer_) observer_->decided(0);
 }
 
 void ProductRun::end() {
     account();
     vfs_[running_].waits_since_ns = now();
     running_ = 0;
-    if (witness_ && has_begun_) witness_->decided(0);
+    if (observer_ && has_begun_) observer_->decided(0);
 }
 
 /// Loses all work of a VF that is reset.
@@ -346,7 +347,7 @@ void ProductRun::lose_work(std::uint32_t number) {
     figures.lost += static_cast<std::uint64_t>(lost);
     ++figures.resets;
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, std::exchange(vf.hung_ns, 0));
-    if (!vf.jobs.empty() && !vf.is_held_back) note_competes(index, false);
+    if (!vf.jobs.empty() && !vf.is_throttled_back) record_competes(index, false);
     vf.jobs.clear();
     vf.driver->was_reset(vf.stays_out);
 }
@@ -354,9 +355,9 @@ void ProductRun::lose_work(std::uint32_t number) {
 std::uint64_t ProductRun::overrun(std::uint32_t number) {
     const std::uint32_t index = index_of(number);
     if (!has_begun_ || index == 0 || vfs_[index].jobs.empty()) return 0;
-    if (!dice_.chance(setup_.device.overrun_part)) return 0;
+    if (!rng_.chance(setup_.device.overrun_part)) return 0;
     const std::int64_t ns =
-        std::min(dice_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
+        std::min(rng_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
     VfFigures& figures = figures_.vfs[index];
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
     return static_cast<std::uint64_t>(ns);
@@ -364,7 +365,7 @@ std::uint64_t ProductRun::overrun(std::uint32_t number) {
 
 bool ProductRun::somebody_waits() const {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i)
-        if (!vfs_[i].jobs.empty() && !vfs_[i].is_held_back && !policy(i).is_gang) return true;
+        if (!vfs_[i].jobs.empty() && !vfs_[i].is_throttled_back && !policy(i).is_gang) return true;
     return false;
 }
 
@@ -388,7 +389,8 @@ Result<> ProductRun::deliver_change(const Change& change) {
     Vf& vf = vfs_[change.vf];
     if (change.kind == ChangeKind::Join && vf.number == 0) {
         TRY_VOID(join(change.vf, change.weight));
-        arrivals_.begin(work(change.vf), {.at_ns = now(), .vf = change.vf, .life = vf.life}, dice_);
+        arrivals_.begin(work(change.vf),
+                        {.at_ns = now(), .vf = change.vf, .incarnation = vf.incarnation}, rng_);
     }
     if (change.kind == ChangeKind::Leave && vf.number != 0) return leave(change.vf);
     if (change.kind != ChangeKind::Weight || vf.number == 0) return {};
@@ -399,9 +401,9 @@ Result<> ProductRun::deliver_change(const Change& change) {
 
 void ProductRun::arrive(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
-    if (vf.number == 0 || vf.life != arrival.life) return;
+    if (vf.number == 0 || vf.incarnation != arrival.incarnation) return;
     if (arrival.fault.kind != BadKernel::None) return go_wrong(arrival);
-    arrivals_.follow(work(arrival.vf), arrival, dice_);
+    arrivals_.follow(work(arrival.vf), arrival, rng_);
     if (!vf.driver->is_loaded()) {
         ++figures_.vfs[arrival.vf].lost;
         return;
@@ -428,10 +430,10 @@ void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
     Vf& vf = vfs_[arrival.vf];
     const bool had_work = !vf.jobs.empty();
     vf.jobs.push_back({arrival.at_ns, work_ns});
-    if (witness_) witness_->arrived(arrival.vf, work_ns);
+    if (observer_) observer_->arrived(arrival.vf, work_ns);
     if (!had_work) {
         vf.waits_since_ns = now();
-        if (!vf.is_held_back) note_competes(arrival.vf, true);
+        if (!vf.is_throttled_back) record_competes(arrival.vf, true);
     }
     pf_.gpu.give_work(vf.number, work_ns == Simulator::kEndlessNs
                                      ? kEndless
@@ -445,7 +447,8 @@ void ProductRun::attend_guests() {
         if (!vf.driver || vf.driver->is_loaded()) continue;
         vf.driver->step();
         if (vf.driver->is_loaded())
-            arrivals_.begin_again(work(i), {.at_ns = now(), .vf = i, .life = vf.life});
+            arrivals_.begin_again(work(i),
+                                  {.at_ns = now(), .vf = i, .incarnation = vf.incarnation});
     }
 }
 
@@ -459,18 +462,18 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     request.quantum_us = static_cast<std::uint32_t>(setup.contract.quantum_ms * 1000);
     request.qos = qos_of(setup);
     TRY(vf.number, vgpud_.create(request));
-    ++vf.life;
+    ++vf.incarnation;
     vf.weight = weight;
     vf.driver.emplace(pf_, vf.number);
     vf.is_listed = false;
     take_account(index);
     TRY_VOID(load_driver(*vf.driver, vf.number));
-    if (witness_ && policy(index).is_gang) witness_->joined(index, weight);
+    if (observer_ && policy(index).is_gang) observer_->joined(index, weight);
     return {};
 }
 
 /// The PF core has an account per VF number, so a VF with a free number takes over the debt of the
-/// last VF with it. The witness has an account per place in the setup, and more places for numbers
+/// last VF with it. The observer has an account per place in the setup, and more places for numbers
 /// without a place.
 void ProductRun::take_account(std::uint32_t index) {
     const std::uint32_t number = vfs_[index].number;
@@ -484,17 +487,17 @@ void ProductRun::take_account(std::uint32_t index) {
         other = i;
     }
     if (other == 0) return;
-    if (witness_) witness_->traded(index, other);
+    if (observer_) observer_->swapped(index, other);
     if (other >= vfs_.size()) {
         const std::uint32_t spare = static_cast<std::uint32_t>(vfs_.size()) + before;
-        if (before != 0 && spare != other && witness_) witness_->traded(other, spare);
+        if (before != 0 && spare != other && observer_) observer_->swapped(other, spare);
         if (before != 0) spare_accounts_.insert(before);
     }
 }
 
 Result<> ProductRun::load_driver(GuestDriver& driver, std::uint32_t number) {
-    constexpr std::int64_t kPatienceNs = 10'000'000 * kNsPerUs;
-    const std::int64_t limit_ns = now() + kPatienceNs;
+    constexpr std::int64_t kTimeoutNs = 10'000'000 * kNsPerUs;
+    const std::int64_t limit_ns = now() + kTimeoutNs;
     driver.load();
     for (driver.step(); !driver.is_loaded(); driver.step()) {
         if (now() >= limit_ns)
@@ -509,18 +512,19 @@ Result<> ProductRun::leave(std::uint32_t index) {
     Vf& vf = vfs_[index];
     account();
     vf.jobs.clear();
-    if (witness_ && vf.is_listed) witness_->left(index);
+    if (observer_ && vf.is_listed) observer_->left(index);
     const std::uint32_t number = std::exchange(vf.number, 0);
     if (running_ == index) running_ = 0;
-    vf.is_held_back = false;
+    vf.is_throttled_back = false;
     vf.driver.reset();
     return vgpud_.destroy(number, daemon::Force::Yes);
 }
 
-// --- reports to the witness
+// --- reports to the observer
 
-/// Reports weights to the witness. A VF has its weight from the first table in force that lists it.
-void ProductRun::note_weights() {
+/// Reports weights to the observer. A VF has its weight from the first table in force that lists
+/// it.
+void ProductRun::record_weights() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
         if (vf.number == 0) continue;
@@ -528,8 +532,8 @@ void ProductRun::note_weights() {
         if (weight == 0) continue;
         if (!vf.is_listed) {
             begin_share(i, weight);
-        } else if (vf.weight != weight && witness_) {
-            witness_->reweighted(i, weight);
+        } else if (vf.weight != weight && observer_) {
+            observer_->reweighted(i, weight);
         }
         vf.weight = weight;
     }
@@ -538,31 +542,31 @@ void ProductRun::note_weights() {
 void ProductRun::begin_share(std::uint32_t index, std::uint32_t weight) {
     Vf& vf = vfs_[index];
     vf.is_listed = true;
-    if (witness_) witness_->joined(index, weight);
-    if (!vf.jobs.empty() && !vf.is_held_back) note_competes(index, true);
+    if (observer_) observer_->joined(index, weight);
+    if (!vf.jobs.empty() && !vf.is_throttled_back) record_competes(index, true);
 }
 
-void ProductRun::note_held_back() {
+void ProductRun::record_throttled() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
-        if (vf.number == 0 || pf_.vf(vf.number).is_capped == vf.is_held_back) continue;
-        vf.is_held_back = !vf.is_held_back;
+        if (vf.number == 0 || pf_.vf(vf.number).is_capped == vf.is_throttled_back) continue;
+        vf.is_throttled_back = !vf.is_throttled_back;
         vf.waits_since_ns = now();
-        if (!vf.jobs.empty()) note_competes(i, !vf.is_held_back);
+        if (!vf.jobs.empty()) record_competes(i, !vf.is_throttled_back);
     }
 }
 
-void ProductRun::note_competes(std::uint32_t index, bool competes) {
-    if (!witness_ || policy(index).is_gang || !vfs_[index].is_listed) return;
-    if (!competes) return witness_->rests(index, running_ == index && !is_reserved());
+void ProductRun::record_competes(std::uint32_t index, bool competes) {
+    if (!observer_ || policy(index).is_gang || !vfs_[index].is_listed) return;
+    if (!competes) return observer_->rests(index, running_ == index && !is_reserved());
     // the forfeited lag is shared before a VF joins, as at a decision
-    witness_->decided(0);
-    witness_->competes(index);
+    observer_->decided(0);
+    observer_->competes(index);
 }
 
 }  // namespace
 
-Result<Figures> run_product(const Simulation& setup, Witness* witness, const VgpudModel& vgpud) {
+Result<Figures> run_product(const Simulation& setup, Observer* observer, const VgpudModel& vgpud) {
     if (setup.vfs.size() > kProductVfs)
         return fail(ErrorId::OutOfRange, fmt::format("{} VFs; one GPU shares its engine among {}",
                                                      setup.vfs.size(), kProductVfs));
@@ -573,7 +577,7 @@ Result<Figures> run_product(const Simulation& setup, Witness* witness, const Vgp
         return fail(ErrorId::OutOfRange,
                     "slots of these gangs never begin at the same time; use one latency_ms for all "
                     "of them");
-    return ProductRun(setup, witness, vgpud).run();
+    return ProductRun(setup, observer, vgpud).run();
 }
 
 }  // namespace vgpu::simulator

@@ -10,7 +10,7 @@
 // VFs are created, loaded, changed and destroyed as by an operator. The PF core resets VFs that
 // hang or overrun their time limit, and these load again. Gang slots of phase 0 begin at time 0.
 // Figures and reports differ from Simulator's: slots without work are idle, hangs are service by
-// weight for the witness only, and gangs do not compete.
+// weight for the observer only, and gangs do not compete.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -34,7 +34,7 @@ struct VgpudModel {
 
 /// OutOfRange for more than kProductVfs VFs, or if gang slots never begin together. Errors of vgpud
 /// are passed on.
-daemon::Result<Figures> run_product(const Simulation& setup, Witness* witness = nullptr,
+daemon::Result<Figures> run_product(const Simulation& setup, Observer* observer = nullptr,
                                     const VgpudModel& vgpud = {});
 
 }  // namespace vgpu::simulator

@@ -36,7 +36,7 @@ daemon::VfQos qos_of(const VfSetup& setup) {
     qos.phase_ms = contract.phase_ms;
     qos.preempt_timeout_ms = setup.preempt_timeout_ms;
     qos.mode = contract.mode;
-    qos.band = contract.band;
+    qos.priority_class = contract.priority_class;
     return qos;
 }
 

@@ -25,7 +25,7 @@ constexpr int kDeepest = 8;
 constexpr const char* kEventFirst = "an event comes before the first chunk";
 constexpr const char* kNoChunk = "there is no chunk";
 /// Limit of service: three days in ns. Beyond it lags do not fit in 64 bits.
-constexpr std::int64_t kMostService = std::int64_t{1} << 48;
+constexpr std::int64_t kMaxService = std::int64_t{1} << 48;
 /// The end of 9999, the last time that calendars print.
 constexpr std::int64_t kLastUnixTime = 253'402'300'799;
 
@@ -172,8 +172,8 @@ Recording recording_of(Items& items) {
         }
         if (recording.chunks.empty()) throw BadTrace(kEventFirst);
         recording.chunks.back().events.push_back(event_in(*item, last, recording));
-        service += std::min(kMostService, service_in(recording.chunks.back().events.back()));
-        if (service > kMostService) throw BadTrace("VFs ran for more than three days");
+        service += std::min(kMaxService, service_in(recording.chunks.back().events.back()));
+        if (service > kMaxService) throw BadTrace("VFs ran for more than three days");
     }
     if (recording.chunks.empty()) throw BadTrace(kNoChunk);
     return recording;
@@ -244,7 +244,7 @@ std::optional<Nanoseconds> time_of(const Event& event) {
         event);
 }
 
-Replay replay(const Recording& recording, const ReplayWitness& witness) {
+Replay replay(const Recording& recording, const ReplayObserver& observer) {
     Replay outcome;
     GpuSchedule schedule;
     const auto differs = [&](std::string how) {
@@ -263,7 +263,7 @@ Replay replay(const Recording& recording, const ReplayWitness& witness) {
             if (table != nullptr) ++outcome.tables;
             if (!daemon::trace::apply(event, schedule) && table != nullptr)
                 differs(fmt::format("table {}", table->generation));
-            if (witness) witness(event, schedule);
+            if (observer) observer(event, schedule);
         }
     }
     return outcome;

@@ -57,8 +57,8 @@ struct Replay {
     std::string first_difference{};
 };
 
-using ReplayWitness = std::function<void(const daemon::trace::Event&, const daemon::GpuSchedule&)>;
+using ReplayObserver = std::function<void(const daemon::trace::Event&, const daemon::GpuSchedule&)>;
 
-Replay replay(const Recording& recording, const ReplayWitness& witness = {});
+Replay replay(const Recording& recording, const ReplayObserver& observer = {});
 
 }  // namespace vgpu::simulator

@@ -37,7 +37,7 @@ public:
     std::string text() {
         name("process_name", 0, recording_.gpu);
         name("thread_name", 0, "vgpud");
-        for (const auto& [vf, figures] : figures_of(recording_).vfs) note_vf(vf);
+        for (const auto& [vf, figures] : figures_of(recording_).vfs) record_vf(vf);
         replay(recording_, [this](const Event& event, const GpuSchedule& schedule) {
             std::visit([&](const auto& one) { add(one, schedule); }, event);
         });
@@ -52,7 +52,7 @@ private:
             {{"ph", "M"}, {"name", what}, {"pid", 1}, {"tid", thread}, {"args", {{"name", name}}}});
     }
 
-    void note_vf(std::uint32_t vf) {
+    void record_vf(std::uint32_t vf) {
         if (named_.insert(vf).second) name("thread_name", vf, name_in(recording_, vf));
     }
 
@@ -84,7 +84,7 @@ private:
     }
     void add(const Woke& woke, const GpuSchedule&) { instant("work", woke.vf, woke.at); }
     void add(const WentIdle& idle, const GpuSchedule&) { instant("no work", idle.vf, idle.at); }
-    void add(const HeldBack& held, const GpuSchedule&) { instant("held back", held.vf, held.at); }
+    void add(const Throttled& held, const GpuSchedule&) { instant("held back", held.vf, held.at); }
     void add(const MembersSet& set, const GpuSchedule&) {
         OrderedJson& event = instant("contracts", 0, set.at);
         for (const GpuSchedule::Member& member : set.members)
@@ -130,13 +130,13 @@ Period period_of(const Recording& recording) {
 
 RecordedFigures figures_of(const Recording& recording) {
     RecordedFigures figures{.period = period_of(recording)};
-    const auto note_members = [&](const std::vector<GpuSchedule::Member>& members) {
+    const auto record_members = [&](const std::vector<GpuSchedule::Member>& members) {
         for (const GpuSchedule::Member& member : members)
             figures.vfs[member.vf].weight = member.weight;
     };
-    for (const RecordedChunk& chunk : recording.chunks) note_members(chunk.image.members);
+    for (const RecordedChunk& chunk : recording.chunks) record_members(chunk.image.members);
     replay(recording, [&](const Event& event, const GpuSchedule& schedule) {
-        if (const auto* set = std::get_if<MembersSet>(&event)) note_members(set->members);
+        if (const auto* set = std::get_if<MembersSet>(&event)) record_members(set->members);
         if (std::holds_alternative<Noted>(event)) ++figures.notes;
         if (const auto* woke = std::get_if<Woke>(&event)) ++figures.vfs[woke->vf].wakes;
         const auto* ran = std::get_if<Ran>(&event);

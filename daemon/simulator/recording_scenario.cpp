@@ -79,7 +79,7 @@ OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_m
     constexpr double kUsPerMs = 1000;
     const daemon::VfQos& qos = member.qos;
     OrderedJson json{{"weight", member.weight},
-                     {"band", daemon::name_of(qos.band)},
+                     {"priority_class", daemon::name_of(qos.priority_class)},
                      {"mode", daemon::name_of(qos.mode)},
                      {"max_gap_ms", qos.max_gap_ms > 0 ? qos.max_gap_ms : gap_ms},
                      {"quantum_ms", member.quantum_us / kUsPerMs}};

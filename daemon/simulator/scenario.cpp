@@ -19,12 +19,12 @@ namespace vgpu::simulator {
 namespace {
 
 using Json = nlohmann::json;
-using daemon::scheduler::Band;
 using daemon::scheduler::Contract;
 using daemon::scheduler::Party;
+using daemon::scheduler::PriorityClass;
 using daemon::scheduler::SlotMode;
 
-constexpr std::size_t kMostVfs = 4096;
+constexpr std::size_t kMaxVfs = 4096;
 constexpr std::size_t kFewWords = 80;
 
 /// A mistake in the document; does not leave this file.
@@ -55,30 +55,29 @@ public:
     [[nodiscard]] const Json& at(const char* key) const { return json_.at(key); }
     [[nodiscard]] std::string path(const char* key) const { return where_ + "." + key; }
 
-    [[nodiscard]] double number(const char* key, double otherwise, double least,
-                                double most) const {
+    [[nodiscard]] double number(const char* key, double otherwise, double min, double max) const {
         if (!has(key)) return otherwise;
         const Json& value = json_.at(key);
         if (!value.is_number())
             throw Wrong(fmt::format("{} is {}; it must be a number", path(key), words_of(value)));
         const double found = value.get<double>();
-        if (found < least || found > most)
+        if (found < min || found > max)
             throw Wrong(
-                fmt::format("{} is {:g}; it must be {:g} to {:g}", path(key), found, least, most));
+                fmt::format("{} is {:g}; it must be {:g} to {:g}", path(key), found, min, max));
         return found;
     }
 
-    [[nodiscard]] std::uint64_t whole(const char* key, std::uint64_t otherwise, double least,
-                                      double most) const {
-        const double found = number(key, static_cast<double>(otherwise), least, most);
+    [[nodiscard]] std::uint64_t whole(const char* key, std::uint64_t otherwise, double min,
+                                      double max) const {
+        const double found = number(key, static_cast<double>(otherwise), min, max);
         if (found != std::floor(found))
             throw Wrong(fmt::format("{} is {:g}; it must be a whole number", path(key), found));
         return static_cast<std::uint64_t>(found);
     }
 
     [[nodiscard]] std::int64_t ns(const char* key, double otherwise, double unit,
-                                  double most) const {
-        return std::llround(number(key, otherwise, 0, most) * unit);
+                                  double max) const {
+        return std::llround(number(key, otherwise, 0, max) * unit);
     }
 
     [[nodiscard]] std::string text(const char* key, std::string_view otherwise) const {
@@ -134,9 +133,9 @@ DeviceModel device_of(const Json& json) {
 
 /// [[at_ms, work_ms], ...]
 std::vector<RecordedJob> jobs_of(const Json& json, const std::string& where) {
-    constexpr std::size_t kMostJobs = 1'000'000;
-    if (!json.is_array() || json.size() > kMostJobs)
-        throw Wrong(fmt::format("{} is not a list of at most {} jobs", where, kMostJobs));
+    constexpr std::size_t kMaxJobs = 1'000'000;
+    if (!json.is_array() || json.size() > kMaxJobs)
+        throw Wrong(fmt::format("{} is not a list of at most {} jobs", where, kMaxJobs));
     std::vector<RecordedJob> jobs;
     for (const Json& job : json) {
         const bool is_pair = job.is_array() && job.size() == 2 && job[0].is_number() &&
@@ -185,9 +184,9 @@ Workload work_of(const Json& json, const std::string& where) {
 
 /// [{"at_ms", "kind", "stays_out"}, ...]
 std::vector<VfFault> faults_of(const Json& json, const std::string& where) {
-    constexpr std::size_t kMostFaults = 1000;
-    if (!json.is_array() || json.size() > kMostFaults)
-        throw Wrong(fmt::format("{} is not a list of at most {} faults", where, kMostFaults));
+    constexpr std::size_t kMaxFaults = 1000;
+    if (!json.is_array() || json.size() > kMaxFaults)
+        throw Wrong(fmt::format("{} is not a list of at most {} faults", where, kMaxFaults));
     std::vector<VfFault> faults;
     for (const Json& one : json) {
         const Section section(one, fmt::format("{}[{}]", where, faults.size()));
@@ -210,8 +209,10 @@ std::vector<VfFault> faults_of(const Json& json, const std::string& where) {
 Contract contract_of(const Section& section) {
     Contract contract;
     contract.weight = static_cast<std::uint32_t>(section.whole("weight", 100, 1, 10'000));
-    contract.band = section.word<Band>(
-        "band", Band::Normal, {{"high", Band::High}, {"normal", Band::Normal}, {"low", Band::Low}});
+    contract.priority_class = section.word<PriorityClass>("priority_class", PriorityClass::Normal,
+                                                          {{"high", PriorityClass::High},
+                                                           {"normal", PriorityClass::Normal},
+                                                           {"low", PriorityClass::Low}});
     contract.mode = section.word<SlotMode>("mode", SlotMode::WorkConserving,
                                            {{"work-conserving", SlotMode::WorkConserving},
                                             {"strict", SlotMode::Strict},
@@ -233,13 +234,13 @@ Contract contract_of(const Section& section) {
 void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector<Party>& parties) {
     const std::string where = fmt::format("vfs[{}]", index);
     const Section section(json, where);
-    section.allow({"name", "count", "joins_later", "weight", "band", "mode", "min_pct", "max_pct",
-                   "burst_ms", "latency_ms", "phase_ms", "max_gap_ms", "quantum_ms",
+    section.allow({"name", "count", "joins_later", "weight", "priority_class", "mode", "min_pct",
+                   "max_pct", "burst_ms", "latency_ms", "phase_ms", "max_gap_ms", "quantum_ms",
                    "preempt_timeout_ms", "work", "faults"});
     const std::string name = section.text("name", fmt::format("vf{}", setup.vfs.size() + 1));
-    const std::size_t count = section.whole("count", 1, 1, kMostVfs);
-    if (setup.vfs.size() + count > kMostVfs)
-        throw Wrong(fmt::format("{}: more than {} VFs", where, kMostVfs));
+    const std::size_t count = section.whole("count", 1, 1, kMaxVfs);
+    if (setup.vfs.size() + count > kMaxVfs)
+        throw Wrong(fmt::format("{}: more than {} VFs", where, kMaxVfs));
     const Contract contract = contract_of(section);
     Workload work = section.has("work") ? work_of(section.at("work"), where + ".work") : Workload{};
     if (section.has("faults")) work.faults = faults_of(section.at("faults"), where + ".faults");

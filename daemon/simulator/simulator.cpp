@@ -13,8 +13,8 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-Simulator::Simulator(const Simulation& setup, Policy& policy, Witness* witness)
-    : setup_(setup), policy_(policy), witness_(witness), dice_(setup.seed) {
+Simulator::Simulator(const Simulation& setup, Policy& policy, Observer* observer)
+    : setup_(setup), policy_(policy), observer_(observer), rng_(setup.seed) {
     vfs_.resize(setup.vfs.size() + 1);
     figures_.vfs.resize(vfs_.size());
     assert(std::is_sorted(setup.changes.begin(), setup.changes.end(),
@@ -27,7 +27,7 @@ Figures Simulator::run() {
     while (!is_over()) {
         deliver();
         const Grant grant = policy_.next(now_ns_);
-        if (witness_) witness_->decided(grant.vf);
+        if (observer_) observer_->decided(grant.vf);
         if (grant.vf == 0) {
             idle();
             continue;
@@ -87,15 +87,15 @@ void Simulator::deliver_change(const Change& change) {
     VfPolicy policy = setup_.vfs[change.vf - 1].policy;
     policy.weight = change.weight;
     policy_.set(change.vf, policy, now_ns_);
-    if (witness_) witness_->reweighted(change.vf, change.weight);
+    if (observer_) observer_->reweighted(change.vf, change.weight);
 }
 
 void Simulator::arrive(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
-    if (!vf.is_in || vf.life != arrival.life) return;
+    if (!vf.is_in || vf.incarnation != arrival.incarnation) return;
     if (arrival.fault.kind != BadKernel::None) return submit(arrival, kEndlessNs);
     const Workload& work = setup_.vfs[arrival.vf - 1].work;
-    arrivals_.follow(work, arrival, dice_);
+    arrivals_.follow(work, arrival, rng_);
     if (vf.jobs.size() >= kMaxJobs) {
         ++figures_.vfs[arrival.vf].dropped;
         return;
@@ -106,13 +106,13 @@ void Simulator::arrive(const Arrival& arrival) {
 void Simulator::submit(const Arrival& arrival, std::int64_t work_ns) {
     Vf& vf = vfs_[arrival.vf];
     vf.jobs.push_back({arrival.at_ns, work_ns});
-    if (witness_) witness_->arrived(arrival.vf, vf.jobs.back().left_ns);
+    if (observer_) observer_->arrived(arrival.vf, vf.jobs.back().left_ns);
     if (vf.has_work) return;
     vf.has_work = true;
     vf.waits_since_ns = now_ns_;
     ++with_work_;
     policy_.wake(arrival.vf, now_ns_);
-    if (witness_) witness_->competes(arrival.vf);
+    if (observer_) observer_->competes(arrival.vf);
 }
 
 void Simulator::join(std::uint32_t number, std::uint32_t weight) {
@@ -120,10 +120,10 @@ void Simulator::join(std::uint32_t number, std::uint32_t weight) {
     VfPolicy policy = setup_.vfs[number - 1].policy;
     policy.weight = weight;
     vf.is_in = true;
-    ++vf.life;
+    ++vf.incarnation;
     policy_.set(number, policy, now_ns_);
-    if (witness_) witness_->joined(number, weight);
-    arrivals_.begin(setup_.vfs[number - 1].work, {now_ns_, number, vf.life}, dice_);
+    if (observer_) observer_->joined(number, weight);
+    arrivals_.begin(setup_.vfs[number - 1].work, {now_ns_, number, vf.incarnation}, rng_);
 }
 
 void Simulator::leave(std::uint32_t number) {
@@ -132,7 +132,7 @@ void Simulator::leave(std::uint32_t number) {
     vf.jobs.clear();
     vf.is_in = vf.has_work = false;
     policy_.remove(number, now_ns_);
-    if (witness_) witness_->left(number);
+    if (observer_) observer_->left(number);
 }
 
 void Simulator::run_out_of_work(std::uint32_t number) {
@@ -141,7 +141,7 @@ void Simulator::run_out_of_work(std::uint32_t number) {
     vf.has_work = false;
     --with_work_;
     policy_.sleep(number, now_ns_);
-    if (witness_) witness_->rests(number, is_mid_slice(number));
+    if (observer_) observer_->rests(number, is_mid_slice(number));
 }
 
 void Simulator::idle() {
@@ -193,7 +193,7 @@ void Simulator::run_slice(const Grant& grant) {
             policy_.advance(now_ns_);
         }
         if (now_ns_ < end_ns) continue;
-        if (is_overrun || !vf.has_work || !dice_.chance(setup_.device.overrun_part)) break;
+        if (is_overrun || !vf.has_work || !rng_.chance(setup_.device.overrun_part)) break;
         is_overrun = true;
         end_ns = now_ns_ + overrun_of(figures_.vfs[grant.vf]);
     }
@@ -205,7 +205,7 @@ void Simulator::run_slice(const Grant& grant) {
 /// The time that an overrunning VF keeps the engine beyond its slice.
 std::int64_t Simulator::overrun_of(VfFigures& figures) {
     const std::int64_t ns =
-        std::min(dice_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
+        std::min(rng_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
     return ns;
 }
@@ -215,7 +215,7 @@ void Simulator::serve(const Grant& grant, std::int64_t until_ns) {
     now_ns_ = until_ns;
     if (ns == 0) return;
     policy_.advance(now_ns_);
-    if (witness_) witness_->served(grant.vf, ns, false, now_ns_);
+    if (observer_) observer_->served(grant.vf, ns, false, now_ns_);
     Vf& vf = vfs_[grant.vf];
     VfFigures& figures = figures_.vfs[grant.vf];
     if (vf.has_work && !is_backlogged(grant.vf)) vf.jobs.front().left_ns -= ns;

@@ -4,15 +4,15 @@
 // depends only on setup and seed. As in the product's engine, a world switch costs switch_ns, and
 // no VF is charged for this time. Slices may overrun. A VF leaves when its work ends. A waking VF
 // may cut the slice if the policy allows that. Kernels that hang are endless work here, because
-// nothing resets a VF (product.h does). A Witness judges the run: it gets all service and all
+// nothing resets a VF (product.h does). A Observer judges the run: it gets all service and all
 // changes of competing VFs with their times.
 // changes of competing VFs with their times.
 #pragma once
 
 #include "daemon/service/scheduler/contract.h"
 #include "daemon/simulator/arrivals.h"
-#include "daemon/simulator/dice.h"
 #include "daemon/simulator/policy.h"
+#include "daemon/simulator/rng.h"
 
 #include <cstdint>
 #include <deque>
@@ -92,13 +92,13 @@ struct Figures {
 };
 
 /// Observes a run. The functions do nothing by default.
-class Witness {
+class Observer {
 public:
-    virtual ~Witness() = default;
+    virtual ~Observer() = default;
     virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void left(std::uint32_t) {}
     /// Swaps two accounts. Called when a VF that left in debt returns under another number.
-    virtual void traded(std::uint32_t, std::uint32_t /*other*/) {}
+    virtual void swapped(std::uint32_t, std::uint32_t /*other*/) {}
     /// Called at the end, by the product only, with vgpud's record (recording.h).
     virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/) {}
@@ -119,7 +119,7 @@ public:
     static constexpr std::size_t kMaxJobs = 4096;
     static constexpr std::int64_t kEndlessNs = INT64_MAX / 2;  ///< work of an endless job
 
-    Simulator(const Simulation& setup, Policy& policy, Witness* witness = nullptr);
+    Simulator(const Simulation& setup, Policy& policy, Observer* observer = nullptr);
 
     Figures run();
 
@@ -129,7 +129,7 @@ private:
         std::int64_t waits_since_ns = 0;
         bool is_in = false;
         bool has_work = false;
-        std::uint64_t life = 0;  ///< arrivals of an earlier life are void
+        std::uint64_t incarnation = 0;  ///< arrivals of an earlier life are void
     };
 
     /// A slice by weight. VF 0: between two runs.
@@ -162,8 +162,8 @@ private:
 
     const Simulation& setup_;
     Policy& policy_;
-    Witness* witness_;
-    Dice dice_;
+    Observer* observer_;
+    Rng rng_;
     std::vector<Vf> vfs_;
     ArrivalQueue arrivals_;
     std::size_t next_change_ = 0;

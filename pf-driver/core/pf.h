@@ -3,18 +3,19 @@
  * DOC: The PF core
  *
  * This header declares the functions of the PF core of one GPU for the platform on which the core
- * runs (its home: the kernel module, the process vgpu-pf, or a test).
+ * runs (its platform: the kernel module, the process vgpu-pf, or a test).
  *
  *   init -> attach (the device is there) -> interrupt, timer, request, stream_ready ...
- *        -> detach (the device is lost), park (it is about to be reset), leave (the home ends)
+ *        -> detach (the device is lost), park (it is about to be reset), leave (the platform ends)
  *
  * vgpu_pf_timer() gives up a device that does not come back from its reset: device.is_attached is
- * false then, and the home attaches again.
+ * false then, and the platform attaches again.
  *
- * The home calls one function at a time, and no function sleeps. A call that can change a VF or the
- * engine ends by settling: the core carries out events of VFs, decides the next run, writes the
- * journal, reports finished requests, and arms the timer. After a crash of the home, a new core
- * adopts the VFs in service without a reset, from registers, VF page tables and the journal.
+ * The platform calls one function at a time, and no function sleeps. A call that can change a VF or
+ * the engine ends by settling: the core carries out events of VFs, decides the next run, writes the
+ * checkpoint, reports finished requests, and arms the timer. After a crash of the platform, a new
+ * core adopts the VFs in service without a reset, from registers, VF page tables and the
+ * checkpoint.
  */
 #ifndef VGPU_CORE_PF_H
 #define VGPU_CORE_PF_H
@@ -26,29 +27,29 @@
 VGPU_C_BEGIN
 
 /**
- * enum vgpu_pf_home - kind of home, as in vgpu_pf_info.home
- * @VGPU_PF_HOME_PROCESS: the process vgpu-pf
- * @VGPU_PF_HOME_KERNEL: the kernel module
+ * enum vgpu_pf_platform - kind of platform, as in vgpu_pf_info.platform
+ * @VGPU_PF_PLATFORM_PROCESS: the process vgpu-pf
+ * @VGPU_PF_PLATFORM_KERNEL: the kernel module
  */
-enum vgpu_pf_home {
-	VGPU_PF_HOME_PROCESS = 0,
-	VGPU_PF_HOME_KERNEL = 1,
+enum vgpu_pf_platform {
+	VGPU_PF_PLATFORM_PROCESS = 0,
+	VGPU_PF_PLATFORM_KERNEL = 1,
 };
 
 /**
- * struct vgpu_pf_params - parameters that the home sets when it starts a core
+ * struct vgpu_pf_params - parameters that the platform sets when it starts a core
  * @boot_id: differs from those of all earlier cores
- * @home: kind of the home
+ * @platform: kind of the platform
  * @time_scale: factor on waits for guests and the device; 1 on silicon
  * @max_gap_ms: longest time of a VF with work off the engine; 0: no limit
  * @is_stepwise: switch worlds by IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH
- * @event_ring: zeroed memory shared with readers; the home owns it
+ * @event_ring: zeroed memory shared with readers; the platform owns it
  * @event_ring_bytes: one page and room for at least one event
  * @name: of the GPU, for vgpu_pf_info.name
  */
 struct vgpu_pf_params {
 	uint64_t boot_id;
-	enum vgpu_pf_home home;
+	enum vgpu_pf_platform platform;
 	uint32_t time_scale;
 	uint32_t max_gap_ms;
 	bool is_stepwise;
@@ -57,7 +58,7 @@ struct vgpu_pf_params {
 	char name[VGPU_PF_NAME_BYTES];
 };
 
-/* private to the core (state.h); the home allocates vgpu_pf_bytes() of memory for it */
+/* private to the core (state.h); the platform allocates vgpu_pf_bytes() of memory for it */
 struct vgpu_pf;
 
 /**
@@ -85,14 +86,15 @@ struct vgpu_pf_device {
 };
 
 /**
- * struct vgpu_pf_op_traits - properties of an operation, so that no home keeps a list of operations
+ * struct vgpu_pf_op_traits - properties of an operation, so that no platform keeps a list of
+ * operations
  * @op: enum vgpu_pf_op
  * @bytes: size of the operation's struct
  * @is_reading: allowed to a client that may only read
  * @has_stream: moves data through a file of the client
  * @is_leased: refused while another client holds the policy lease
  * @needs_device: refused while the device is lost
- * @is_homes: the home answers the operation, not the core
+ * @is_homes: the platform answers the operation, not the core
  */
 struct vgpu_pf_op_traits {
 	uint32_t op;
@@ -153,7 +155,7 @@ struct vgpu_pf_engine_view {
 };
 
 /**
- * vgpu_pf_bytes() - get the size of struct vgpu_pf, which the home allocates
+ * vgpu_pf_bytes() - get the size of struct vgpu_pf, which the platform allocates
  *
  * Return: bytes.
  */
@@ -180,7 +182,7 @@ bool vgpu_pf_view_was_lost_in_reset(const struct vgpu_pf *pf);
  * vgpu_pf_view_device() - get the properties of the device
  * @pf: the PF
  *
- * All members except is_attached are constant after the first attach, so the home may read them
+ * All members except is_attached are constant after the first attach, so the platform may read them
  * while another thread is in the core.
  *
  * Return: the properties; they live as long as the PF.
@@ -191,7 +193,7 @@ const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf);
  * vgpu_pf_view_max_gap() - get how long a VF with work may be off the engine
  * @pf: the PF
  *
- * The home may call this while another thread is in the core.
+ * The platform may call this while another thread is in the core.
  *
  * Return: ms; 0: no limit.
  */
@@ -217,7 +219,7 @@ const char *vgpu_pf_view_message(const struct vgpu_pf *pf);
  * vgpu_pf_view_is_leased() - does a client hold the policy lease?
  * @pf: the PF
  *
- * The home may call this while another thread is in the core.
+ * The platform may call this while another thread is in the core.
  *
  * Return: true if so.
  */
@@ -233,7 +235,8 @@ struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf);
 
 /*
  * Make a PF without a device. pf: vgpu_pf_bytes() of memory with any contents; os: services of the
- * home, which must outlive the PF; params: copied. (Not kernel-doc: clang's -Wdocumentation takes
+ * platform, which must outlive the PF; params: copied. (Not kernel-doc: clang's -Wdocumentation
+ * takes
  * @params for a command.)
  */
 void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
@@ -242,7 +245,7 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
  * vgpu_pf_attach() - start to use the device
  * @pf: a PF without a device
  *
- * If the device has kept its state and the journal is valid, VFs stay in service. Otherwise the
+ * If the device has kept its state and the checkpoint is valid, VFs stay in service. Otherwise the
  * core programs the device again.
  *
  * Return: 0; or -ENODEV with a message if this is not a vgpu device, is not the device that was
@@ -251,30 +254,30 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
 int vgpu_pf_attach(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_detach() - handle that the device does not answer any more
+ * vgpu_pf_surprise_remove() - handle that the device does not answer any more
  * @pf: the PF; nothing happens without a device
  *
- * The home has already ended the device's access to host memory.
+ * The platform has already ended the device's access to host memory.
  */
-void vgpu_pf_detach(struct vgpu_pf *pf);
+void vgpu_pf_surprise_remove(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_park() - suspend the core: the device is about to be reset or to lose its power
+ * vgpu_pf_suspend() - suspend the core: the device is about to be reset or to lose its power
  * @pf: the PF; nothing happens without a device
  *
- * Does the same as vgpu_pf_detach(), but logs no error. The home has already ended the device's
- * access to host memory.
+ * Does the same as vgpu_pf_surprise_remove(), but logs no error. The platform has already ended the
+ * device's access to host memory.
  */
-void vgpu_pf_park(struct vgpu_pf *pf);
+void vgpu_pf_suspend(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_leave() - shut down in order, because the home ends
+ * vgpu_pf_shutdown() - shut down in order, because the platform ends
  * @pf: the PF; nothing happens without a device
  *
- * VFs stay in service, and the next core adopts them (see vgpu_pf_attach()). The home has already
- * ended the device's access to host memory.
+ * VFs stay in service, and the next core adopts them (see vgpu_pf_attach()). The platform has
+ * already ended the device's access to host memory.
  */
-void vgpu_pf_leave(struct vgpu_pf *pf);
+void vgpu_pf_shutdown(struct vgpu_pf *pf);
 
 /**
  * vgpu_pf_interrupt() - handle an MSI-X interrupt of the PF
@@ -308,7 +311,7 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
 /**
  * vgpu_pf_request_run_for() - do one operation of the uapi for a client
  * @pf: the PF
- * @client: number that the home gave the client; 0: the home itself, which no lease stops
+ * @client: number that the platform gave the client; 0: the platform itself, which no lease stops
  * @op: enum vgpu_pf_op
  * @payload: the operation's struct, vgpu_pf_op_traits.bytes long; filled in. It must stay valid
  *	until the request is finished or cancelled.
@@ -321,7 +324,7 @@ int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, vo
 			    uint64_t token);
 
 /**
- * vgpu_pf_request_run() - do one operation of the uapi for the home itself
+ * vgpu_pf_request_run() - do one operation of the uapi for the platform itself
  * @pf: the PF
  * @op: as for vgpu_pf_request_run_for()
  * @payload: as for vgpu_pf_request_run_for()
@@ -389,19 +392,19 @@ uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf);
  */
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us);
 
-#define VGPU_SHARE_WHOLE_PPM  1000000u
+#define VGPU_SHARE_FULL_PPM   1000000u
 #define VGPU_SHARE_WEIGHT_MAX 1000000000000ull
 
 /**
  * struct vgpu_share - one part of a whole
  * @weight: at most VGPU_SHARE_WEIGHT_MAX
- * @least_ppm: floor in millionths of the whole
- * @most_ppm: cap in millionths of the whole
+ * @min_ppm: floor in millionths of the whole
+ * @max_ppm: cap in millionths of the whole
  * @ppm: out: the part in millionths of the whole
  */
 struct vgpu_share {
 	uint64_t weight;
-	uint32_t least_ppm, most_ppm;
+	uint32_t min_ppm, max_ppm;
 	uint32_t ppm;
 };
 

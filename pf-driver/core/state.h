@@ -25,7 +25,7 @@ enum vgpu_pf_timer_id {
 
 #define VGPU_PF_RECORD_BYTES 0x4000u
 
-/* journal.c: the contents of one copy of a record in PF VRAM, as far as the core knows them */
+/* checkpoint.c: the contents of one copy of a record in PF VRAM, as far as the core knows them */
 struct vgpu_pf_record {
 	uint32_t known; /* number of leading bytes that are known */
 	uint8_t bytes[VGPU_PF_RECORD_BYTES] __attribute__((aligned(8)));
@@ -121,26 +121,26 @@ struct vgpu_pf_events {
 	bool has_new; /* clients have not been notified of the last events */
 };
 
-/* journal.c: the records in PF VRAM (checkpoints), one of all VFs and one of the run table */
-struct vgpu_pf_journal {
+/* checkpoint.c: the records in PF VRAM (checkpoints), one of all VFs and one of the run table */
+struct vgpu_pf_checkpoint {
 	bool is_dirty, is_table_dirty;
 	uint64_t seq, table_seq;
 	struct vgpu_pf_record vf_records[2], table_records[2];
 };
 
 /* device_reset.c: the reset of the whole device */
-struct vgpu_pf_whole_reset {
+struct vgpu_pf_device_reset {
 	uint64_t count;
 	bool is_wanted; /* a reset begins when the core settles: no smaller reset has helped */
 	bool is_under_way;
 	uint64_t deadline_ns;
-	bool is_lost; /* the device was lost in its reset: its journal is not valid any more */
+	bool is_lost; /* the device was lost in its reset: its checkpoint is not valid any more */
 };
 
 /* timer.c: deadlines of the whole PF; 0: not set */
 struct vgpu_pf_timers {
 	uint64_t at_ns[VGPU_PF_TIMERS];
-	uint64_t armed_ns; /* deadline to which the home's timer is set; 0: disarmed */
+	uint64_t armed_ns; /* deadline to which the platform's timer is set; 0: disarmed */
 };
 
 struct vgpu_trace_line {
@@ -162,15 +162,15 @@ struct vgpu_pf {
 	struct vgpu_range_map vram;
 	struct vgpu_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number; 0 is the PF */
 	struct vgpu_pf_switch sw;
-	struct vgpu_pf_executor executor;
+	struct vgpu_pf_scheduler scheduler;
 	struct vgpu_pf_bulk bulk;
 	struct vgpu_pf_stream_job stream;
 	struct vgpu_pf_pending_provision provision;
 	struct vgpu_pf_pending_verify verify;
 	struct vgpu_pf_requests requests;
 	struct vgpu_pf_events events;
-	struct vgpu_pf_journal journal;
-	struct vgpu_pf_whole_reset whole_reset;
+	struct vgpu_pf_checkpoint checkpoint;
+	struct vgpu_pf_device_reset device_reset;
 	struct vgpu_pf_timers timers;
 	struct vgpu_pf_trace trace;
 	uint64_t table_generation; /* generation of the run table in force */

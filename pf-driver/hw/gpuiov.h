@@ -105,7 +105,7 @@ enum gpuiov_vector {
 };
 
 /* RESET_CONTROL (ours): write 1 resets the whole device; reads 1 until done */
-#define GPUIOV_RESET_WHOLE 0x1u
+#define GPUIOV_RESET_DEVICE 0x1u
 
 /* reset value of VGPU_ID and VGPU_VERSION (ours) */
 #define VGPU_ID_MAGIC	       0x55504756u

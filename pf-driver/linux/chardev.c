@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Open files of the nodes (nodes.c): /dev/vgpu-pfN implements the uapi; the process that has a
- * VF's node open is the VF's owner. Each file holds a reference of the home, so an ioctl after
- * remove() finds a home that returns -ENODEV.
+ * VF's node open is the VF's owner. Each file holds a reference of the platform, so an ioctl after
+ * remove() finds a platform that returns -ENODEV.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -13,18 +13,18 @@
 #include <linux/vmalloc.h>
 
 #include "pf-driver/linux/compat.h"
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 #define CLIENT_REQUESTS 4u
 
 /* an open file */
 struct vgpu_client {
-	struct vgpu_home *home;
-	struct vgpu_home_vf *node;
+	struct vgpu_platform *platform;
+	struct vgpu_platform_vf *node;
 	bool may_write;
-	bool is_cancelled; /* home->lock */
-	u32 requests;	   /* home->lock */
-	atomic64_t told_seq;
+	bool is_cancelled; /* platform->lock */
+	u32 requests;	   /* platform->lock */
+	atomic64_t notified_seq;
 	spinlock_t error_lock;
 	int error;
 	char message[VGPU_PF_MESSAGE_BYTES];
@@ -53,44 +53,45 @@ static int get_error(struct vgpu_client *client, struct vgpu_pf_error *out)
 	return 0;
 }
 
-/* ---- operations of the home ---- */
+/* ---- operations of the platform ---- */
 
 static int cancel(struct vgpu_client *client, const struct vgpu_pf_cancel *payload)
 {
 	if (payload->reserved)
 		return fail(client, -EINVAL, "the reserved field is not 0");
-	vgpu_home_lock(client->home);
+	vgpu_platform_lock(client->platform);
 	client->is_cancelled = true;
-	if (!client->home->is_gone)
-		vgpu_client_cancel(client->home, client, -ECANCELED);
-	vgpu_home_unlock(client->home);
+	if (!client->platform->is_gone)
+		vgpu_client_cancel(client->platform, client, -ECANCELED);
+	vgpu_platform_unlock(client->platform);
 	return 0;
 }
 
-static int get_event_ring(const struct vgpu_home *home, struct vgpu_pf_event_ring_info *info)
+static int get_event_ring(const struct vgpu_platform *platform,
+			  struct vgpu_pf_event_ring_info *info)
 {
 	info->size = sizeof(*info);
 	info->entries = VGPU_PF_RING_ENTRIES;
-	info->bytes = home->ring.bytes;
+	info->bytes = platform->ring.bytes;
 	info->events_offset = VGPU_PF_RING_EVENTS_OFFSET;
 	return 0;
 }
 
 /* starts the work that waited for the end of the lease */
-static void lease_ended(struct vgpu_home *home)
+static void lease_ended(struct vgpu_platform *platform)
 {
-	if (!home->is_gone)
-		schedule_work(&home->service.chores);
+	if (!platform->is_gone)
+		schedule_work(&platform->service.chores);
 }
 
 /* ---- operations of the core ---- */
 
 static const char *refuse(const struct vgpu_client *client, int *error)
 {
-	const struct vgpu_home *home = client->home;
+	const struct vgpu_platform *platform = client->platform;
 
 	*error = -ENODEV;
-	if (home->is_gone)
+	if (platform->is_gone)
 		return "the driver was unbound from the device";
 	*error = -ECANCELED;
 	if (client->is_cancelled)
@@ -108,23 +109,23 @@ static int begin(struct vgpu_client *client, struct vgpu_request *request, u32 o
 	const char *wrong;
 	int error;
 
-	vgpu_home_lock(client->home);
+	vgpu_platform_lock(client->platform);
 	wrong = refuse(client, &error);
 	if (!wrong) {
 		client->requests++;
-		vgpu_client_run(client->home, request, op, payload);
-		if (op == VGPU_PF_OP_LEASE && !vgpu_pf_view_is_leased(client->home->pf))
-			lease_ended(client->home);
+		vgpu_client_run(client->platform, request, op, payload);
+		if (op == VGPU_PF_OP_LEASE && !vgpu_pf_view_is_leased(client->platform->pf))
+			lease_ended(client->platform);
 	}
-	vgpu_home_unlock(client->home);
+	vgpu_platform_unlock(client->platform);
 	return wrong ? fail(client, error, wrong) : 0;
 }
 
 static void end(struct vgpu_client *client)
 {
-	vgpu_home_lock(client->home);
+	vgpu_platform_lock(client->platform);
 	client->requests--;
-	vgpu_home_unlock(client->home);
+	vgpu_platform_unlock(client->platform);
 }
 
 static int run_with_file(struct vgpu_client *client, u32 op, void *payload, struct file *file)
@@ -138,7 +139,7 @@ static int run_with_file(struct vgpu_client *client, u32 op, void *payload, stru
 		return fail(client, error, "no memory for the stream");
 	error = begin(client, &request, op, payload);
 	if (!error) {
-		error = vgpu_client_finish(client->home, &request, op, file);
+		error = vgpu_client_finish(client->platform, &request, op, file);
 		end(client);
 		fail(client, error, request.message);
 	}
@@ -172,7 +173,7 @@ static int run_on_pf(struct vgpu_client *client, u32 op, void *payload)
 	case VGPU_PF_OP_CANCEL:
 		return cancel(client, payload);
 	case VGPU_PF_OP_GET_EVENT_RING:
-		return get_event_ring(client->home, payload);
+		return get_event_ring(client->platform, payload);
 	default:
 		return run_core(client, op, payload);
 	}
@@ -240,33 +241,34 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 /* ---- events ---- */
 
 /* reports each event to a file once, as a count */
-static u64 take_news(struct vgpu_client *client)
+static u64 take_changes(struct vgpu_client *client)
 {
-	s64 now = (s64)READ_ONCE(client->home->ring.event_seq);
+	s64 now = (s64)READ_ONCE(client->platform->ring.event_seq);
 
-	return (u64)(now - atomic64_xchg(&client->told_seq, now));
+	return (u64)(now - atomic64_xchg(&client->notified_seq, now));
 }
 
-static bool has_news(struct vgpu_client *client)
+static bool has_changes(struct vgpu_client *client)
 {
-	return (s64)READ_ONCE(client->home->ring.event_seq) != atomic64_read(&client->told_seq);
+	return (s64)READ_ONCE(client->platform->ring.event_seq) !=
+	       atomic64_read(&client->notified_seq);
 }
 
 static ssize_t on_read(struct file *file, char __user *buffer, size_t bytes, loff_t *position)
 {
 	struct vgpu_client *client = file->private_data;
-	struct vgpu_home *home = client->home;
+	struct vgpu_platform *platform = client->platform;
 	u64 count;
 
 	if (bytes < sizeof(count) || client->node->number)
 		return -EINVAL;
-	while ((count = take_news(client)) == 0) {
-		if (READ_ONCE(home->is_gone))
+	while ((count = take_changes(client)) == 0) {
+		if (READ_ONCE(platform->is_gone))
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		if (wait_event_interruptible(home->ring.wait,
-					     has_news(client) || READ_ONCE(home->is_gone)))
+		if (wait_event_interruptible(platform->ring.wait,
+					     has_changes(client) || READ_ONCE(platform->is_gone)))
 			return -ERESTARTSYS;
 	}
 	return copy_to_user(buffer, &count, sizeof(count)) ? -EFAULT : (ssize_t)sizeof(count);
@@ -277,10 +279,10 @@ static __poll_t on_poll(struct file *file, poll_table *table)
 	struct vgpu_client *client = file->private_data;
 	__poll_t ready = 0;
 
-	poll_wait(file, &client->home->ring.wait, table);
-	if (!client->node->number && has_news(client))
+	poll_wait(file, &client->platform->ring.wait, table);
+	if (!client->node->number && has_changes(client))
 		ready |= EPOLLIN | EPOLLRDNORM;
-	if (READ_ONCE(client->home->is_gone))
+	if (READ_ONCE(client->platform->is_gone))
 		ready |= EPOLLHUP | EPOLLERR;
 	return ready;
 }
@@ -296,14 +298,14 @@ static int on_mmap(struct file *file, struct vm_area_struct *area)
 	if (area->vm_pgoff)
 		return -EINVAL;
 	vm_flags_clear(area, VM_MAYWRITE | VM_MAYEXEC);
-	return remap_vmalloc_range(area, client->home->ring.data, 0);
+	return remap_vmalloc_range(area, client->platform->ring.data, 0);
 }
 
 /* ---- open and close ---- */
 
-static int own(struct vgpu_home_vf *node)
+static int own(struct vgpu_platform_vf *node)
 {
-	if (node->home->is_gone)
+	if (node->platform->is_gone)
 		return -ENODEV;
 	if (node->number == 0)
 		return 0;
@@ -312,41 +314,41 @@ static int own(struct vgpu_home_vf *node)
 	node->is_open = true;
 	snprintf(node->owner, sizeof(node->owner), "pid %d %s", task_tgid_nr(current),
 		 current->comm);
-	schedule_work(&node->home->service.chores);
+	schedule_work(&node->platform->service.chores);
 	return 0;
 }
 
-static void disown(struct vgpu_home_vf *node)
+static void detach_vf(struct vgpu_platform_vf *node)
 {
 	if (node->number == 0)
 		return;
 	node->is_open = false;
 	node->owner[0] = 0;
-	if (!node->home->is_gone)
-		schedule_work(&node->home->service.chores);
+	if (!node->platform->is_gone)
+		schedule_work(&node->platform->service.chores);
 }
 
 static int on_open(struct inode *inode, struct file *file)
 {
-	struct vgpu_home_vf *node = container_of(inode->i_cdev, struct vgpu_home_vf, cdev);
+	struct vgpu_platform_vf *node = container_of(inode->i_cdev, struct vgpu_platform_vf, cdev);
 	struct vgpu_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
 	int error;
 
 	if (!client)
 		return -ENOMEM;
-	vgpu_home_lock(node->home);
+	vgpu_platform_lock(node->platform);
 	error = own(node);
-	vgpu_home_unlock(node->home);
+	vgpu_platform_unlock(node->platform);
 	if (error) {
 		kfree(client);
 		return error;
 	}
-	client->home = node->home;
+	client->platform = node->platform;
 	client->node = node;
 	client->may_write = file->f_mode & FMODE_WRITE;
 	spin_lock_init(&client->error_lock);
-	atomic64_set(&client->told_seq, (s64)READ_ONCE(node->home->ring.event_seq));
-	get_device(node->home->device);
+	atomic64_set(&client->notified_seq, (s64)READ_ONCE(node->platform->ring.event_seq));
+	get_device(node->platform->device);
 	file->private_data = client;
 	return stream_open(inode, file);
 }
@@ -355,15 +357,15 @@ static int on_open(struct inode *inode, struct file *file)
 static int on_release(struct inode *inode, struct file *file)
 {
 	struct vgpu_client *client = file->private_data;
-	struct vgpu_home *home = client->home;
+	struct vgpu_platform *platform = client->platform;
 
-	vgpu_home_lock(home);
-	if (vgpu_pf_request_gone(home->pf, (uintptr_t)client))
-		lease_ended(home);
-	disown(client->node);
-	vgpu_home_unlock(home);
+	vgpu_platform_lock(platform);
+	if (vgpu_pf_request_gone(platform->pf, (uintptr_t)client))
+		lease_ended(platform);
+	detach_vf(client->node);
+	vgpu_platform_unlock(platform);
 	kfree(client);
-	put_device(home->device);
+	put_device(platform->device);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Requests to the core on behalf of files and of the home itself, and their streams.
+ * Requests to the core on behalf of files and of the platform itself, and their streams.
  *
  * A request waits outside the lock. A caller that cannot wait any longer withdraws the request:
  * from then on the core does not touch the payload. A stream goes through a bounce buffer: the
@@ -13,7 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 /* bytes that a pipe or socket takes at once if it can be written */
 #define POLLED_BYTES 4096u
@@ -24,11 +24,11 @@
 
 /* ---- requests ---- */
 
-static struct vgpu_request *find_request(struct vgpu_home *home, u64 token)
+static struct vgpu_request *find_request(struct vgpu_platform *platform, u64 token)
 {
 	struct vgpu_request *request;
 
-	list_for_each_entry(request, &home->clients.requests, entry) {
+	list_for_each_entry(request, &platform->clients.requests, entry) {
 		if (request->token == token)
 			return request;
 	}
@@ -55,119 +55,121 @@ static void free_stream(struct kref *ref)
 	kfree(stream);
 }
 
-/* The core has finished a request. The home is locked. */
-void vgpu_client_done(struct vgpu_home *home, u64 token, int error, const char *message)
+/* The core has finished a request. The platform is locked. */
+void vgpu_client_done(struct vgpu_platform *platform, u64 token, int error, const char *message)
 {
-	struct vgpu_request *request = find_request(home, token);
+	struct vgpu_request *request = find_request(platform, token);
 
-	if (home->clients.stream && home->clients.stream->token == token) {
-		kref_put(&home->clients.stream->ref, free_stream);
-		home->clients.stream = NULL;
+	if (platform->clients.stream && platform->clients.stream->token == token) {
+		kref_put(&platform->clients.stream->ref, free_stream);
+		platform->clients.stream = NULL;
 	}
 	if (request)
 		finish_request(request, error, message);
 }
 
 /* breaks a stream whose caller has gone: the core's next access fails, which ends the stream */
-static void break_stream(struct vgpu_home *home, struct vgpu_stream *stream, int error)
+static void break_stream(struct vgpu_platform *platform, struct vgpu_stream *stream, int error)
 {
 	stream->error = error;
-	if (home->clients.stream != stream || !stream->is_blocked)
+	if (platform->clients.stream != stream || !stream->is_blocked)
 		return;
 	stream->is_blocked = false;
-	vgpu_pf_stream_ready(home->pf);
+	vgpu_pf_stream_ready(platform->pf);
 }
 
-static void withdraw(struct vgpu_home *home, struct vgpu_request *request, int error,
+static void withdraw(struct vgpu_platform *platform, struct vgpu_request *request, int error,
 		     const char *message)
 {
 	/* in this order: while the core knows the payload, its owner must wait */
 	list_del_init(&request->entry);
-	vgpu_pf_request_cancel(home->pf, request->token);
+	vgpu_pf_request_cancel(platform->pf, request->token);
 	if (request->stream)
-		break_stream(home, request->stream, error);
+		break_stream(platform, request->stream, error);
 	finish_request(request, error, message);
 }
 
-static struct vgpu_request *find_of_client(struct vgpu_home *home, const void *client)
+static struct vgpu_request *find_of_client(struct vgpu_platform *platform, const void *client)
 {
 	struct vgpu_request *request;
 
-	list_for_each_entry(request, &home->clients.requests, entry) {
+	list_for_each_entry(request, &platform->clients.requests, entry) {
 		if (!client || request->client == client)
 			return request;
 	}
 	return NULL;
 }
 
-/* End requests of a client (NULL: all) before their time. The home is locked. */
-void vgpu_client_cancel(struct vgpu_home *home, const void *client, int error)
+/* End requests of a client (NULL: all) before their time. The platform is locked. */
+void vgpu_client_cancel(struct vgpu_platform *platform, const void *client, int error)
 {
 	struct vgpu_request *request;
 
 	/* search from the start each time: withdrawing a request may finish others */
-	while ((request = find_of_client(home, client)))
-		withdraw(home, request, error,
+	while ((request = find_of_client(platform, client)))
+		withdraw(platform, request, error,
 			 error == -ENODEV ? "the driver was unbound from the device" : "cancelled");
 }
 
 /*
  * Hand a request to the core; client and stream are set, and the payload stays until it is done.
- * The home is locked. vgpu_client_finish() waits for the end.
+ * The platform is locked. vgpu_client_finish() waits for the end.
  */
-void vgpu_client_run(struct vgpu_home *home, struct vgpu_request *request, u32 op, void *payload)
+void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *request, u32 op,
+		     void *payload)
 {
 	int error;
 
 	init_completion(&request->done);
 	INIT_LIST_HEAD(&request->entry);
-	if (home->is_gone) {
+	if (platform->is_gone) {
 		finish_request(request, -ENODEV, "the driver was unbound from the device");
 		return;
 	}
-	request->token = ++home->clients.next_token;
-	list_add_tail(&request->entry, &home->clients.requests);
+	request->token = ++platform->clients.next_token;
+	list_add_tail(&request->entry, &platform->clients.requests);
 	/* while another stream is in progress, the core refuses this request */
-	if (request->stream && !home->clients.stream) {
+	if (request->stream && !platform->clients.stream) {
 		request->stream->token = request->token;
 		kref_get(&request->stream->ref);
-		home->clients.stream = request->stream;
+		platform->clients.stream = request->stream;
 	}
-	error = vgpu_pf_request_run_for(home->pf, (uintptr_t)request->client, op, payload,
+	error = vgpu_pf_request_run_for(platform->pf, (uintptr_t)request->client, op, payload,
 					request->token);
 	if (error == -EINPROGRESS)
 		return;
 	/* the core took the all ones of a missing device for a value */
-	if (error && home->is_device_lost && vgpu_pf_request_traits(op)->needs_device)
-		vgpu_client_done(home, request->token, -ENODEV, "the device is lost");
+	if (error && platform->is_device_lost && vgpu_pf_request_traits(op)->needs_device)
+		vgpu_client_done(platform, request->token, -ENODEV, "the device is lost");
 	else
-		vgpu_client_done(home, request->token, error, vgpu_pf_view_message(home->pf));
+		vgpu_client_done(platform, request->token, error,
+				 vgpu_pf_view_message(platform->pf));
 }
 
 /* error: of the wait; withdraws the request after an error, unless the core has finished it */
-static int end_wait(struct vgpu_home *home, struct vgpu_request *request, int error)
+static int end_wait(struct vgpu_platform *platform, struct vgpu_request *request, int error)
 {
 	if (!error)
 		return request->error;
-	vgpu_home_lock(home);
+	vgpu_platform_lock(platform);
 	if (!request->is_done)
-		withdraw(home, request, -EINTR, "interrupted by a signal");
-	vgpu_home_unlock(home);
+		withdraw(platform, request, -EINTR, "interrupted by a signal");
+	vgpu_platform_unlock(platform);
 	return request->error;
 }
 
 /*
- * Do an operation without a stream on behalf of the home. The home is not locked. Return: 0 or
- * negative errno, which has been logged.
+ * Do an operation without a stream on behalf of the platform. The platform is not locked. Return: 0
+ * or negative errno, which has been logged.
  */
-int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
+int vgpu_platform_request(struct vgpu_platform *platform, u32 op, void *payload)
 {
 	struct vgpu_request request = {};
 	int error;
 
-	vgpu_home_lock(home);
-	vgpu_client_run(home, &request, op, payload);
-	vgpu_home_unlock(home);
+	vgpu_platform_lock(platform);
+	vgpu_client_run(platform, &request, op, payload);
+	vgpu_platform_unlock(platform);
 	/*
 	 * Even a killed caller waits for its resources, because it must release them. Time-outs
 	 * of the core limit the wait, and the loss of the device ends it.
@@ -175,19 +177,19 @@ int vgpu_home_request(struct vgpu_home *home, u32 op, void *payload)
 	if (op == VGPU_PF_OP_PROVISION)
 		wait_for_completion(&request.done);
 	else
-		end_wait(home, &request, wait_for_completion_killable(&request.done));
+		end_wait(platform, &request, wait_for_completion_killable(&request.done));
 	error = request.error;
 	if (error && error != -EINTR)
-		dev_warn(&home->pdev->dev, "%s\n", request.message);
+		dev_warn(&platform->pdev->dev, "%s\n", request.message);
 	return error;
 }
 
 /* ---- streams: the core's end ---- */
 
-/* The core has data for the file. The home is locked. */
-s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes)
+/* The core has data for the file. The platform is locked. */
+s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u32 bytes)
 {
-	struct vgpu_stream *stream = home->clients.stream;
+	struct vgpu_stream *stream = platform->clients.stream;
 	u32 room;
 
 	if (!stream)
@@ -208,10 +210,10 @@ s64 vgpu_client_stream_write(struct vgpu_home *home, const void *data, u32 bytes
 	return room;
 }
 
-/* The core requests data of the file; at most this many bytes are read. The home is locked. */
-s64 vgpu_client_stream_read(struct vgpu_home *home, void *data, u32 bytes)
+/* The core requests data of the file; at most this many bytes are read. The platform is locked. */
+s64 vgpu_client_stream_read(struct vgpu_platform *platform, void *data, u32 bytes)
 {
-	struct vgpu_stream *stream = home->clients.stream;
+	struct vgpu_stream *stream = platform->clients.stream;
 	u32 count;
 
 	if (!stream)
@@ -301,16 +303,16 @@ static u32 at_once(const struct file *file, u32 bytes)
 	return file->f_op->poll ? min(bytes, POLLED_BYTES) : bytes;
 }
 
-static void wake_core(struct vgpu_home *home, struct vgpu_stream *stream)
+static void wake_core(struct vgpu_platform *platform, struct vgpu_stream *stream)
 {
-	if (home->clients.stream != stream || !stream->is_blocked || home->is_gone)
+	if (platform->clients.stream != stream || !stream->is_blocked || platform->is_gone)
 		return;
 	stream->is_blocked = false;
-	vgpu_pf_stream_ready(home->pf);
+	vgpu_pf_stream_ready(platform->pf);
 }
 
 /* a stream in progress is not restarted, even if the signal's handler requests it */
-static ssize_t told_as(ssize_t moved)
+static ssize_t notified_as(ssize_t moved)
 {
 	return moved == -ERESTARTSYS ? -EINTR : moved;
 }
@@ -325,10 +327,10 @@ static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 f
 		return moved;
 	moved = kernel_write(file, request->stream->data + first, at_once(file, used), &position);
 	file->f_pos = position;
-	return moved == 0 ? -EIO : told_as(moved);
+	return moved == 0 ? -EIO : notified_as(moved);
 }
 
-static int pump_out(struct vgpu_home *home, struct vgpu_request *request, struct file *file)
+static int pump_out(struct vgpu_platform *platform, struct vgpu_request *request, struct file *file)
 {
 	struct vgpu_stream *stream = request->stream;
 	ssize_t moved;
@@ -353,11 +355,11 @@ static int pump_out(struct vgpu_home *home, struct vgpu_request *request, struct
 		}
 		if (moved < 0)
 			return (int)moved;
-		vgpu_home_lock(home);
+		vgpu_platform_lock(platform);
 		stream->first += (u32)moved;
 		WRITE_ONCE(stream->used, stream->used - (u32)moved);
-		wake_core(home, stream);
-		vgpu_home_unlock(home);
+		wake_core(platform, stream);
+		vgpu_platform_unlock(platform);
 	}
 }
 
@@ -371,10 +373,10 @@ static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 wa
 		return moved;
 	moved = kernel_read(file, request->stream->data, min(wanted, VGPU_STREAM_BYTES), &position);
 	file->f_pos = position;
-	return told_as(moved);
+	return notified_as(moved);
 }
 
-static int pump_in(struct vgpu_home *home, struct vgpu_request *request, struct file *file)
+static int pump_in(struct vgpu_platform *platform, struct vgpu_request *request, struct file *file)
 {
 	struct vgpu_stream *stream = request->stream;
 	ssize_t moved;
@@ -394,13 +396,13 @@ static int pump_in(struct vgpu_home *home, struct vgpu_request *request, struct 
 		}
 		if (moved < 0)
 			return (int)moved;
-		vgpu_home_lock(home);
+		vgpu_platform_lock(platform);
 		stream->first = 0;
 		WRITE_ONCE(stream->used, (u32)moved);
 		WRITE_ONCE(stream->wanted, 0);
 		stream->is_ended = moved == 0;
-		wake_core(home, stream);
-		vgpu_home_unlock(home);
+		wake_core(platform, stream);
+		vgpu_platform_unlock(platform);
 	}
 }
 
@@ -430,20 +432,20 @@ static const char *reason_of(int error)
 }
 
 /* the file's end failed: withdraws the request, unless the core has finished it */
-static void give_up(struct vgpu_home *home, struct vgpu_request *request, int error)
+static void abandon(struct vgpu_platform *platform, struct vgpu_request *request, int error)
 {
-	vgpu_home_lock(home);
+	vgpu_platform_lock(platform);
 	if (!request->is_done)
-		withdraw(home, request, error, reason_of(error));
-	vgpu_home_unlock(home);
+		withdraw(platform, request, error, reason_of(error));
+	vgpu_platform_unlock(platform);
 }
 
 /*
- * Wait until a request of vgpu_client_run() is done; moves the data of a stream. The home is not
- * locked. Return: how the request ended; the core does not use the payload any more. After 0 of
+ * Wait until a request of vgpu_client_run() is done; moves the data of a stream. The platform is
+ * not locked. Return: how the request ended; the core does not use the payload any more. After 0 of
  * SAVE or DUMP, the file has all data.
  */
-int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32 op,
+int vgpu_client_finish(struct vgpu_platform *platform, struct vgpu_request *request, u32 op,
 		       struct file *file)
 {
 	bool is_input = op == VGPU_PF_OP_RESTORE;
@@ -451,10 +453,11 @@ int vgpu_client_finish(struct vgpu_home *home, struct vgpu_request *request, u32
 	int error;
 
 	if (file)
-		moved = is_input ? pump_in(home, request, file) : pump_out(home, request, file);
+		moved = is_input ? pump_in(platform, request, file)
+				 : pump_out(platform, request, file);
 	if (moved)
-		give_up(home, request, moved);
-	error = end_wait(home, request, wait_for_completion_interruptible(&request->done));
+		abandon(platform, request, moved);
+	error = end_wait(platform, request, wait_for_completion_interruptible(&request->done));
 	if (error || !moved || is_input)
 		return error;
 	/* the core finished before the file had taken the rest */

@@ -7,7 +7,7 @@
 #include <linux/seq_file.h>
 #include <linux/vmalloc.h>
 
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 #define DUMP_BYTES 0x10000u
 
@@ -16,14 +16,14 @@ static struct dentry *root;
 static int show(struct seq_file *out,
 		uint32_t (*describe)(struct vgpu_pf *pf, char *text, uint32_t bytes))
 {
-	struct vgpu_home *home = out->private;
+	struct vgpu_platform *platform = out->private;
 	char *text = vzalloc(DUMP_BYTES);
 
 	if (!text)
 		return -ENOMEM;
-	vgpu_home_lock(home);
-	describe(home->pf, text, DUMP_BYTES);
-	vgpu_home_unlock(home);
+	vgpu_platform_lock(platform);
+	describe(platform->pf, text, DUMP_BYTES);
+	vgpu_platform_unlock(platform);
 	seq_puts(out, text);
 	vfree(text);
 	return 0;
@@ -41,20 +41,20 @@ static int trace_show(struct seq_file *out, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(trace);
 
-void vgpu_debugfs_add(struct vgpu_home *home)
+void vgpu_debugfs_add(struct vgpu_platform *platform)
 {
 	char name[16];
 
-	snprintf(name, sizeof(name), "pf%d", home->index);
-	home->sysfs.debugfs = debugfs_create_dir(name, root);
-	debugfs_create_file("dump", 0400, home->sysfs.debugfs, home, &dump_fops);
-	debugfs_create_file("trace", 0400, home->sysfs.debugfs, home, &trace_fops);
+	snprintf(name, sizeof(name), "pf%d", platform->index);
+	platform->sysfs.debugfs = debugfs_create_dir(name, root);
+	debugfs_create_file("dump", 0400, platform->sysfs.debugfs, platform, &dump_fops);
+	debugfs_create_file("trace", 0400, platform->sysfs.debugfs, platform, &trace_fops);
 }
 
 /* Waits for readers. */
-void vgpu_debugfs_remove(struct vgpu_home *home)
+void vgpu_debugfs_remove(struct vgpu_platform *platform)
 {
-	debugfs_remove_recursive(home->sysfs.debugfs);
+	debugfs_remove_recursive(platform->sysfs.debugfs);
 }
 
 void vgpu_debugfs_init(void)

@@ -1,47 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * MSI-X vectors of the PF: world switch and mailbox. The handler runs in hard interrupt context and
- * only wakes the executor's thread, which reads the device.
+ * only wakes the service thread, which reads the device.
  */
 #include <linux/interrupt.h>
 
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 static irqreturn_t on_interrupt(int irq, void *context)
 {
-	vgpu_home_wake(context, VGPU_WAKEUP_INTERRUPT);
+	vgpu_platform_wake(context, VGPU_WAKEUP_INTERRUPT);
 	return IRQ_HANDLED;
 }
 
-static void free_vectors(struct vgpu_home *home, int count)
+static void free_vectors(struct vgpu_platform *platform, int count)
 {
 	while (count--)
-		free_irq((unsigned int)pci_irq_vector(home->pdev, (unsigned int)count), home);
-	pci_free_irq_vectors(home->pdev);
+		free_irq((unsigned int)pci_irq_vector(platform->pdev, (unsigned int)count),
+			 platform);
+	pci_free_irq_vectors(platform->pdev);
 }
 
 /* Request the PF's vectors. One is enough: the core does not need to know which one fired. */
-int vgpu_linux_irq_init(struct vgpu_home *home)
+int vgpu_linux_irq_init(struct vgpu_platform *platform)
 {
 	int error;
 
-	home->bars.vectors =
-		pci_alloc_irq_vectors(home->pdev, 1, GPUIOV_VECTOR_COUNT, PCI_IRQ_MSIX);
-	if (home->bars.vectors < 0)
-		return home->bars.vectors;
-	for (int i = 0; i < home->bars.vectors; i++) {
-		error = request_irq((unsigned int)pci_irq_vector(home->pdev, (unsigned int)i),
-				    on_interrupt, IRQF_NO_THREAD, dev_name(&home->pdev->dev), home);
+	platform->bars.vectors =
+		pci_alloc_irq_vectors(platform->pdev, 1, GPUIOV_VECTOR_COUNT, PCI_IRQ_MSIX);
+	if (platform->bars.vectors < 0)
+		return platform->bars.vectors;
+	for (int i = 0; i < platform->bars.vectors; i++) {
+		error = request_irq((unsigned int)pci_irq_vector(platform->pdev, (unsigned int)i),
+				    on_interrupt, IRQF_NO_THREAD, dev_name(&platform->pdev->dev),
+				    platform);
 		if (!error)
 			continue;
-		free_vectors(home, i);
+		free_vectors(platform, i);
 		return error;
 	}
 	return 0;
 }
 
 /* Free the vectors; no handler runs afterwards. */
-void vgpu_linux_irq_fini(struct vgpu_home *home)
+void vgpu_linux_irq_fini(struct vgpu_platform *platform)
 {
-	free_vectors(home, home->bars.vectors);
+	free_vectors(platform, platform->bars.vectors);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The nodes of a home: /dev/vgpu-pfN, and /dev/vgpu/vfM (of further GPUs: pfN-vfM) for each VF,
+ * The nodes of a platform: /dev/vgpu-pfN, and /dev/vgpu/vfM (of further GPUs: pfN-vfM) for each VF,
  * so that schedulers of devices can hand it out. chardev.c implements the open files.
  *
- * The reference count of the PF's struct device counts the home's users: each open file and each
- * VF's node holds a reference; the last one frees the home's memory.
+ * The reference count of the PF's struct device counts the platform's users: each open file and
+ * each VF's node holds a reference; the last one frees the platform's memory.
  */
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -13,7 +13,7 @@
 #include <linux/vmalloc.h>
 
 #include "pf-driver/linux/compat.h"
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 static dev_t first_number;
 static DEFINE_IDA(indices);
@@ -30,93 +30,93 @@ static struct class vgpu_class = {
 	.devnode = node_name,
 };
 
-static void release_home(struct device *dev)
+static void release_platform(struct device *dev)
 {
-	struct vgpu_home_vf *node = container_of(dev, struct vgpu_home_vf, dev);
-	struct vgpu_home *home = node->home;
+	struct vgpu_platform_vf *node = container_of(dev, struct vgpu_platform_vf, dev);
+	struct vgpu_platform *platform = node->platform;
 
-	ida_free(&indices, (unsigned int)home->index);
-	vfree(home->ring.data);
-	vfree(home->pf);
-	kfree(home);
+	ida_free(&indices, (unsigned int)platform->index);
+	vfree(platform->ring.data);
+	vfree(platform->pf);
+	kfree(platform);
 }
 
 static void release_vf(struct device *dev)
 {
-	struct vgpu_home_vf *node = container_of(dev, struct vgpu_home_vf, dev);
+	struct vgpu_platform_vf *node = container_of(dev, struct vgpu_platform_vf, dev);
 
-	put_device(node->home->device);
+	put_device(node->platform->device);
 }
 
-static void init_core(struct vgpu_home *home)
+static void init_core(struct vgpu_platform *platform)
 {
 	struct vgpu_pf_params params = {.boot_id = get_random_u64(),
-					.home = VGPU_PF_HOME_KERNEL,
+					.platform = VGPU_PF_PLATFORM_KERNEL,
 					.time_scale = vgpu_pci_time_scale(),
 					.max_gap_ms = vgpu_pci_max_gap_ms(),
-					.event_ring = home->ring.data,
-					.event_ring_bytes = home->ring.bytes};
+					.event_ring = platform->ring.data,
+					.event_ring_bytes = platform->ring.bytes};
 
-	snprintf(params.name, sizeof(params.name), "gpu%d", home->index);
-	home->os.ops = &vgpu_linux_os_ops;
-	vgpu_pf_init(home->pf, &home->os, &params);
+	snprintf(params.name, sizeof(params.name), "gpu%d", platform->index);
+	platform->os.ops = &vgpu_linux_os_ops;
+	vgpu_pf_init(platform->pf, &platform->os, &params);
 }
 
-static void init_home(struct vgpu_home *home, struct pci_dev *pdev)
+static void init_platform(struct vgpu_platform *platform, struct pci_dev *pdev)
 {
-	home->pdev = pdev;
-	rt_mutex_init(&home->lock);
-	mutex_init(&home->admin);
-	spin_lock_init(&home->functions.lock);
-	INIT_LIST_HEAD(&home->clients.requests);
-	init_waitqueue_head(&home->ring.wait);
-	init_waitqueue_head(&home->state_wait);
-	home->ring.event_seq = 1;
+	platform->pdev = pdev;
+	rt_mutex_init(&platform->lock);
+	mutex_init(&platform->admin);
+	spin_lock_init(&platform->functions.lock);
+	INIT_LIST_HEAD(&platform->clients.requests);
+	init_waitqueue_head(&platform->ring.wait);
+	init_waitqueue_head(&platform->state_wait);
+	platform->ring.event_seq = 1;
 	for (u32 i = 0; i < VGPU_NODES_PER_GPU; i++) {
-		home->vfs[i].home = home;
-		home->vfs[i].number = i;
+		platform->vfs[i].platform = platform;
+		platform->vfs[i].number = i;
 	}
-	vgpu_policy_init(home);
-	home->device = &home->vfs[0].dev;
-	device_initialize(home->device);
-	home->device->class = &vgpu_class;
-	home->device->parent = &pdev->dev;
-	home->device->release = release_home;
+	vgpu_policy_init(platform);
+	platform->device = &platform->vfs[0].dev;
+	device_initialize(platform->device);
+	platform->device->class = &vgpu_class;
+	platform->device->parent = &pdev->dev;
+	platform->device->release = release_platform;
 }
 
-/* A new home with one reference, and its core without a device; or an ERR_PTR. */
-struct vgpu_home *vgpu_nodes_make_home(struct pci_dev *pdev)
+/* A new platform with one reference, and its core without a device; or an ERR_PTR. */
+struct vgpu_platform *vgpu_nodes_make_platform(struct pci_dev *pdev)
 {
-	struct vgpu_home *home = kzalloc(sizeof(*home), GFP_KERNEL);
+	struct vgpu_platform *platform = kzalloc(sizeof(*platform), GFP_KERNEL);
 	int index, error;
 
-	if (!home)
+	if (!platform)
 		return ERR_PTR(-ENOMEM);
 	index = ida_alloc_max(&indices, VGPU_MAX_GPUS - 1, GFP_KERNEL);
 	if (index < 0) {
-		kfree(home);
+		kfree(platform);
 		return ERR_PTR(index);
 	}
-	home->index = index;
-	init_home(home, pdev);
-	home->ring.bytes =
+	platform->index = index;
+	init_platform(platform, pdev);
+	platform->ring.bytes =
 		VGPU_PF_RING_EVENTS_OFFSET + VGPU_PF_RING_ENTRIES * sizeof(struct vgpu_pf_event);
-	home->ring.data = vmalloc_user(home->ring.bytes);
-	home->pf = vzalloc(vgpu_pf_bytes());
-	error = home->ring.data && home->pf ? 0 : -ENOMEM;
+	platform->ring.data = vmalloc_user(platform->ring.bytes);
+	platform->pf = vzalloc(vgpu_pf_bytes());
+	error = platform->ring.data && platform->pf ? 0 : -ENOMEM;
 	if (!error)
-		init_core(home);
+		init_core(platform);
 	if (!error)
-		error = dev_set_name(home->device, "vgpu-pf%d", index);
+		error = dev_set_name(platform->device, "vgpu-pf%d", index);
 	if (!error)
-		return home;
-	put_device(home->device);
+		return platform;
+	put_device(platform->device);
 	return ERR_PTR(error);
 }
 
-static int add_node(struct vgpu_home_vf *node)
+static int add_node(struct vgpu_platform_vf *node)
 {
-	u32 minor = (u32)node->home->index * VGPU_NODES_PER_GPU + node->number;
+	u32 minor = (u32)node->platform->index * VGPU_NODES_PER_GPU + node->number;
 
 	node->dev.devt = first_number + minor;
 	cdev_init(&node->cdev, &vgpu_chardev_operations);
@@ -124,20 +124,20 @@ static int add_node(struct vgpu_home_vf *node)
 	return cdev_device_add(&node->cdev, &node->dev);
 }
 
-static int add_vf(struct vgpu_home *home, struct vgpu_home_vf *vf)
+static int add_vf(struct vgpu_platform *platform, struct vgpu_platform_vf *vf)
 {
 	int error;
 
 	device_initialize(&vf->dev);
 	vf->dev.class = &vgpu_class;
-	vf->dev.parent = home->device;
+	vf->dev.parent = platform->device;
 	vf->dev.release = release_vf;
-	get_device(home->device);
+	get_device(platform->device);
 	/* '!' becomes '/' in /dev */
-	if (home->index == 0)
+	if (platform->index == 0)
 		error = dev_set_name(&vf->dev, "vgpu!vf%u", vf->number);
 	else
-		error = dev_set_name(&vf->dev, "vgpu!pf%d-vf%u", home->index, vf->number);
+		error = dev_set_name(&vf->dev, "vgpu!pf%d-vf%u", platform->index, vf->number);
 	if (!error)
 		error = add_node(vf);
 	if (error)
@@ -145,37 +145,37 @@ static int add_vf(struct vgpu_home *home, struct vgpu_home_vf *vf)
 	return error;
 }
 
-static void remove_vfs(struct vgpu_home *home, u32 last)
+static void remove_vfs(struct vgpu_platform *platform, u32 last)
 {
 	for (u32 i = 1; i <= last; i++) {
-		cdev_device_del(&home->vfs[i].cdev, &home->vfs[i].dev);
-		put_device(&home->vfs[i].dev);
+		cdev_device_del(&platform->vfs[i].cdev, &platform->vfs[i].dev);
+		put_device(&platform->vfs[i].dev);
 	}
 }
 
-/* Create the nodes of a home that is ready for use. */
-int vgpu_nodes_add(struct vgpu_home *home)
+/* Create the nodes of a platform that is ready for use. */
+int vgpu_nodes_add(struct vgpu_platform *platform)
 {
-	int error = add_node(&home->vfs[0]);
+	int error = add_node(&platform->vfs[0]);
 
 	if (error)
 		return error;
-	for (u32 i = 1; i <= home->total_vfs; i++) {
-		error = add_vf(home, &home->vfs[i]);
+	for (u32 i = 1; i <= platform->total_vfs; i++) {
+		error = add_vf(platform, &platform->vfs[i]);
 		if (!error)
 			continue;
-		remove_vfs(home, i - 1);
-		cdev_device_del(&home->vfs[0].cdev, home->device);
+		remove_vfs(platform, i - 1);
+		cdev_device_del(&platform->vfs[0].cdev, platform->device);
 		return error;
 	}
 	return 0;
 }
 
 /* Remove the nodes; open files stay. */
-void vgpu_nodes_remove(struct vgpu_home *home)
+void vgpu_nodes_remove(struct vgpu_platform *platform)
 {
-	remove_vfs(home, home->total_vfs);
-	cdev_device_del(&home->vfs[0].cdev, home->device);
+	remove_vfs(platform, platform->total_vfs);
+	cdev_device_del(&platform->vfs[0].cdev, platform->device);
 }
 
 int vgpu_nodes_init(void)

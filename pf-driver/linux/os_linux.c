@@ -1,54 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The services of core/base/os.h in the kernel. The core calls all of them under home->lock, in
+ * The services of core/base/os.h in the kernel. The core calls all of them under platform->lock, in
  * process context. If a register reads as all ones, the PCI core is asked whether the device is
- * still there; if not, a flag makes vgpu_home_unlock() detach the core.
+ * still there; if not, a flag makes vgpu_platform_unlock() detach the core.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
 #include <linux/ktime.h>
 #include <linux/poll.h>
 
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
-static struct vgpu_home *home_of(struct vgpu_os *os)
+static struct vgpu_platform *platform_of(struct vgpu_os *os)
 {
-	return container_of(os, struct vgpu_home, os);
+	return container_of(os, struct vgpu_platform, os);
 }
 
 /* whether the PF answers */
-bool vgpu_linux_is_device_there(struct vgpu_home *home)
+bool vgpu_linux_is_device_there(struct vgpu_platform *platform)
 {
-	return !pci_channel_offline(home->pdev) && pci_device_is_present(home->pdev);
+	return !pci_channel_offline(platform->pdev) && pci_device_is_present(platform->pdev);
 }
 
-static int check_reachable(const struct vgpu_home *home)
+static int check_reachable(const struct vgpu_platform *platform)
 {
-	return home->is_device_lost || home->is_device_parked ? -ENODEV : 0;
+	return platform->is_device_lost || platform->is_device_parked ? -ENODEV : 0;
 }
 
 /* all ones may be a valid value */
-static int check_answer(struct vgpu_home *home, u32 value)
+static int check_answer(struct vgpu_platform *platform, u32 value)
 {
-	if (value != U32_MAX || vgpu_linux_is_device_there(home))
+	if (value != U32_MAX || vgpu_linux_is_device_there(platform))
 		return 0;
-	home->is_device_lost = true;
+	platform->is_device_lost = true;
 	return -ENODEV;
 }
 
-static int config_read_byte(struct vgpu_home *home, u32 offset, u32 *value)
+static int config_read_byte(struct vgpu_platform *platform, u32 offset, u32 *value)
 {
 	u8 byte = 0xff;
-	int error = pci_read_config_byte(home->pdev, (int)offset, &byte);
+	int error = pci_read_config_byte(platform->pdev, (int)offset, &byte);
 
 	*value = byte;
 	return error;
 }
 
-static int config_read_word(struct vgpu_home *home, u32 offset, u32 *value)
+static int config_read_word(struct vgpu_platform *platform, u32 offset, u32 *value)
 {
 	u16 word = 0xffff;
-	int error = pci_read_config_word(home->pdev, (int)offset, &word);
+	int error = pci_read_config_word(platform->pdev, (int)offset, &word);
 
 	*value = word;
 	return error;
@@ -56,79 +56,79 @@ static int config_read_word(struct vgpu_home *home, u32 offset, u32 *value)
 
 static int config_read(struct vgpu_os *os, u32 offset, u32 bytes, u32 *value)
 {
-	struct vgpu_home *home = home_of(os);
-	int error = check_reachable(home);
+	struct vgpu_platform *platform = platform_of(os);
+	int error = check_reachable(platform);
 
 	if (error)
 		return error;
 	if (bytes == 1)
-		error = config_read_byte(home, offset, value);
+		error = config_read_byte(platform, offset, value);
 	else if (bytes == 2)
-		error = config_read_word(home, offset, value);
+		error = config_read_word(platform, offset, value);
 	else
-		error = pci_read_config_dword(home->pdev, (int)offset, value);
+		error = pci_read_config_dword(platform->pdev, (int)offset, value);
 	if (error)
 		return pcibios_err_to_errno(error);
-	return bytes == 4 ? check_answer(home, *value) : 0;
+	return bytes == 4 ? check_answer(platform, *value) : 0;
 }
 
 static int config_write(struct vgpu_os *os, u32 offset, u32 bytes, u32 value)
 {
-	struct vgpu_home *home = home_of(os);
-	int error = check_reachable(home);
+	struct vgpu_platform *platform = platform_of(os);
+	int error = check_reachable(platform);
 
 	if (error)
 		return error;
 	if (bytes == 1)
-		error = pci_write_config_byte(home->pdev, (int)offset, (u8)value);
+		error = pci_write_config_byte(platform->pdev, (int)offset, (u8)value);
 	else if (bytes == 2)
-		error = pci_write_config_word(home->pdev, (int)offset, (u16)value);
+		error = pci_write_config_word(platform->pdev, (int)offset, (u16)value);
 	else
-		error = pci_write_config_dword(home->pdev, (int)offset, value);
+		error = pci_write_config_dword(platform->pdev, (int)offset, value);
 	return pcibios_err_to_errno(error);
 }
 
 static int mmio_read(struct vgpu_os *os, u32 reg, u32 *value)
 {
-	struct vgpu_home *home = home_of(os);
+	struct vgpu_platform *platform = platform_of(os);
 	u64 offset = (u64)reg * sizeof(*value);
-	int error = check_reachable(home);
+	int error = check_reachable(platform);
 
 	if (error)
 		return error;
-	if (offset + sizeof(*value) > home->bars.registers_bytes)
+	if (offset + sizeof(*value) > platform->bars.registers_bytes)
 		return -EINVAL;
-	*value = readl(home->bars.registers + offset);
-	return check_answer(home, *value);
+	*value = readl(platform->bars.registers + offset);
+	return check_answer(platform, *value);
 }
 
 static int mmio_write(struct vgpu_os *os, u32 reg, u32 value)
 {
-	struct vgpu_home *home = home_of(os);
+	struct vgpu_platform *platform = platform_of(os);
 	u64 offset = (u64)reg * sizeof(value);
-	int error = check_reachable(home);
+	int error = check_reachable(platform);
 
 	if (error)
 		return error;
-	if (offset + sizeof(value) > home->bars.registers_bytes)
+	if (offset + sizeof(value) > platform->bars.registers_bytes)
 		return -EINVAL;
-	writel(value, home->bars.registers + offset);
+	writel(value, platform->bars.registers + offset);
 	return 0;
 }
 
-static int check_vram(const struct vgpu_home *home, u64 offset, u32 bytes)
+static int check_vram(const struct vgpu_platform *platform, u64 offset, u32 bytes)
 {
-	if (offset > home->bars.vram_bytes || bytes > home->bars.vram_bytes - offset)
+	if (offset > platform->bars.vram_bytes || bytes > platform->bars.vram_bytes - offset)
 		return -ERANGE;
-	return check_reachable(home);
+	return check_reachable(platform);
 }
 
 /* eight bytes at a time: every access may be a trap of tens of microseconds */
 static int vram_read(struct vgpu_os *os, u64 offset, void *data, u32 bytes)
 {
-	struct vgpu_home *home = home_of(os);
-	const void __iomem *from = home->bars.vram + offset;
-	int error = check_vram(home, offset, bytes);
+	struct vgpu_platform *platform = platform_of(os);
+	const void __iomem *from = platform->bars.vram + offset;
+	int error = check_vram(platform, offset, bytes);
 	u32 done = 0;
 	u64 word;
 
@@ -145,9 +145,9 @@ static int vram_read(struct vgpu_os *os, u64 offset, void *data, u32 bytes)
 
 static int vram_write(struct vgpu_os *os, u64 offset, const void *data, u32 bytes)
 {
-	struct vgpu_home *home = home_of(os);
-	void __iomem *to = home->bars.vram + offset;
-	int error = check_vram(home, offset, bytes);
+	struct vgpu_platform *platform = platform_of(os);
+	void __iomem *to = platform->bars.vram + offset;
+	int error = check_vram(platform, offset, bytes);
 	u32 done = 0;
 	u64 word;
 
@@ -166,11 +166,11 @@ static int vram_write(struct vgpu_os *os, u64 offset, const void *data, u32 byte
 
 static int dma_alloc(struct vgpu_os *os, u32 bytes, struct vgpu_os_dma *dma)
 {
-	struct vgpu_home *home = home_of(os);
+	struct vgpu_platform *platform = platform_of(os);
 	dma_addr_t bus;
 
 	/* megabytes in one piece may not be available; the core reports their purpose */
-	dma->cpu = dma_alloc_coherent(&home->pdev->dev, bytes, &bus, GFP_KERNEL | __GFP_NOWARN);
+	dma->cpu = dma_alloc_coherent(&platform->pdev->dev, bytes, &bus, GFP_KERNEL | __GFP_NOWARN);
 	if (!dma->cpu)
 		return -ENOMEM;
 	dma->bus = bus;
@@ -180,7 +180,7 @@ static int dma_alloc(struct vgpu_os *os, u32 bytes, struct vgpu_os_dma *dma)
 
 static void dma_free(struct vgpu_os *os, struct vgpu_os_dma *dma)
 {
-	dma_free_coherent(&home_of(os)->pdev->dev, dma->bytes, dma->cpu, (dma_addr_t)dma->bus);
+	dma_free_coherent(&platform_of(os)->pdev->dev, dma->bytes, dma->cpu, (dma_addr_t)dma->bus);
 	dma->cpu = NULL;
 }
 
@@ -191,20 +191,20 @@ static u64 now_ns(struct vgpu_os *os)
 
 static void timer_arm(struct vgpu_os *os, u64 deadline_ns)
 {
-	vgpu_home_arm_timer(home_of(os), deadline_ns);
+	vgpu_platform_arm_timer(platform_of(os), deadline_ns);
 }
 
 static void events_notify(struct vgpu_os *os)
 {
-	struct vgpu_home *home = home_of(os);
+	struct vgpu_platform *platform = platform_of(os);
 
-	WRITE_ONCE(home->ring.event_seq, vgpu_pf_view_next_event(home->pf));
-	wake_up_interruptible_poll(&home->ring.wait, EPOLLIN | EPOLLRDNORM);
+	WRITE_ONCE(platform->ring.event_seq, vgpu_pf_view_next_event(platform->pf));
+	wake_up_interruptible_poll(&platform->ring.wait, EPOLLIN | EPOLLRDNORM);
 }
 
 static void log_line(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text)
 {
-	struct device *dev = &home_of(os)->pdev->dev;
+	struct device *dev = &platform_of(os)->pdev->dev;
 
 	if (level == VGPU_OS_LOG_ERROR)
 		dev_err_ratelimited(dev, "%s\n", text);
@@ -218,17 +218,17 @@ static void log_line(struct vgpu_os *os, enum vgpu_os_log_level level, const cha
 
 static s64 stream_write(struct vgpu_os *os, const void *data, u32 bytes)
 {
-	return vgpu_client_stream_write(home_of(os), data, bytes);
+	return vgpu_client_stream_write(platform_of(os), data, bytes);
 }
 
 static s64 stream_read(struct vgpu_os *os, void *data, u32 bytes)
 {
-	return vgpu_client_stream_read(home_of(os), data, bytes);
+	return vgpu_client_stream_read(platform_of(os), data, bytes);
 }
 
 static void request_done(struct vgpu_os *os, u64 token, int error, const char *message)
 {
-	vgpu_client_done(home_of(os), token, error, message);
+	vgpu_client_done(platform_of(os), token, error, message);
 }
 
 const struct vgpu_os_ops vgpu_linux_os_ops = {

@@ -4,7 +4,7 @@
  *
  * remove() is always safe: it removes nodes and sysfs, then the VFs' functions, then ends
  * requests with -ENODEV, then releases the device. VFs with resources stay provisioned on the
- * device, and the next probe adopts them. Open files keep only the home's memory. The module
+ * device, and the next probe adopts them. Open files keep only the platform's memory. The module
  * cannot be unloaded while files are open or a VF is in use.
  */
 #include <linux/aer.h>
@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 
 #include "pf-driver/hw/pci.h"
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 #define DMA_BITS   48
 #define RECHECK_MS 1000u
@@ -59,105 +59,105 @@ static int check_silicon(struct pci_dev *pdev)
  * Keeps the module loaded while it is needed. vfio-pci disables the function last when it is
  * closed, and no event reports that. So the check is repeated while a VF is in use.
  */
-static void pin_module(struct vgpu_home *home)
+static void pin_module(struct vgpu_platform *platform)
 {
 	bool is_used = false;
 
-	for (u32 i = 1; i <= home->total_vfs; i++)
-		is_used |= vgpu_policy_is_in_use(home, i);
-	if (is_used && !home->functions.is_pinned)
-		home->functions.is_pinned = try_module_get(THIS_MODULE);
+	for (u32 i = 1; i <= platform->total_vfs; i++)
+		is_used |= vgpu_policy_is_in_use(platform, i);
+	if (is_used && !platform->functions.is_pinned)
+		platform->functions.is_pinned = try_module_get(THIS_MODULE);
 	if (is_used)
-		schedule_delayed_work(&home->service.recheck, msecs_to_jiffies(RECHECK_MS));
-	if (!is_used && home->functions.is_pinned) {
-		home->functions.is_pinned = false;
+		schedule_delayed_work(&platform->service.recheck, msecs_to_jiffies(RECHECK_MS));
+	if (!is_used && platform->functions.is_pinned) {
+		platform->functions.is_pinned = false;
 		module_put(THIS_MODULE);
 	}
 }
 
 static void do_chores(struct work_struct *work)
 {
-	struct vgpu_home *home = container_of(work, struct vgpu_home, service.chores);
+	struct vgpu_platform *platform = container_of(work, struct vgpu_platform, service.chores);
 
-	mutex_lock(&home->admin);
-	if (!READ_ONCE(home->is_gone) && !home->sysfs.is_gone) {
-		vgpu_sysfs_tell(home);
-		vgpu_policy_release_left(home);
-		vgpu_plan_follow(home);
-		vgpu_sriov_hand_over(home);
-		pin_module(home);
+	mutex_lock(&platform->admin);
+	if (!READ_ONCE(platform->is_gone) && !platform->sysfs.is_gone) {
+		vgpu_sysfs_notify(platform);
+		vgpu_policy_release_left(platform);
+		vgpu_plan_follow(platform);
+		vgpu_sriov_assign_driver(platform);
+		pin_module(platform);
 	}
-	mutex_unlock(&home->admin);
+	mutex_unlock(&platform->admin);
 }
 
 static void do_recheck(struct work_struct *work)
 {
-	struct vgpu_home *home =
-		container_of(to_delayed_work(work), struct vgpu_home, service.recheck);
+	struct vgpu_platform *platform =
+		container_of(to_delayed_work(work), struct vgpu_platform, service.recheck);
 
-	schedule_work(&home->service.chores);
+	schedule_work(&platform->service.chores);
 }
 
-/* either work item may start the other, but chores find that the home is gone and do nothing */
-static void stop_chores(struct vgpu_home *home)
+/* either work item may start the other, but chores find that the platform is gone and do nothing */
+static void stop_chores(struct vgpu_platform *platform)
 {
-	cancel_work_sync(&home->service.chores);
-	cancel_delayed_work_sync(&home->service.recheck);
-	cancel_work_sync(&home->service.chores);
+	cancel_work_sync(&platform->service.chores);
+	cancel_delayed_work_sync(&platform->service.recheck);
+	cancel_work_sync(&platform->service.chores);
 }
 
 /* ---- probe and remove ---- */
 
-static int map_bars(struct vgpu_home *home)
+static int map_bars(struct vgpu_platform *platform)
 {
-	struct pci_dev *pdev = home->pdev;
+	struct pci_dev *pdev = platform->pdev;
 
-	home->bars.registers_bytes = pci_resource_len(pdev, VGPU_BAR_REGISTERS);
-	home->bars.vram_bytes = pci_resource_len(pdev, VGPU_BAR_VRAM);
-	if (!home->bars.registers_bytes || !home->bars.vram_bytes) {
+	platform->bars.registers_bytes = pci_resource_len(pdev, VGPU_BAR_REGISTERS);
+	platform->bars.vram_bytes = pci_resource_len(pdev, VGPU_BAR_VRAM);
+	if (!platform->bars.registers_bytes || !platform->bars.vram_bytes) {
 		dev_err(&pdev->dev, "BAR0 or BAR5 has no address: not enough MMIO space\n");
 		return -ENODEV;
 	}
-	home->bars.registers =
-		ioremap(pci_resource_start(pdev, VGPU_BAR_REGISTERS), home->bars.registers_bytes);
-	if (!home->bars.registers)
+	platform->bars.registers = ioremap(pci_resource_start(pdev, VGPU_BAR_REGISTERS),
+					   platform->bars.registers_bytes);
+	if (!platform->bars.registers)
 		return -ENOMEM;
-	home->bars.vram =
-		ioremap_wc(pci_resource_start(pdev, VGPU_BAR_VRAM), home->bars.vram_bytes);
-	if (home->bars.vram)
+	platform->bars.vram =
+		ioremap_wc(pci_resource_start(pdev, VGPU_BAR_VRAM), platform->bars.vram_bytes);
+	if (platform->bars.vram)
 		return 0;
-	iounmap(home->bars.registers);
+	iounmap(platform->bars.registers);
 	return -ENOMEM;
 }
 
-static void unmap_bars(struct vgpu_home *home)
+static void unmap_bars(struct vgpu_platform *platform)
 {
-	iounmap(home->bars.vram);
-	iounmap(home->bars.registers);
+	iounmap(platform->bars.vram);
+	iounmap(platform->bars.registers);
 }
 
 /* saves the configuration space while the device is known to answer */
-static int keep_state(struct vgpu_home *home)
+static int keep_state(struct vgpu_platform *platform)
 {
-	pci_save_state(home->pdev);
-	home->bars.pci_state = pci_store_saved_state(home->pdev);
-	return home->bars.pci_state ? 0 : -ENOMEM;
+	pci_save_state(platform->pdev);
+	platform->bars.pci_state = pci_store_saved_state(platform->pdev);
+	return platform->bars.pci_state ? 0 : -ENOMEM;
 }
 
 /*
  * Restore the configuration space of probe() in a device that was away. The state that the PCI core
  * has saved since, as before a sleep or a reset, may come from a device that did not answer.
  */
-void vgpu_pci_restore(struct vgpu_home *home)
+void vgpu_pci_restore(struct vgpu_platform *platform)
 {
-	pci_load_saved_state(home->pdev, home->bars.pci_state);
-	pci_restore_state(home->pdev);
-	pci_save_state(home->pdev);
+	pci_load_saved_state(platform->pdev, platform->bars.pci_state);
+	pci_restore_state(platform->pdev);
+	pci_save_state(platform->pdev);
 }
 
-static int enable_device(struct vgpu_home *home)
+static int enable_device(struct vgpu_platform *platform)
 {
-	struct pci_dev *pdev = home->pdev;
+	struct pci_dev *pdev = platform->pdev;
 	int error = pci_enable_device(pdev);
 
 	if (error)
@@ -167,14 +167,14 @@ static int enable_device(struct vgpu_home *home)
 		goto disable;
 	error = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(DMA_BITS));
 	if (!error)
-		error = map_bars(home);
+		error = map_bars(platform);
 	if (error)
 		goto release;
 	pci_set_master(pdev);
-	error = keep_state(home);
+	error = keep_state(platform);
 	if (!error)
 		return 0;
-	unmap_bars(home);
+	unmap_bars(platform);
 release:
 	pci_release_regions(pdev);
 disable:
@@ -182,144 +182,144 @@ disable:
 	return error;
 }
 
-static void disable_device(struct vgpu_home *home)
+static void disable_device(struct vgpu_platform *platform)
 {
-	pci_clear_master(home->pdev);
-	unmap_bars(home);
-	pci_release_regions(home->pdev);
+	pci_clear_master(platform->pdev);
+	unmap_bars(platform);
+	pci_release_regions(platform->pdev);
 	/* failed error recovery has already disabled it */
-	if (pci_is_enabled(home->pdev))
-		pci_disable_device(home->pdev);
-	kfree(home->bars.pci_state);
+	if (pci_is_enabled(platform->pdev))
+		pci_disable_device(platform->pdev);
+	kfree(platform->bars.pci_state);
 }
 
-static int attach(struct vgpu_home *home)
+static int attach(struct vgpu_platform *platform)
 {
 	int error;
 
-	vgpu_home_lock(home);
-	error = vgpu_pf_attach(home->pf);
+	vgpu_platform_lock(platform);
+	error = vgpu_pf_attach(platform->pf);
 	if (error)
-		dev_err(&home->pdev->dev, "%s\n", vgpu_pf_view_message(home->pf));
+		dev_err(&platform->pdev->dev, "%s\n", vgpu_pf_view_message(platform->pf));
 	else
-		home->total_vfs = vgpu_pf_view_device(home->pf)->total_vfs;
-	vgpu_home_unlock(home);
+		platform->total_vfs = vgpu_pf_view_device(platform->pf)->total_vfs;
+	vgpu_platform_unlock(platform);
 	return error;
 }
 
-static void stop_core(struct vgpu_home *home)
+static void stop_core(struct vgpu_platform *platform)
 {
-	vgpu_linux_irq_fini(home);
-	vgpu_home_stop(home);
-	stop_chores(home);
-	if (home->functions.is_pinned)
+	vgpu_linux_irq_fini(platform);
+	vgpu_platform_stop(platform);
+	stop_chores(platform);
+	if (platform->functions.is_pinned)
 		module_put(THIS_MODULE);
-	home->functions.is_pinned = false;
+	platform->functions.is_pinned = false;
 }
 
-static int start_core(struct vgpu_home *home)
+static int start_core(struct vgpu_platform *platform)
 {
-	int error = vgpu_home_start(home);
+	int error = vgpu_platform_start(platform);
 
 	if (error)
 		return error;
-	error = vgpu_linux_irq_init(home);
+	error = vgpu_linux_irq_init(platform);
 	if (error) {
-		vgpu_home_stop(home);
+		vgpu_platform_stop(platform);
 		return error;
 	}
-	error = attach(home);
+	error = attach(platform);
 	if (error)
-		stop_core(home);
+		stop_core(platform);
 	return error;
 }
 
-static int offer(struct vgpu_home *home)
+static int propose(struct vgpu_platform *platform)
 {
-	int error = vgpu_sysfs_add(home);
+	int error = vgpu_sysfs_add(platform);
 
 	if (!error)
-		error = vgpu_sriov_init(home);
+		error = vgpu_sriov_init(platform);
 	if (error)
 		goto remove_sysfs;
-	error = vgpu_nodes_add(home);
+	error = vgpu_nodes_add(platform);
 	if (error)
 		goto stop_sriov;
-	vgpu_debugfs_add(home);
+	vgpu_debugfs_add(platform);
 	return 0;
 stop_sriov:
-	vgpu_sriov_fini(home);
+	vgpu_sriov_fini(platform);
 remove_sysfs:
-	vgpu_sysfs_remove(home);
+	vgpu_sysfs_remove(platform);
 	return error;
 }
 
-static int start_home(struct vgpu_home *home)
+static int start_platform(struct vgpu_platform *platform)
 {
-	int error = enable_device(home);
+	int error = enable_device(platform);
 
 	if (error)
 		return error;
-	INIT_WORK(&home->service.chores, do_chores);
-	INIT_DELAYED_WORK(&home->service.recheck, do_recheck);
-	vgpu_sriov_prepare(home);
-	pci_set_drvdata(home->pdev, home);
-	error = start_core(home);
+	INIT_WORK(&platform->service.chores, do_chores);
+	INIT_DELAYED_WORK(&platform->service.recheck, do_recheck);
+	vgpu_sriov_prepare(platform);
+	pci_set_drvdata(platform->pdev, platform);
+	error = start_core(platform);
 	if (error)
 		goto disable;
-	error = offer(home);
+	error = propose(platform);
 	if (error)
 		goto stop;
 	return 0;
 stop:
-	stop_core(home);
+	stop_core(platform);
 disable:
-	disable_device(home);
+	disable_device(platform);
 	return error;
 }
 
 static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	struct vgpu_home *home;
+	struct vgpu_platform *platform;
 	int error = check_silicon(pdev);
 
 	if (error)
 		return error;
-	home = vgpu_nodes_make_home(pdev);
-	if (IS_ERR(home))
-		return PTR_ERR(home);
-	error = start_home(home);
+	platform = vgpu_nodes_make_platform(pdev);
+	if (IS_ERR(platform))
+		return PTR_ERR(platform);
+	error = start_platform(platform);
 	if (error) {
 		pci_set_drvdata(pdev, NULL);
-		put_device(home->device);
+		put_device(platform->device);
 	}
 	return error;
 }
 
 static void remove(struct pci_dev *pdev)
 {
-	struct vgpu_home *home = pci_get_drvdata(pdev);
+	struct vgpu_platform *platform = pci_get_drvdata(pdev);
 
-	vgpu_debugfs_remove(home);
-	vgpu_nodes_remove(home);
-	vgpu_sriov_fini(home);
-	vgpu_sysfs_remove(home);
-	stop_core(home);
-	disable_device(home);
+	vgpu_debugfs_remove(platform);
+	vgpu_nodes_remove(platform);
+	vgpu_sriov_fini(platform);
+	vgpu_sysfs_remove(platform);
+	stop_core(platform);
+	disable_device(platform);
 	pci_set_drvdata(pdev, NULL);
-	put_device(home->device);
+	put_device(platform->device);
 }
 
 /* the next kernel must not find a device that writes to its memory */
 static void shutdown(struct pci_dev *pdev)
 {
-	struct vgpu_home *home = pci_get_drvdata(pdev);
+	struct vgpu_platform *platform = pci_get_drvdata(pdev);
 
-	vgpu_home_lock(home);
+	vgpu_platform_lock(platform);
 	pci_clear_master(pdev);
-	vgpu_pf_leave(home->pf);
-	home->is_device_parked = true;
-	vgpu_home_unlock(home);
+	vgpu_pf_shutdown(platform->pf);
+	platform->is_device_parked = true;
+	vgpu_platform_unlock(platform);
 }
 
 /* ---- power, resets, errors ---- */
@@ -327,37 +327,37 @@ static void shutdown(struct pci_dev *pdev)
 /* the VRAM of a guest would be lost: refuses while a VF is in use */
 static int suspend(struct device *dev)
 {
-	struct vgpu_home *home = dev_get_drvdata(dev);
+	struct vgpu_platform *platform = dev_get_drvdata(dev);
 
-	for (u32 i = 1; i <= home->total_vfs; i++)
-		if (vgpu_policy_is_in_use(home, i)) {
+	for (u32 i = 1; i <= platform->total_vfs; i++)
+		if (vgpu_policy_is_in_use(platform, i)) {
 			dev_warn(dev, "VF%u is in use: not suspended\n", i);
 			return -EBUSY;
 		}
-	vgpu_home_park(home);
+	vgpu_platform_suspend(platform);
 	return 0;
 }
 
 static int resume(struct device *dev)
 {
-	return vgpu_home_unpark(dev_get_drvdata(dev));
+	return vgpu_platform_unsuspend(dev_get_drvdata(dev));
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(power_operations, suspend, resume);
 
 static void reset_prepare(struct pci_dev *pdev)
 {
-	vgpu_home_park(pci_get_drvdata(pdev));
+	vgpu_platform_suspend(pci_get_drvdata(pdev));
 }
 
 static void reset_done(struct pci_dev *pdev)
 {
-	vgpu_home_unpark(pci_get_drvdata(pdev));
+	vgpu_platform_unsuspend(pci_get_drvdata(pdev));
 }
 
 static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
-	vgpu_home_park(pci_get_drvdata(pdev));
+	vgpu_platform_suspend(pci_get_drvdata(pdev));
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
 	/* an error may follow one whose recovery failed */
@@ -376,7 +376,7 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 
 static void error_resume(struct pci_dev *pdev)
 {
-	vgpu_home_unpark(pci_get_drvdata(pdev));
+	vgpu_platform_unsuspend(pci_get_drvdata(pdev));
 }
 
 static const struct pci_error_handlers error_handlers = {

@@ -9,10 +9,10 @@
  */
 #include <linux/slab.h>
 
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 #define SHORTEST_US 500u /* shortest turn; world switches would take most of a shorter one */
-#define PPM_OF_PCT  (VGPU_SHARE_WHOLE_PPM / 100)
+#define PPM_OF_PCT  (VGPU_SHARE_FULL_PPM / 100)
 
 static u64 wanted_us(const struct vgpu_policy *policy)
 {
@@ -23,12 +23,12 @@ static u64 wanted_us(const struct vgpu_policy *policy)
 }
 
 /* the VFs with resources */
-static u32 sharing_vfs(const struct vgpu_home *home)
+static u32 sharing_vfs(const struct vgpu_platform *platform)
 {
 	u32 mask = 0;
 
-	for (u32 i = 1; i <= home->total_vfs; i++) {
-		enum vgpu_pf_vf_state state = READ_ONCE(home->vfs[i].seen.state);
+	for (u32 i = 1; i <= platform->total_vfs; i++) {
+		enum vgpu_pf_vf_state state = READ_ONCE(platform->vfs[i].seen.state);
 
 		if (state != VGPU_PF_VF_ABSENT && state != VGPU_PF_VF_SCRUBBING)
 			mask |= BIT(i);
@@ -43,55 +43,54 @@ struct vgpu_plan {
 };
 
 /* the sum of the quanta, at most max_gap_ms */
-static u64 cycle_of(const struct vgpu_home *home, u32 vfs)
+static u64 cycle_of(const struct vgpu_platform *platform, u32 vfs)
 {
-	u64 most_us = (u64)vgpu_pf_view_max_gap(home->pf) * USEC_PER_MSEC;
+	u64 max_us = (u64)vgpu_pf_view_max_gap(platform->pf) * USEC_PER_MSEC;
 	u64 cycle_us = 0;
 
-	for (u32 i = 1; i <= home->total_vfs; i++)
-		cycle_us += vfs & BIT(i) ? wanted_us(&home->policies.vfs[i]) : 0;
+	for (u32 i = 1; i <= platform->total_vfs; i++)
+		cycle_us += vfs & BIT(i) ? wanted_us(&platform->policies.vfs[i]) : 0;
 	cycle_us = max_t(u64, cycle_us, SHORTEST_US);
-	return most_us ? min(cycle_us, most_us) : cycle_us;
+	return max_us ? min(cycle_us, max_us) : cycle_us;
 }
 
 /* a part cannot be shorter than the shortest quantum */
-static u32 least_ppm(const struct vgpu_policy *policy, u64 cycle_us)
+static u32 min_ppm(const struct vgpu_policy *policy, u64 cycle_us)
 {
-	u64 shortest = DIV_ROUND_UP_ULL((u64)SHORTEST_US * VGPU_SHARE_WHOLE_PPM, cycle_us);
+	u64 shortest = DIV_ROUND_UP_ULL((u64)SHORTEST_US * VGPU_SHARE_FULL_PPM, cycle_us);
 
 	return (u32)max_t(u64, policy->min_pct * PPM_OF_PCT, min_t(u64, shortest, U32_MAX));
 }
 
-static void make_plan(const struct vgpu_home *home, struct vgpu_plan *plan)
+static void make_plan(const struct vgpu_platform *platform, struct vgpu_plan *plan)
 {
 	struct vgpu_share shares[VGPU_PF_MAX_VFS] = {};
 	u32 count = 0;
 
-	plan->vfs = sharing_vfs(home);
-	plan->cycle_us = cycle_of(home, plan->vfs);
-	for (u32 i = 1; i <= home->total_vfs; i++)
+	plan->vfs = sharing_vfs(platform);
+	plan->cycle_us = cycle_of(platform, plan->vfs);
+	for (u32 i = 1; i <= platform->total_vfs; i++)
 		if (plan->vfs & BIT(i)) {
-			const struct vgpu_policy *policy = &home->policies.vfs[i];
+			const struct vgpu_policy *policy = &platform->policies.vfs[i];
 
 			shares[count++] = (struct vgpu_share){
 				.weight = wanted_us(policy),
-				.least_ppm = least_ppm(policy, plan->cycle_us),
-				.most_ppm = policy->max_pct * PPM_OF_PCT,
+				.min_ppm = min_ppm(policy, plan->cycle_us),
+				.max_ppm = policy->max_pct * PPM_OF_PCT,
 			};
 		}
 	vgpu_pf_share_divide(shares, count);
 	count = 0;
-	for (u32 i = 1; i <= home->total_vfs; i++)
+	for (u32 i = 1; i <= platform->total_vfs; i++)
 		plan->ppm[i] = plan->vfs & BIT(i) ? shares[count++].ppm : 0;
 }
 
-static u32 quantum_us(const struct vgpu_home *home, const struct vgpu_plan *plan, u32 vf)
+static u32 quantum_us(const struct vgpu_platform *platform, const struct vgpu_plan *plan, u32 vf)
 {
-	u64 wanted = wanted_us(&home->policies.vfs[vf]);
+	u64 wanted = wanted_us(&platform->policies.vfs[vf]);
 
 	if (plan->vfs & BIT(vf))
-		wanted =
-			DIV_ROUND_CLOSEST_ULL(plan->cycle_us * plan->ppm[vf], VGPU_SHARE_WHOLE_PPM);
+		wanted = DIV_ROUND_CLOSEST_ULL(plan->cycle_us * plan->ppm[vf], VGPU_SHARE_FULL_PPM);
 	return (u32)clamp_t(u64, wanted, SHORTEST_US, VGPU_PF_QUANTUM_MAX_US);
 }
 
@@ -118,112 +117,115 @@ static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 }
 
 /* table: receives the plan; contracts are those in force */
-static void fill_table(struct vgpu_home *home, const struct vgpu_plan *plan,
+static void fill_table(struct vgpu_platform *platform, const struct vgpu_plan *plan,
 		       struct vgpu_pf_run_table *table)
 {
-	for (u32 i = 1; i <= home->total_vfs; i++) {
-		struct vgpu_policy *policy = &home->policies.vfs[i];
-		struct vgpu_pf_run_entry entry = {.vf = i, .quantum_us = quantum_us(home, plan, i)};
+	for (u32 i = 1; i <= platform->total_vfs; i++) {
+		struct vgpu_policy *policy = &platform->policies.vfs[i];
+		struct vgpu_pf_run_entry entry = {.vf = i,
+						  .quantum_us = quantum_us(platform, plan, i)};
 
 		table->entries[table->count++] = entry;
 		if (policy->priority == VGPU_PRIORITY_HIGH)
 			table->reserve[table->reserve_count++] = entry;
 		fill_contract(policy, entry.quantum_us, &table->contracts[i - 1]);
 	}
-	table->flags = home->policies.is_strict ? VGPU_PF_TABLE_STRICT : 0;
+	table->flags = platform->policies.is_strict ? VGPU_PF_TABLE_STRICT : 0;
 }
 
 /* table: an array of two; the first receives the plan, the second has the table in force */
-static int set_plan(struct vgpu_home *home, struct vgpu_pf_run_table *table)
+static int set_plan(struct vgpu_platform *platform, struct vgpu_pf_run_table *table)
 {
 	struct vgpu_plan plan = {};
 	int error;
 
-	make_plan(home, &plan);
+	make_plan(platform, &plan);
 	table->size = sizeof(*table);
 	table->generation = table[1].generation + 1;
 	memcpy(table->contracts, table[1].contracts, sizeof(table->contracts));
-	fill_table(home, &plan, table);
-	error = vgpu_home_request(home, VGPU_PF_OP_SET_RUN_TABLE, table);
+	fill_table(platform, &plan, table);
+	error = vgpu_platform_request(platform, VGPU_PF_OP_SET_RUN_TABLE, table);
 	if (error)
 		return error;
-	home->plan.generation = table->generation;
-	home->plan.vfs = plan.vfs;
-	home->plan.is_due = false;
+	platform->plan.generation = table->generation;
+	platform->plan.vfs = plan.vfs;
+	platform->plan.is_due = false;
 	return 0;
 }
 
 /* known: generation of the table that may be replaced; 0: any */
-static int plan_over(struct vgpu_home *home, u64 known)
+static int plan_over(struct vgpu_platform *platform, u64 known)
 {
 	struct vgpu_pf_run_table *table = kvzalloc(2 * sizeof(*table), GFP_KERNEL);
 	int error;
 
 	if (!table)
 		return -ENOMEM;
-	error = vgpu_home_request(home, VGPU_PF_OP_GET_RUN_TABLE, &table[1]);
+	error = vgpu_platform_request(platform, VGPU_PF_OP_GET_RUN_TABLE, &table[1]);
 	if (!error && known && table[1].generation != known)
-		home->plan.generation = 0;
+		platform->plan.generation = 0;
 	else if (!error)
-		error = set_plan(home, table);
+		error = set_plan(platform, table);
 	kvfree(table);
 	return error;
 }
 
-/* Plan the run table, now and after later changes; home->admin is held, no client has the lease. */
-int vgpu_plan_table(struct vgpu_home *home)
+/* Plan the run table, now and after later changes; platform->admin is held, no client has the
+ * lease. */
+int vgpu_plan_table(struct vgpu_platform *platform)
 {
-	return plan_over(home, 0);
+	return plan_over(platform, 0);
 }
 
 /*
  * Plans the table again after a change of the plan's input. A table that is not a plan of this file
  * stays as it is, also after the lease has ended.
  */
-static int plan_anew(struct vgpu_home *home)
+static int plan_anew(struct vgpu_platform *platform)
 {
-	if (home->plan.generation == 0)
+	if (platform->plan.generation == 0)
 		return 0;
 	/* when the lease ends, the chores run again */
-	if (vgpu_pf_view_is_leased(home->pf)) {
-		home->plan.is_due = true;
+	if (vgpu_pf_view_is_leased(platform->pf)) {
+		platform->plan.is_due = true;
 		return 0;
 	}
-	return plan_over(home, home->plan.generation);
+	return plan_over(platform, platform->plan.generation);
 }
 
-static void set_max_gap(struct vgpu_home *home, u32 max_gap_ms)
+static void set_max_gap(struct vgpu_platform *platform, u32 max_gap_ms)
 {
-	vgpu_home_lock(home);
-	if (!home->is_gone)
-		vgpu_pf_set_max_gap(home->pf, max_gap_ms);
-	vgpu_home_unlock(home);
+	vgpu_platform_lock(platform);
+	if (!platform->is_gone)
+		vgpu_pf_set_max_gap(platform->pf, max_gap_ms);
+	vgpu_platform_unlock(platform);
 }
 
 /*
- * Limit how long a VF with work is off the engine, with any run table; 0: no limit. home->admin is
- * held. Return: 0, or a negative errno for write(2); then the limit is unchanged.
+ * Limit how long a VF with work is off the engine, with any run table; 0: no limit. platform->admin
+ * is held. Return: 0, or a negative errno for write(2); then the limit is unchanged.
  */
-int vgpu_plan_set_max_gap(struct vgpu_home *home, u64 max_gap_ms)
+int vgpu_plan_set_max_gap(struct vgpu_platform *platform, u64 max_gap_ms)
 {
-	u32 before = vgpu_pf_view_max_gap(home->pf);
+	u32 before = vgpu_pf_view_max_gap(platform->pf);
 	int error;
 
 	if (max_gap_ms > VGPU_MAX_GAP_MAX_MS)
 		return -EINVAL;
-	set_max_gap(home, (u32)max_gap_ms);
-	error = plan_anew(home);
+	set_max_gap(platform, (u32)max_gap_ms);
+	error = plan_anew(platform);
 	if (error)
-		set_max_gap(home, before);
+		set_max_gap(platform, before);
 	return error;
 }
 
-/* Plan again if VFs got or lost their resources, or a lease has ended. home->admin is held. */
-void vgpu_plan_follow(struct vgpu_home *home)
+/* Plan again if VFs got or lost their resources, or a lease has ended. platform->admin is held. */
+void vgpu_plan_follow(struct vgpu_platform *platform)
 {
-	bool is_due = home->plan.is_due || home->plan.vfs != sharing_vfs(home);
+	bool is_due = platform->plan.is_due || platform->plan.vfs != sharing_vfs(platform);
 
 	/* when the device is back, the chores run again */
-	if (is_due && !READ_ONCE(home->is_device_lost) && !READ_ONCE(home->is_device_parked))
-		plan_anew(home);
+	if (is_due && !READ_ONCE(platform->is_device_lost) &&
+	    !READ_ONCE(platform->is_device_parked))
+		plan_anew(platform);
 }

@@ -10,23 +10,23 @@
  * releases that it began (confirms_scrub), because without vgpud no record goes to disk before
  * SCRUB_DURABLE. A client that requested a release confirms it itself.
  *
- * Writers run under home->admin. Each step takes home->lock.
+ * Writers run under platform->admin. Each step takes platform->lock.
  */
 #include <linux/log2.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "pf-driver/hw/vf_page_table.h"
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 #define QUANTUM_MAX_MS (VGPU_PF_QUANTUM_MAX_US / USEC_PER_MSEC)
 /* time limit for the release and the scrub of one VF; a device needs far less */
 #define RELEASE_TIMEOUT_S 60u
 
-void vgpu_policy_init(struct vgpu_home *home)
+void vgpu_policy_init(struct vgpu_platform *platform)
 {
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)
-		home->policies.vfs[i] =
+		platform->policies.vfs[i] =
 			(struct vgpu_policy){.weight = VGPU_WEIGHT_DEFAULT, .max_pct = 100};
 }
 
@@ -39,31 +39,31 @@ static bool has_resources(const struct vgpu_pf_vf_view *view)
 }
 
 /* VRAM of a VF in bytes; 0: none. */
-u64 vgpu_policy_quota(struct vgpu_home *home, u32 vf)
+u64 vgpu_policy_quota(struct vgpu_platform *platform, u32 vf)
 {
-	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
+	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
 
 	return has_resources(&view) ? view.vram_bytes : 0;
 }
 
 /* The time in which a VF must leave the engine, in us; 0: default. */
-u32 vgpu_policy_preempt_timeout(struct vgpu_home *home, u32 vf)
+u32 vgpu_policy_preempt_timeout(struct vgpu_platform *platform, u32 vf)
 {
-	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
+	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
 
 	return view.is_provisioned ? view.preempt_timeout_us
-				   : READ_ONCE(home->policies.vfs[vf].preempt_timeout_us);
+				   : READ_ONCE(platform->policies.vfs[vf].preempt_timeout_us);
 }
 
 /* The weight of a VF in the lease holder's run table; without a lease, that of sysfs. */
-u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf)
+u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf)
 {
 	u32 weight;
 
-	vgpu_home_lock(home);
-	weight = vgpu_pf_view_is_leased(home->pf) ? vgpu_pf_weight_of(home->pf, vf) : 0;
-	weight = weight ?: home->policies.vfs[vf].weight;
-	vgpu_home_unlock(home);
+	vgpu_platform_lock(platform);
+	weight = vgpu_pf_view_is_leased(platform->pf) ? vgpu_pf_weight_of(platform->pf, vf) : 0;
+	weight = weight ?: platform->policies.vfs[vf].weight;
+	vgpu_platform_unlock(platform);
 	return weight;
 }
 
@@ -71,170 +71,171 @@ u32 vgpu_policy_weight(struct vgpu_home *home, u32 vf)
  * Length of a VF's turns in the lease holder's run table, in ms, rounded up; without a lease, that
  * of sysfs, where 0 is the default.
  */
-u32 vgpu_policy_quantum_ms(struct vgpu_home *home, u32 vf)
+u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf)
 {
 	u32 quantum_us, quantum_ms;
 
-	vgpu_home_lock(home);
-	quantum_us = vgpu_pf_view_is_leased(home->pf) ? vgpu_pf_quantum_of(home->pf, vf) : 0;
+	vgpu_platform_lock(platform);
+	quantum_us =
+		vgpu_pf_view_is_leased(platform->pf) ? vgpu_pf_quantum_of(platform->pf, vf) : 0;
 	quantum_ms = quantum_us ? DIV_ROUND_UP(quantum_us, (u32)USEC_PER_MSEC)
-				: home->policies.vfs[vf].exec_quantum_ms;
-	vgpu_home_unlock(home);
+				: platform->policies.vfs[vf].exec_quantum_ms;
+	vgpu_platform_unlock(platform);
 	return quantum_ms;
 }
 
 /* generation: 0: any */
-static int start_release(struct vgpu_home *home, u32 vf, u32 generation)
+static int start_release(struct vgpu_platform *platform, u32 vf, u32 generation)
 {
 	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf, .generation = generation};
 	enum vgpu_pf_vf_state state;
 	int error;
 
-	vgpu_home_lock(home);
-	state = vgpu_pf_view_vf(home->pf, vf).state;
-	home->vfs[vf].confirms_scrub = state != VGPU_PF_VF_ABSENT;
-	vgpu_home_unlock(home);
+	vgpu_platform_lock(platform);
+	state = vgpu_pf_view_vf(platform->pf, vf).state;
+	platform->vfs[vf].confirms_scrub = state != VGPU_PF_VF_ABSENT;
+	vgpu_platform_unlock(platform);
 	if (state == VGPU_PF_VF_ABSENT || state == VGPU_PF_VF_SCRUBBING)
 		return 0;
-	error = vgpu_home_request(home, VGPU_PF_OP_RELEASE, &ref);
-	/* the release of a writer that was killed continues, and this home must confirm it */
+	error = vgpu_platform_request(platform, VGPU_PF_OP_RELEASE, &ref);
+	/* the release of a writer that was killed continues, and this platform must confirm it */
 	if (error && error != -EINTR) {
-		vgpu_home_lock(home);
-		home->vfs[vf].confirms_scrub = false;
-		vgpu_home_unlock(home);
+		vgpu_platform_lock(platform);
+		platform->vfs[vf].confirms_scrub = false;
+		vgpu_platform_unlock(platform);
 	}
 	return error;
 }
 
-static bool is_absent(const struct vgpu_home *home, u32 vf)
+static bool is_absent(const struct vgpu_platform *platform, u32 vf)
 {
-	return READ_ONCE(home->vfs[vf].seen.state) == VGPU_PF_VF_ABSENT;
+	return READ_ONCE(platform->vfs[vf].seen.state) == VGPU_PF_VF_ABSENT;
 }
 
-static bool is_device_away(const struct vgpu_home *home)
+static bool is_device_away(const struct vgpu_platform *platform)
 {
-	return READ_ONCE(home->is_gone) || READ_ONCE(home->is_device_lost);
+	return READ_ONCE(platform->is_gone) || READ_ONCE(platform->is_device_lost);
 }
 
 /* without the device nothing proceeds; the rest is done when it is back */
-static int wait_absent(struct vgpu_home *home, u32 vf)
+static int wait_absent(struct vgpu_platform *platform, u32 vf)
 {
-	long left = wait_event_killable_timeout(home->state_wait,
-						is_absent(home, vf) || is_device_away(home),
+	long left = wait_event_killable_timeout(platform->state_wait,
+						is_absent(platform, vf) || is_device_away(platform),
 						(long)msecs_to_jiffies(RELEASE_TIMEOUT_S * 1000));
 
-	if (is_absent(home, vf))
+	if (is_absent(platform, vf))
 		return 0;
 	return left > 0 ? -ENODEV : left == 0 ? -ETIMEDOUT : -EINTR;
 }
 
-static int release(struct vgpu_home *home, u32 vf)
+static int release(struct vgpu_platform *platform, u32 vf)
 {
-	int error = start_release(home, vf, 0);
+	int error = start_release(platform, vf, 0);
 
-	return error ? error : wait_absent(home, vf);
+	return error ? error : wait_absent(platform, vf);
 }
 
 /* generation: receives the grant's */
-static int provision(struct vgpu_home *home, u32 vf, u64 bytes, u32 *generation)
+static int provision(struct vgpu_platform *platform, u32 vf, u64 bytes, u32 *generation)
 {
 	struct vgpu_pf_provision request = {
 		.size = sizeof(request),
 		.vf = vf,
 		.vram_bytes = bytes,
-		.preempt_timeout_us = home->policies.vfs[vf].preempt_timeout_us,
+		.preempt_timeout_us = platform->policies.vfs[vf].preempt_timeout_us,
 	};
-	int error = vgpu_home_request(home, VGPU_PF_OP_PROVISION, &request);
+	int error = vgpu_platform_request(platform, VGPU_PF_OP_PROVISION, &request);
 
 	*generation = request.generation;
 	return error;
 }
 
 /* under the core's lock */
-static bool is_held(const struct vgpu_home *home, u32 vf)
+static bool is_throttled(const struct vgpu_platform *platform, u32 vf)
 {
-	const struct vgpu_home_vf *node = &home->vfs[vf];
+	const struct vgpu_platform_vf *node = &platform->vfs[vf];
 
-	return node->is_open || node->has_client || vgpu_pf_view_vf(home->pf, vf).has_driver;
+	return node->is_open || node->has_client || vgpu_pf_view_vf(platform->pf, vf).has_driver;
 }
 
 /* Whether the VF's resources are in use. */
-bool vgpu_policy_is_in_use(struct vgpu_home *home, u32 vf)
+bool vgpu_policy_is_in_use(struct vgpu_platform *platform, u32 vf)
 {
 	bool is_used;
 
-	vgpu_home_lock(home);
-	is_used = is_held(home, vf);
-	vgpu_home_unlock(home);
-	return is_used || vgpu_sriov_is_busy(home, vf);
+	vgpu_platform_lock(platform);
+	is_used = is_throttled(platform, vf);
+	vgpu_platform_unlock(platform);
+	return is_used || vgpu_sriov_is_busy(platform, vf);
 }
 
 /*
  * Keep the VF's node from being opened, before a release. Return: 0; then vgpu_policy_reopen() must
  * follow; -EBUSY if the VF is in use.
  */
-int vgpu_policy_close(struct vgpu_home *home, u32 vf)
+int vgpu_policy_close(struct vgpu_platform *platform, u32 vf)
 {
 	bool is_closed;
 
-	vgpu_home_lock(home);
-	is_closed = !is_held(home, vf);
-	home->vfs[vf].is_closed = is_closed;
-	vgpu_home_unlock(home);
-	if (is_closed && !vgpu_sriov_is_busy(home, vf))
+	vgpu_platform_lock(platform);
+	is_closed = !is_throttled(platform, vf);
+	platform->vfs[vf].is_closed = is_closed;
+	vgpu_platform_unlock(platform);
+	if (is_closed && !vgpu_sriov_is_busy(platform, vf))
 		return 0;
-	vgpu_policy_reopen(home, vf);
+	vgpu_policy_reopen(platform, vf);
 	return -EBUSY;
 }
 
-void vgpu_policy_reopen(struct vgpu_home *home, u32 vf)
+void vgpu_policy_reopen(struct vgpu_platform *platform, u32 vf)
 {
-	vgpu_home_lock(home);
-	home->vfs[vf].is_closed = false;
-	vgpu_home_unlock(home);
+	vgpu_platform_lock(platform);
+	platform->vfs[vf].is_closed = false;
+	vgpu_platform_unlock(platform);
 }
 
-static int change_quota(struct vgpu_home *home, u32 vf, u64 before, u64 bytes)
+static int change_quota(struct vgpu_platform *platform, u32 vf, u64 before, u64 bytes)
 {
 	u32 generation;
-	int error = release(home, vf);
+	int error = release(platform, vf);
 
 	if (!error && bytes)
-		error = provision(home, vf, bytes, &generation);
+		error = provision(platform, vf, bytes, &generation);
 	/* the previous size, if it is available */
 	if (error && bytes && before)
-		provision(home, vf, before, &generation);
+		provision(platform, vf, before, &generation);
 	return error;
 }
 
-static int set_quota(struct vgpu_home *home, u32 vf, u64 bytes)
+static int set_quota(struct vgpu_platform *platform, u32 vf, u64 bytes)
 {
-	u64 before = vgpu_policy_quota(home, vf);
+	u64 before = vgpu_policy_quota(platform, vf);
 	int error;
 
 	bytes = round_up(bytes, VGPU_VRAM_UNIT_BYTES);
 	if (bytes == before && bytes)
 		return 0;
-	error = vgpu_policy_close(home, vf);
+	error = vgpu_policy_close(platform, vf);
 	if (error)
 		return error;
-	error = change_quota(home, vf, before, bytes);
-	vgpu_policy_reopen(home, vf);
+	error = change_quota(platform, vf, before, bytes);
+	vgpu_policy_reopen(platform, vf);
 	return error;
 }
 
-static bool is_anything_provisioned(struct vgpu_home *home)
+static bool is_anything_provisioned(struct vgpu_platform *platform)
 {
-	for (u32 i = 1; i <= home->total_vfs; i++)
-		if (vgpu_policy_quota(home, i))
+	for (u32 i = 1; i <= platform->total_vfs; i++)
+		if (vgpu_policy_quota(platform, i))
 			return true;
 	return false;
 }
 
 /* depends only on device and count, so that the result is always the same */
-static u64 fair_bytes(const struct vgpu_home *home, u32 count)
+static u64 fair_bytes(const struct vgpu_platform *platform, u32 count)
 {
-	const struct vgpu_pf_device *device = vgpu_pf_view_device(home->pf);
+	const struct vgpu_pf_device *device = vgpu_pf_view_device(platform->pf);
 	u64 share = (device->vram_bytes - VGPU_VRAM_UNIT_BYTES) / count;
 
 	if (share < VGPU_VRAM_UNIT_BYTES)
@@ -247,133 +248,133 @@ static u64 fair_bytes(const struct vgpu_home *home, u32 count)
  * has resources already or a client holds the lease. If the device is too small for so many equal
  * parts, the VFs are enabled without resources.
  */
-int vgpu_policy_provision_fair(struct vgpu_home *home, u32 count)
+int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count)
 {
-	u64 bytes = fair_bytes(home, count);
+	u64 bytes = fair_bytes(platform, count);
 	int error = 0;
 
-	vgpu_policy_release_left(home);
-	if (vgpu_pf_view_is_leased(home->pf) || is_anything_provisioned(home))
+	vgpu_policy_release_left(platform);
+	if (vgpu_pf_view_is_leased(platform->pf) || is_anything_provisioned(platform))
 		return 0;
 	if (bytes == 0) {
-		dev_warn(&home->pdev->dev, "%u VFs are too many for equal parts of %llu MiB\n",
-			 count, vgpu_pf_view_device(home->pf)->vram_bytes >> 20);
+		dev_warn(&platform->pdev->dev, "%u VFs are too many for equal parts of %llu MiB\n",
+			 count, vgpu_pf_view_device(platform->pf)->vram_bytes >> 20);
 		return 0;
 	}
 	for (u32 i = 1; !error && i <= count; i++) {
 		u32 generation = 0;
 
-		error = release(home, i);
+		error = release(platform, i);
 		if (!error && fatal_signal_pending(current))
 			error = -EINTR;
 		if (!error)
-			error = provision(home, i, bytes, &generation);
-		home->vfs[i].auto_generation = error ? 0 : generation;
+			error = provision(platform, i, bytes, &generation);
+		platform->vfs[i].auto_generation = error ? 0 : generation;
 	}
 	if (error)
-		vgpu_policy_release_auto(home);
+		vgpu_policy_release_auto(platform);
 	return error;
 }
 
 /* whether the VF still has the grant of numvfs, and not a later one */
-static bool is_auto(struct vgpu_home *home, u32 vf, u32 generation)
+static bool is_auto(struct vgpu_platform *platform, u32 vf, u32 generation)
 {
-	struct vgpu_pf_vf_view view = vgpu_home_view(home, vf);
+	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
 
 	return view.generation == generation && has_resources(&view);
 }
 
 /* returns true if the release has begun */
-static bool start_auto_release(struct vgpu_home *home, u32 vf)
+static bool start_auto_release(struct vgpu_platform *platform, u32 vf)
 {
-	u32 generation = home->vfs[vf].auto_generation;
-	bool is_given = generation && is_auto(home, vf, generation);
+	u32 generation = platform->vfs[vf].auto_generation;
+	bool is_given = generation && is_auto(platform, vf, generation);
 
-	if (is_given && start_release(home, vf, generation)) {
+	if (is_given && start_release(platform, vf, generation)) {
 		/* released later: the device may be away */
-		dev_err(&home->pdev->dev, "VF%u: was not released\n", vf);
+		dev_err(&platform->pdev->dev, "VF%u: was not released\n", vf);
 		return false;
 	}
-	home->vfs[vf].auto_generation = 0;
+	platform->vfs[vf].auto_generation = 0;
 	return is_given;
 }
 
 /* Release the VFs that numvfs provisioned; vgpu_policy_release_left() retries after a failure. */
-void vgpu_policy_release_auto(struct vgpu_home *home)
+void vgpu_policy_release_auto(struct vgpu_platform *platform)
 {
 	u32 started = 0;
 
-	for (u32 i = 1; i <= home->total_vfs; i++)
-		started |= start_auto_release(home, i) ? BIT(i) : 0;
-	for (u32 i = 1; i <= home->total_vfs; i++)
+	for (u32 i = 1; i <= platform->total_vfs; i++)
+		started |= start_auto_release(platform, i) ? BIT(i) : 0;
+	for (u32 i = 1; i <= platform->total_vfs; i++)
 		if (started & BIT(i))
-			wait_absent(home, i);
+			wait_absent(platform, i);
 }
 
 /*
  * Release, without waiting, the VFs that could not be released with the functions. A VF that is in
  * use again keeps its resources until the functions come and go again.
  */
-void vgpu_policy_release_left(struct vgpu_home *home)
+void vgpu_policy_release_left(struct vgpu_platform *platform)
 {
-	if (pci_num_vf(home->pdev) || READ_ONCE(home->is_device_lost) ||
-	    READ_ONCE(home->is_device_parked) || vgpu_pf_view_is_leased(home->pf))
+	if (pci_num_vf(platform->pdev) || READ_ONCE(platform->is_device_lost) ||
+	    READ_ONCE(platform->is_device_parked) || vgpu_pf_view_is_leased(platform->pf))
 		return;
-	for (u32 i = 1; i <= home->total_vfs; i++) {
-		if (home->vfs[i].auto_generation == 0 || vgpu_policy_close(home, i))
+	for (u32 i = 1; i <= platform->total_vfs; i++) {
+		if (platform->vfs[i].auto_generation == 0 || vgpu_policy_close(platform, i))
 			continue;
-		start_auto_release(home, i);
-		vgpu_policy_reopen(home, i);
+		start_auto_release(platform, i);
+		vgpu_policy_reopen(platform, i);
 	}
 }
 
 /* ---- writes ---- */
 
-static int set_preempt_timeout(struct vgpu_home *home, u32 vf, u64 value)
+static int set_preempt_timeout(struct vgpu_platform *platform, u32 vf, u64 value)
 {
 	int error = 0;
 
-	vgpu_home_lock(home);
-	if (!home->is_gone && vgpu_pf_view_vf(home->pf, vf).is_provisioned)
-		error = vgpu_pf_set_preempt_timeout(home->pf, vf, (u32)value);
-	vgpu_home_unlock(home);
+	vgpu_platform_lock(platform);
+	if (!platform->is_gone && vgpu_pf_view_vf(platform->pf, vf).is_provisioned)
+		error = vgpu_pf_set_preempt_timeout(platform->pf, vf, (u32)value);
+	vgpu_platform_unlock(platform);
 	if (!error)
-		home->policies.vfs[vf].preempt_timeout_us = (u32)value;
+		platform->policies.vfs[vf].preempt_timeout_us = (u32)value;
 	return error;
 }
 
 /* a VF that is not HIGH has the common mode of all VFs, LOW or NORMAL, which is_strict selects */
-static int set_priority(struct vgpu_home *home, u32 vf, u64 value)
+static int set_priority(struct vgpu_platform *platform, u32 vf, u64 value)
 {
-	home->policies.vfs[vf].priority =
+	platform->policies.vfs[vf].priority =
 		value == VGPU_PRIORITY_HIGH ? VGPU_PRIORITY_HIGH : VGPU_PRIORITY_LOW;
 	return 0;
 }
 
-static u32 sum_of_floors(const struct vgpu_home *home, u32 except)
+static u32 sum_of_floors(const struct vgpu_platform *platform, u32 except)
 {
 	u32 sum = 0;
 
-	for (u32 i = 1; i <= home->total_vfs; i++)
-		sum += i == except ? 0 : home->policies.vfs[i].min_pct;
+	for (u32 i = 1; i <= platform->total_vfs; i++)
+		sum += i == except ? 0 : platform->policies.vfs[i].min_pct;
 	return sum;
 }
 
-static int set_min_pct(struct vgpu_home *home, u32 vf, u64 value)
+static int set_min_pct(struct vgpu_platform *platform, u32 vf, u64 value)
 {
-	struct vgpu_policy *policy = &home->policies.vfs[vf];
+	struct vgpu_policy *policy = &platform->policies.vfs[vf];
 
 	if (value > policy->max_pct)
 		return -EINVAL;
-	if (sum_of_floors(home, vf) + value > 100)
+	if (sum_of_floors(platform, vf) + value > 100)
 		return -ENOSPC;
 	policy->min_pct = (u32)value;
 	return 0;
 }
 
-static int set_max_pct(struct vgpu_home *home, u32 vf, u64 value)
+static int set_max_pct(struct vgpu_platform *platform, u32 vf, u64 value)
 {
-	struct vgpu_policy *policy = &home->policies.vfs[vf];
+	struct vgpu_policy *policy = &platform->policies.vfs[vf];
 
 	if (value < policy->min_pct)
 		return -EINVAL;
@@ -381,23 +382,24 @@ static int set_max_pct(struct vgpu_home *home, u32 vf, u64 value)
 	return 0;
 }
 
-static int set_weight(struct vgpu_home *home, u32 vf, u64 value)
+static int set_weight(struct vgpu_platform *platform, u32 vf, u64 value)
 {
-	home->policies.vfs[vf].weight = (u32)value;
+	platform->policies.vfs[vf].weight = (u32)value;
 	return 0;
 }
 
-static int set_quantum(struct vgpu_home *home, u32 vf, u64 value)
+static int set_quantum(struct vgpu_platform *platform, u32 vf, u64 value)
 {
-	home->policies.vfs[vf].exec_quantum_ms = (u32)value;
+	platform->policies.vfs[vf].exec_quantum_ms = (u32)value;
 	return 0;
 }
 
 struct policy_row {
-	u64 least, most;
-	int (*set)(struct vgpu_home *home, u32 vf, u64 value);
+	u64 min, max;
+	int (*set)(struct vgpu_platform *platform, u32 vf, u64 value);
 	bool is_of_table; /* the run table is planned again */
-	bool is_told; /* a lease holder gets an event; false: EBUSY while a client has the lease */
+	bool is_notified; /* a lease holder gets an event; false: EBUSY while a client has the lease
+			   */
 };
 
 static const struct policy_row rows[] = {
@@ -415,81 +417,84 @@ static const struct policy_row rows[] = {
  * The priority that cannot be written. Either all VFs keep their turns while they are idle (NORMAL)
  * or none does (LOW), so one VF cannot change between the two. Not all VFs can be HIGH.
  */
-static enum vgpu_priority refused_priority(const struct vgpu_home *home, u32 vf)
+static enum vgpu_priority refused_priority(const struct vgpu_platform *platform, u32 vf)
 {
 	if (vf == VGPU_ALL_VFS)
 		return VGPU_PRIORITY_HIGH;
-	return home->policies.is_strict ? VGPU_PRIORITY_LOW : VGPU_PRIORITY_NORMAL;
+	return platform->policies.is_strict ? VGPU_PRIORITY_LOW : VGPU_PRIORITY_NORMAL;
 }
 
-static int check(const struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+static int check(const struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy,
+		 u64 value)
 {
-	if (value < rows[policy].least || value > rows[policy].most)
+	if (value < rows[policy].min || value > rows[policy].max)
 		return -EINVAL;
-	if (policy != VGPU_PF_POLICY_SCHED_PRIORITY || value != refused_priority(home, vf))
+	if (policy != VGPU_PF_POLICY_SCHED_PRIORITY || value != refused_priority(platform, vf))
 		return 0;
 	return -EPERM;
 }
 
 /* returns true if a lease holder decides; error: receives the result for the writer */
-static bool tell_lease_holder(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value,
-			      int *error)
+static bool notify_lease_holder(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy,
+				u64 value, int *error)
 {
 	bool is_leased;
 
-	vgpu_home_lock(home);
-	is_leased = vgpu_pf_view_is_leased(home->pf) && !home->is_gone;
-	*error = is_leased && !rows[policy].is_told ? -EBUSY : 0;
+	vgpu_platform_lock(platform);
+	is_leased = vgpu_pf_view_is_leased(platform->pf) && !platform->is_gone;
+	*error = is_leased && !rows[policy].is_notified ? -EBUSY : 0;
 	if (is_leased && !*error)
-		vgpu_pf_report_policy(home->pf, vf == VGPU_ALL_VFS ? 0 : vf, policy, value);
-	vgpu_home_unlock(home);
+		vgpu_pf_report_policy(platform->pf, vf == VGPU_ALL_VFS ? 0 : vf, policy, value);
+	vgpu_platform_unlock(platform);
 	return is_leased;
 }
 
-static int set_all(struct vgpu_home *home, const struct policy_row *row, enum vgpu_pf_policy policy,
-		   u64 value)
+static int set_all(struct vgpu_platform *platform, const struct policy_row *row,
+		   enum vgpu_pf_policy policy, u64 value)
 {
 	int error = 0;
 
 	if (policy == VGPU_PF_POLICY_SCHED_PRIORITY)
-		home->policies.is_strict = value == VGPU_PRIORITY_NORMAL;
-	for (u32 i = 1; !error && i <= home->total_vfs; i++)
-		error = row->set(home, i, value);
+		platform->policies.is_strict = value == VGPU_PRIORITY_NORMAL;
+	for (u32 i = 1; !error && i <= platform->total_vfs; i++)
+		error = row->set(platform, i, value);
 	return error;
 }
 
-static int set(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+static int set(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy, u64 value)
 {
 	const struct policy_row *row = &rows[policy];
 
-	return vf == VGPU_ALL_VFS ? set_all(home, row, policy, value) : row->set(home, vf, value);
+	return vf == VGPU_ALL_VFS ? set_all(platform, row, policy, value)
+				  : row->set(platform, vf, value);
 }
 
-static int set_and_plan(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+static int set_and_plan(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy,
+			u64 value)
 {
 	/* until a plan is in force, the files show the earlier values */
-	struct vgpu_policies before = home->policies;
-	int error = set(home, vf, policy, value);
+	struct vgpu_policies before = platform->policies;
+	int error = set(platform, vf, policy, value);
 
 	if (!error)
-		error = vgpu_plan_table(home);
+		error = vgpu_plan_table(platform);
 	if (error)
-		home->policies = before;
+		platform->policies = before;
 	return error;
 }
 
 /*
- * sysfs received a policy of a VF or VGPU_ALL_VFS, in the unit of the file; home->admin is held.
- * Return: 0, or a negative errno for write(2).
+ * sysfs received a policy of a VF or VGPU_ALL_VFS, in the unit of the file; platform->admin is
+ * held. Return: 0, or a negative errno for write(2).
  */
-int vgpu_policy_write(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy, u64 value)
+int vgpu_policy_write(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy, u64 value)
 {
-	int error = check(home, vf, policy, value);
+	int error = check(platform, vf, policy, value);
 
 	if (error)
 		return error;
-	if (tell_lease_holder(home, vf, policy, value, &error))
+	if (notify_lease_holder(platform, vf, policy, value, &error))
 		return error;
-	return rows[policy].is_of_table ? set_and_plan(home, vf, policy, value)
-					: set(home, vf, policy, value);
+	return rows[policy].is_of_table ? set_and_plan(platform, vf, policy, value)
+					: set(platform, vf, policy, value);
 }

@@ -5,60 +5,62 @@
  *   sriov_admin/max_gap_ms
  *   sriov_admin/.bulk_profile/{exec_quantum_ms,preempt_timeout_us,sched_priority,vram_quota,weight}
  *   sriov_admin/pf/{device,profile/...}
- *   sriov_admin/vfN/{device,stop,state,owner,handover,profile/...}
+ *   sriov_admin/vfN/{device,stop,state,owner,assignment mode,profile/...}
  *
  * Each file and kind of directory has one row, with its reader and writer. Readers change
- * nothing. Writers hold home->admin; docs/pf-driver.md has units and errors.
+ * nothing. Writers hold platform->admin; docs/pf-driver.md has units and errors.
  */
 #include <linux/kobject.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "pf-driver/linux/home.h"
+#include "pf-driver/linux/platform.h"
 
 struct vgpu_sysfs_dir {
 	struct kobject kobj;
-	struct vgpu_home *home;
+	struct vgpu_platform *platform;
 	u32 vf; /* 0: the PF; or VGPU_ALL_VFS */
 	struct vgpu_sysfs_dir *profile;
 };
 
 struct vgpu_sysfs_file {
 	struct attribute attr;
-	ssize_t (*show)(struct vgpu_home_vf *vf, char *text);
-	int (*store)(struct vgpu_home *home, u32 vf, const char *text);
+	ssize_t (*show)(struct vgpu_platform_vf *vf, char *text);
+	int (*store)(struct vgpu_platform *platform, u32 vf, const char *text);
 };
 
 /* ---- numbers ---- */
 
-static int store_number(struct vgpu_home *home, u32 vf, enum vgpu_pf_policy policy,
+static int store_number(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy,
 			const char *text)
 {
 	u64 value;
 	int error = kstrtou64(text, 0, &value);
 
-	return error ? error : vgpu_policy_write(home, vf, policy, value);
+	return error ? error : vgpu_policy_write(platform, vf, policy, value);
 }
 
 #define NUMBER_FILE(name, policy_id, value)                                                        \
-	static ssize_t show_##name(struct vgpu_home_vf *vf, char *text)                            \
+	static ssize_t show_##name(struct vgpu_platform_vf *vf, char *text)                        \
 	{                                                                                          \
 		return sysfs_emit(text, "%llu\n", (u64)(value));                                   \
 	}                                                                                          \
-	static int store_##name(struct vgpu_home *home, u32 vf, const char *text)                  \
+	static int store_##name(struct vgpu_platform *platform, u32 vf, const char *text)          \
 	{                                                                                          \
-		return store_number(home, vf, policy_id, text);                                    \
+		return store_number(platform, vf, policy_id, text);                                \
 	}
 
 NUMBER_FILE(exec_quantum_ms, VGPU_PF_POLICY_EXEC_QUANTUM_MS,
-	    vgpu_policy_quantum_ms(vf->home, vf->number))
-NUMBER_FILE(weight, VGPU_PF_POLICY_WEIGHT, vgpu_policy_weight(vf->home, vf->number))
-NUMBER_FILE(min_pct, VGPU_PF_POLICY_MIN_PCT, READ_ONCE(vf->home->policies.vfs[vf->number].min_pct))
-NUMBER_FILE(max_pct, VGPU_PF_POLICY_MAX_PCT, READ_ONCE(vf->home->policies.vfs[vf->number].max_pct))
+	    vgpu_policy_quantum_ms(vf->platform, vf->number))
+NUMBER_FILE(weight, VGPU_PF_POLICY_WEIGHT, vgpu_policy_weight(vf->platform, vf->number))
+NUMBER_FILE(min_pct, VGPU_PF_POLICY_MIN_PCT,
+	    READ_ONCE(vf->platform->policies.vfs[vf->number].min_pct))
+NUMBER_FILE(max_pct, VGPU_PF_POLICY_MAX_PCT,
+	    READ_ONCE(vf->platform->policies.vfs[vf->number].max_pct))
 NUMBER_FILE(preempt_timeout_us, VGPU_PF_POLICY_PREEMPT_TIMEOUT_US,
-	    vgpu_policy_preempt_timeout(vf->home, vf->number))
-NUMBER_FILE(vram_quota, VGPU_PF_POLICY_VRAM_QUOTA, vgpu_policy_quota(vf->home, vf->number))
+	    vgpu_policy_preempt_timeout(vf->platform, vf->number))
+NUMBER_FILE(vram_quota, VGPU_PF_POLICY_VRAM_QUOTA, vgpu_policy_quota(vf->platform, vf->number))
 
 /* ---- choices: the choice in force has brackets ---- */
 
@@ -68,10 +70,10 @@ static const char *const priority_names[VGPU_PRIORITIES] = {
 	[VGPU_PRIORITY_HIGH] = "high",
 };
 
-static const char *const handover_names[VGPU_HANDOVERS] = {
-	[VGPU_HANDOVER_NONE] = "none",
-	[VGPU_HANDOVER_VFIO] = "vfio-pci",
-	[VGPU_HANDOVER_HOST] = "host",
+static const char *const assignment_mode_names[VGPU_ASSIGNMENT_MODES] = {
+	[VGPU_ASSIGNMENT_MODE_NONE] = "none",
+	[VGPU_ASSIGNMENT_MODE_VFIO] = "vfio-pci",
+	[VGPU_ASSIGNMENT_MODE_HOST] = "host",
 };
 
 static ssize_t show_choice(char *text, const char *const *names, u32 count, u32 chosen)
@@ -84,63 +86,66 @@ static ssize_t show_choice(char *text, const char *const *names, u32 count, u32 
 	return used;
 }
 
-static ssize_t show_sched_priority(struct vgpu_home_vf *vf, char *text)
+static ssize_t show_sched_priority(struct vgpu_platform_vf *vf, char *text)
 {
-	enum vgpu_priority priority = READ_ONCE(vf->home->policies.vfs[vf->number].priority);
+	enum vgpu_priority priority = READ_ONCE(vf->platform->policies.vfs[vf->number].priority);
 
-	if (priority == VGPU_PRIORITY_LOW && READ_ONCE(vf->home->policies.is_strict))
+	if (priority == VGPU_PRIORITY_LOW && READ_ONCE(vf->platform->policies.is_strict))
 		priority = VGPU_PRIORITY_NORMAL;
 	return show_choice(text, priority_names, VGPU_PRIORITIES, priority);
 }
 
-static int store_sched_priority(struct vgpu_home *home, u32 vf, const char *text)
+static int store_sched_priority(struct vgpu_platform *platform, u32 vf, const char *text)
 {
 	int choice = sysfs_match_string(priority_names, text);
 
 	if (choice < 0)
 		return choice;
-	return vgpu_policy_write(home, vf, VGPU_PF_POLICY_SCHED_PRIORITY, (u64)choice);
+	return vgpu_policy_write(platform, vf, VGPU_PF_POLICY_SCHED_PRIORITY, (u64)choice);
 }
 
-static ssize_t show_handover(struct vgpu_home_vf *vf, char *text)
+static ssize_t show_assignment_mode(struct vgpu_platform_vf *vf, char *text)
 {
-	return show_choice(text, handover_names, VGPU_HANDOVERS, READ_ONCE(vf->handover));
+	return show_choice(text, assignment_mode_names, VGPU_ASSIGNMENT_MODES,
+			   READ_ONCE(vf->assignment_mode));
 }
 
-static int store_handover(struct vgpu_home *home, u32 vf, const char *text)
+static int store_assignment_mode(struct vgpu_platform *platform, u32 vf, const char *text)
 {
-	int choice = sysfs_match_string(handover_names, text);
+	int choice = sysfs_match_string(assignment_mode_names, text);
 
-	return choice < 0 ? choice : vgpu_sriov_set_handover(home, vf, (enum vgpu_handover)choice);
+	return choice < 0 ? choice
+			  : vgpu_sriov_set_assignment_mode(platform, vf,
+							   (enum vgpu_assignment_mode)choice);
 }
 
 /* ---- the VF itself ---- */
 
-static ssize_t show_state(struct vgpu_home_vf *vf, char *text)
+static ssize_t show_state(struct vgpu_platform_vf *vf, char *text)
 {
-	struct vgpu_pf_vf_view view = vgpu_home_view(vf->home, vf->number);
+	struct vgpu_pf_vf_view view = vgpu_platform_view(vf->platform, vf->number);
 
 	return sysfs_emit(text, "%s\n", vgpu_pf_control_state_name(view.state));
 }
 
-static ssize_t show_owner(struct vgpu_home_vf *vf, char *text)
+static ssize_t show_owner(struct vgpu_platform_vf *vf, char *text)
 {
 	struct vgpu_pf_vf_view view;
 	ssize_t used;
 
-	vgpu_home_lock(vf->home);
-	view = vgpu_pf_view_vf(vf->home->pf, vf->number);
+	vgpu_platform_lock(vf->platform);
+	view = vgpu_pf_view_vf(vf->platform->pf, vf->number);
 	if (vf->is_open)
 		used = sysfs_emit(text, "%s\n", vf->owner);
 	else if (memchr_inv(view.uuid, 0, sizeof(view.uuid)))
 		used = sysfs_emit(text, "%pUb\n", view.uuid);
 	else
 		used = sysfs_emit(text, "none\n");
-	vgpu_home_unlock(vf->home);
+	vgpu_platform_unlock(vf->platform);
 	return used;
 }
 
-static int store_stop(struct vgpu_home *home, u32 vf, const char *text)
+static int store_stop(struct vgpu_platform *platform, u32 vf, const char *text)
 {
 	struct vgpu_pf_control request = {
 		.size = sizeof(request), .vf = vf, .action = VGPU_PF_STOP};
@@ -149,31 +154,31 @@ static int store_stop(struct vgpu_home *home, u32 vf, const char *text)
 
 	if (error || !is_wanted)
 		return -EINVAL;
-	return vgpu_home_request(home, VGPU_PF_OP_CONTROL, &request);
+	return vgpu_platform_request(platform, VGPU_PF_OP_CONTROL, &request);
 }
 
 /* the PF takes no turns in the engine */
-static ssize_t show_zero(struct vgpu_home_vf *vf, char *text)
+static ssize_t show_zero(struct vgpu_platform_vf *vf, char *text)
 {
 	return sysfs_emit(text, "0\n");
 }
 
-static ssize_t show_pf_priority(struct vgpu_home_vf *vf, char *text)
+static ssize_t show_pf_priority(struct vgpu_platform_vf *vf, char *text)
 {
 	return show_choice(text, priority_names, VGPU_PRIORITIES, VGPU_PRIORITY_LOW);
 }
 
-static ssize_t show_max_gap_ms(struct vgpu_home_vf *vf, char *text)
+static ssize_t show_max_gap_ms(struct vgpu_platform_vf *vf, char *text)
 {
-	return sysfs_emit(text, "%u\n", vgpu_pf_view_max_gap(vf->home->pf));
+	return sysfs_emit(text, "%u\n", vgpu_pf_view_max_gap(vf->platform->pf));
 }
 
-static int store_max_gap_ms(struct vgpu_home *home, u32 vf, const char *text)
+static int store_max_gap_ms(struct vgpu_platform *platform, u32 vf, const char *text)
 {
 	u64 value;
 	int error = kstrtou64(text, 0, &value);
 
-	return error ? error : vgpu_plan_set_max_gap(home, value);
+	return error ? error : vgpu_plan_set_max_gap(platform, value);
 }
 
 /* ---- the files of each directory ---- */
@@ -205,7 +210,7 @@ static struct vgpu_sysfs_file vf_files[] = {
 	FILE_ROW(stop, 0200, NULL, store_stop),
 	FILE_ROW(state, 0444, show_state, NULL),
 	FILE_ROW(owner, 0444, show_owner, NULL),
-	FILE_ROW(handover, 0644, show_handover, store_handover),
+	FILE_ROW(assignment_mode, 0644, show_assignment_mode, store_assignment_mode),
 };
 
 static struct vgpu_sysfs_file vf_profile_files[] = {
@@ -225,24 +230,24 @@ static ssize_t show(struct kobject *kobj, struct attribute *attr, char *text)
 
 	if (!file->show)
 		return -EIO;
-	return file->show(&dir->home->vfs[dir->vf], text);
+	return file->show(&dir->platform->vfs[dir->vf], text);
 }
 
-static void notify_profile(struct vgpu_home *home, u32 vf, const char *name)
+static void notify_profile(struct vgpu_platform *platform, u32 vf, const char *name)
 {
-	if (home->sysfs.is_gone || !home->vfs[vf].dir)
+	if (platform->sysfs.is_gone || !platform->vfs[vf].dir)
 		return;
-	sysfs_notify(&home->vfs[vf].dir->kobj, "profile", name);
+	sysfs_notify(&platform->vfs[vf].dir->kobj, "profile", name);
 }
 
 static void notify_written(const struct vgpu_sysfs_dir *dir, const struct attribute *attr)
 {
-	struct vgpu_home *home = dir->home;
+	struct vgpu_platform *platform = dir->platform;
 
 	if (dir->vf == VGPU_ALL_VFS)
-		for (u32 i = 1; i <= home->total_vfs; i++)
-			notify_profile(home, i, attr->name);
-	else if (!home->sysfs.is_gone)
+		for (u32 i = 1; i <= platform->total_vfs; i++)
+			notify_profile(platform, i, attr->name);
+	else if (!platform->sysfs.is_gone)
 		sysfs_notify((struct kobject *)&dir->kobj, NULL, attr->name);
 }
 
@@ -254,14 +259,14 @@ static ssize_t store(struct kobject *kobj, struct attribute *attr, const char *t
 
 	if (!file->store)
 		return -EIO;
-	if (mutex_lock_interruptible(&dir->home->admin))
+	if (mutex_lock_interruptible(&dir->platform->admin))
 		return -EINTR;
-	error = file->store(dir->home, dir->vf, text);
+	error = file->store(dir->platform, dir->vf, text);
 	if (!error)
 		notify_written(dir, attr);
-	mutex_unlock(&dir->home->admin);
-	if (!error && file->store == store_handover)
-		vgpu_sriov_wait_for_probe(dir->home, dir->vf);
+	mutex_unlock(&dir->platform->admin);
+	if (!error && file->store == store_assignment_mode)
+		vgpu_sriov_wait_for_probe(dir->platform, dir->vf);
 	return error ? error : (ssize_t)bytes;
 }
 
@@ -270,27 +275,27 @@ static const struct sysfs_ops operations = {.show = show, .store = store};
 static void release_dir(struct kobject *kobj)
 {
 	struct vgpu_sysfs_dir *dir = container_of(kobj, struct vgpu_sysfs_dir, kobj);
-	struct vgpu_home *home = dir->home;
+	struct vgpu_platform *platform = dir->platform;
 
 	kfree(dir);
-	put_device(home->device);
+	put_device(platform->device);
 }
 
 static const struct kobj_type dir_type = {.release = release_dir, .sysfs_ops = &operations};
 
 /* ---- directories ---- */
 
-static struct vgpu_sysfs_dir *make_dir(struct vgpu_home *home, struct kobject *parent, u32 vf,
-				       const char *name)
+static struct vgpu_sysfs_dir *make_dir(struct vgpu_platform *platform, struct kobject *parent,
+				       u32 vf, const char *name)
 {
 	struct vgpu_sysfs_dir *dir = kzalloc(sizeof(*dir), GFP_KERNEL);
 	int error;
 
 	if (!dir)
 		return NULL;
-	dir->home = home;
+	dir->platform = platform;
 	dir->vf = vf;
-	get_device(home->device);
+	get_device(platform->device);
 	error = kobject_init_and_add(&dir->kobj, &dir_type, parent, "%s", name);
 	if (!error)
 		return dir;
@@ -316,39 +321,39 @@ static int add_files(struct vgpu_sysfs_dir *dir, const struct vgpu_sysfs_file *f
 	return error;
 }
 
-static int add_bulk(struct vgpu_home *home)
+static int add_bulk(struct vgpu_platform *platform)
 {
-	home->sysfs.bulk_dir =
-		make_dir(home, &home->sysfs.admin_dir->kobj, VGPU_ALL_VFS, ".bulk_profile");
-	return add_files(home->sysfs.bulk_dir, bulk_files, ARRAY_SIZE(bulk_files));
+	platform->sysfs.bulk_dir =
+		make_dir(platform, &platform->sysfs.admin_dir->kobj, VGPU_ALL_VFS, ".bulk_profile");
+	return add_files(platform->sysfs.bulk_dir, bulk_files, ARRAY_SIZE(bulk_files));
 }
 
-static int add_pf(struct vgpu_home *home)
+static int add_pf(struct vgpu_platform *platform)
 {
-	struct vgpu_sysfs_dir *dir = make_dir(home, &home->sysfs.admin_dir->kobj, 0, "pf");
+	struct vgpu_sysfs_dir *dir = make_dir(platform, &platform->sysfs.admin_dir->kobj, 0, "pf");
 
-	home->sysfs.pf_dir = dir;
+	platform->sysfs.pf_dir = dir;
 	if (!dir)
 		return -ENOMEM;
-	dir->profile = make_dir(home, &dir->kobj, 0, "profile");
-	if (sysfs_create_link(&dir->kobj, &home->pdev->dev.kobj, "device"))
+	dir->profile = make_dir(platform, &dir->kobj, 0, "profile");
+	if (sysfs_create_link(&dir->kobj, &platform->pdev->dev.kobj, "device"))
 		return -ENOMEM;
 	return add_files(dir->profile, pf_profile_files, ARRAY_SIZE(pf_profile_files));
 }
 
-static int add_vf(struct vgpu_home *home, u32 vf)
+static int add_vf(struct vgpu_platform *platform, u32 vf)
 {
 	struct vgpu_sysfs_dir *dir;
 	char name[16];
 	int error;
 
 	snprintf(name, sizeof(name), "vf%u", vf);
-	dir = make_dir(home, &home->sysfs.admin_dir->kobj, vf, name);
-	home->vfs[vf].dir = dir;
+	dir = make_dir(platform, &platform->sysfs.admin_dir->kobj, vf, name);
+	platform->vfs[vf].dir = dir;
 	error = add_files(dir, vf_files, ARRAY_SIZE(vf_files));
 	if (error)
 		return error;
-	dir->profile = make_dir(home, &dir->kobj, vf, "profile");
+	dir->profile = make_dir(platform, &dir->kobj, vf, "profile");
 	return add_files(dir->profile, vf_profile_files, ARRAY_SIZE(vf_profile_files));
 }
 
@@ -358,57 +363,57 @@ struct kobject *vgpu_sysfs_kobject(struct vgpu_sysfs_dir *dir)
 	return dir ? &dir->kobj : NULL;
 }
 
-/* Notify pollers of VFs that have changed state or owner; home->admin is held. */
-void vgpu_sysfs_tell(struct vgpu_home *home)
+/* Notify pollers of VFs that have changed state or owner; platform->admin is held. */
+void vgpu_sysfs_notify(struct vgpu_platform *platform)
 {
-	for (u32 i = 1; i <= home->total_vfs && !home->sysfs.is_gone; i++) {
-		struct vgpu_home_vf *vf = &home->vfs[i];
+	for (u32 i = 1; i <= platform->total_vfs && !platform->sysfs.is_gone; i++) {
+		struct vgpu_platform_vf *vf = &platform->vfs[i];
 		enum vgpu_pf_vf_state state = READ_ONCE(vf->seen.state);
 		bool is_open = READ_ONCE(vf->is_open);
 
 		if (!vf->dir)
 			continue;
-		if (state != vf->told.state) {
+		if (state != vf->notified.state) {
 			sysfs_notify(&vf->dir->kobj, NULL, "state");
 			sysfs_notify(&vf->dir->kobj, "profile", "vram_quota");
 		}
-		if (is_open != vf->told.is_open || state != vf->told.state)
+		if (is_open != vf->notified.is_open || state != vf->notified.state)
 			sysfs_notify(&vf->dir->kobj, NULL, "owner");
-		vf->told.state = state;
-		vf->told.is_open = is_open;
+		vf->notified.state = state;
+		vf->notified.is_open = is_open;
 	}
 }
 
-/* Create the directories of a home. vgpu_sysfs_remove() must follow, also after an error. */
-int vgpu_sysfs_add(struct vgpu_home *home)
+/* Create the directories of a platform. vgpu_sysfs_remove() must follow, also after an error. */
+int vgpu_sysfs_add(struct vgpu_platform *platform)
 {
 	int error;
 
-	home->sysfs.admin_dir = make_dir(home, &home->pdev->dev.kobj, 0, "sriov_admin");
-	error = add_files(home->sysfs.admin_dir, admin_files, ARRAY_SIZE(admin_files));
+	platform->sysfs.admin_dir = make_dir(platform, &platform->pdev->dev.kobj, 0, "sriov_admin");
+	error = add_files(platform->sysfs.admin_dir, admin_files, ARRAY_SIZE(admin_files));
 	if (!error)
-		error = add_bulk(home);
+		error = add_bulk(platform);
 	if (!error)
-		error = add_pf(home);
-	for (u32 i = 1; !error && i <= home->total_vfs; i++)
-		error = add_vf(home, i);
+		error = add_pf(platform);
+	for (u32 i = 1; !error && i <= platform->total_vfs; i++)
+		error = add_vf(platform, i);
 	return error;
 }
 
-/* Remove the directories; waits for writers, so home->admin is not held. */
-void vgpu_sysfs_remove(struct vgpu_home *home)
+/* Remove the directories; waits for writers, so platform->admin is not held. */
+void vgpu_sysfs_remove(struct vgpu_platform *platform)
 {
-	mutex_lock(&home->admin);
-	home->sysfs.is_gone = true;
-	mutex_unlock(&home->admin);
+	mutex_lock(&platform->admin);
+	platform->sysfs.is_gone = true;
+	mutex_unlock(&platform->admin);
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++) {
-		struct vgpu_sysfs_dir *dir = home->vfs[i].dir;
+		struct vgpu_sysfs_dir *dir = platform->vfs[i].dir;
 
-		home->vfs[i].dir = NULL;
-		home->vfs[i].has_link = false;
+		platform->vfs[i].dir = NULL;
+		platform->vfs[i].has_link = false;
 		remove_dir(dir);
 	}
-	remove_dir(home->sysfs.pf_dir);
-	remove_dir(home->sysfs.bulk_dir);
-	remove_dir(home->sysfs.admin_dir);
+	remove_dir(platform->sysfs.pf_dir);
+	remove_dir(platform->sysfs.bulk_dir);
+	remove_dir(platform->sysfs.admin_dir);
 }

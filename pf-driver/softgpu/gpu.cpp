@@ -210,7 +210,7 @@ void Gpu::mark_busy(VfId id) {
 }
 
 /// The action lock keeps the VF off the engine. The bit is cleared first, as in left_engine().
-void Gpu::look_for_work(VfId id) {
+void Gpu::find_work(VfId id) {
     assert(active_ != id);
     busy_ &= ~iov::vf_bit(id);
     if (vf(id).has_work()) mark_busy(id);
@@ -255,7 +255,7 @@ void Gpu::reset_device() {
             each->announce_flr();
             flrs_.push_back(each->vf());
         }
-        is_whole_reset_ = true;
+        is_device_reset_ = true;
     }
     wake_device();
 }
@@ -290,7 +290,7 @@ void Gpu::device_loop() {
                 device_wake_.wait(lock, is_due);
             has_device_work_ = false;
             resets.swap(flrs_);
-            is_whole = std::exchange(is_whole_reset_, false);
+            is_whole = std::exchange(is_device_reset_, false);
         }
         for (const VfId id : resets) {
             if (!is_whole && faults_.take(id, iov::FaultPoint::Flr)) continue;

@@ -105,7 +105,7 @@ private:
     iov::Vsec& vsec() override { return pf_->vsec(); }
     void work_arrived(VfId vf) override;
     void quiesce(VfId vf) override { engine_->quiesce(vf); }
-    void look_for_work(VfId vf) override;
+    void find_work(VfId vf) override;
     void queue_flr(VfId vf) override;
     void wake_poller() override;
     void hang_up(pci::Function& function) override { server_->hang_up(function); }
@@ -127,7 +127,7 @@ private:
     void interrupt(std::uint32_t bits) override { vsec().interrupt(bits); }
     void record(const vgpu_hw_run_log_entry& entry) override;
 
-    // cp::Engine::Listener: on the engine's governor and worker threads, without any lock.
+    // cp::Engine::Listener: on the engine's quantum timer and worker threads, without any lock.
     void quantum_expired(const cp::RunReport& report) override;
     void out_of_work(VfId vf) override;
 
@@ -160,14 +160,14 @@ private:
     std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};
 
-    /// Guards the requests to the device thread, down to is_whole_reset_. Priority inheriting,
+    /// Guards the requests to the device thread, down to is_device_reset_. Priority inheriting,
     /// because that thread is real time.
     PiMutex device_mutex_;  // leaf
     PiCondition device_wake_;
     bool has_device_work_ = false;
     /// Each VF at most once; a second request while one waits is the same request.
     std::vector<VfId> flrs_;
-    bool is_whole_reset_ = false;  // flrs_ belong to a reset of the device
+    bool is_device_reset_ = false;  // flrs_ belong to a reset of the device
 
     /// Guards must_poll_. A plain mutex, because the poller is a normal thread.
     std::mutex poll_mutex_;  // leaf

@@ -32,8 +32,8 @@ public:
         virtual ~Device() = default;
         /// The mask with iov::vf_bit() of every VF that has work, on the engine or off it.
         [[nodiscard]] virtual std::uint32_t busy_vfs() = 0;
-        /// GPUIOV_RESET_WHOLE: queues a reset of every VF and returns; is_resetting() is true until
-        /// the resets are done. The PF's own registers, VF page tables and VRAM stay.
+        /// GPUIOV_RESET_DEVICE: queues a reset of every VF and returns; is_resetting() is true
+        /// until the resets are done. The PF's own registers, VF page tables and VRAM stay.
         virtual void reset_device() = 0;
         [[nodiscard]] virtual bool is_resetting() const = 0;
         /// `mask` holds vf_bit() of each VF whose work raises GFX_VM_BUSY while that VF is off the

@@ -158,7 +158,7 @@ void GpuVf::reset_blocks(ResetScope scope) {
         const auto lock = enter();
         reset_locked(scope);
     }
-    device_.look_for_work(vf());
+    device_.find_work(vf());
 }
 
 void GpuVf::flr() {
@@ -348,7 +348,7 @@ void GpuVf::work_arrived() {
 
 // --- interrupts ----------------------------------------------------------------------------------
 
-/// MSI has one vector; the guest finds out which ring has news.
+/// MSI has one vector; the guest finds out which ring has an entry.
 void GpuVf::raise_msi() {
     if (faults_.take(vf(), iov::FaultPoint::Interrupt)) return;
     function_.raise(0);

@@ -28,7 +28,7 @@
 #include "pf-driver/softgpu/iov/doorbells.h"
 #include "pf-driver/softgpu/iov/fault_plan.h"
 #include "pf-driver/softgpu/iov/mailbox.h"
-#include "pf-driver/softgpu/iov/vf_panel.h"
+#include "pf-driver/softgpu/iov/vf_control.h"
 #include "pf-driver/softgpu/iov/vsec.h"
 #include "pf-driver/softgpu/iov/world_switch.h"
 #include "pf-driver/softgpu/mem/system_memory.h"
@@ -37,7 +37,7 @@
 
 namespace vgpu::softgpu {
 
-class GpuVf final : public iov::VfPanel,
+class GpuVf final : public iov::VfControl,
                     public pci::FunctionOwner,
                     public pci::DmaSink,
                     public iov::DoorbellListener,
@@ -66,7 +66,7 @@ public:
         virtual void quiesce(VfId vf) = 0;
         /// A reset or a LOAD_STATE has replaced the state of a VF that is off the engine. Finds out
         /// again whether the VF has work. With the action lock held.
-        virtual void look_for_work(VfId vf) = 0;
+        virtual void find_work(VfId vf) = 0;
         /// Makes the device thread call flr().
         virtual void queue_flr(VfId vf) = 0;
         /// Wakes the poller, which sleeps while no VF needs it.
@@ -97,7 +97,8 @@ public:
     /// Takes the VF lock and makes sure that the VF's state is in place.
     [[nodiscard]] std::unique_lock<PiMutex> enter();
 
-    // --- iov::VfPanel: documented there (gpu_vf_panel.cpp) --------------------------------------
+    // --- iov::VfControl: documented there (gpu_vf_control.cpp)
+    // --------------------------------------
     /// Also updates the size that the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP), even
     /// after an error. Call without the VF lock: waits until all engines have passed a stop point.
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size) override;

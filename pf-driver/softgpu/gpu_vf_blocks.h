@@ -16,7 +16,7 @@
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/softgpu/cp/command_processor.h"
 #include "pf-driver/softgpu/ih/interrupt_handler.h"
-#include "pf-driver/softgpu/iov/vf_panel.h"
+#include "pf-driver/softgpu/iov/vf_control.h"
 #include "pf-driver/softgpu/mem/gpuvm.h"
 #include "pf-driver/softgpu/psp/psp.h"
 #include "pf-driver/softgpu/regs/bus_registers.h"
@@ -55,7 +55,7 @@ struct VfBlocks {
 
     struct Hooks {
         std::function<regs::Gate()> gate;  ///< may the guest write FA registers?
-        std::function<void()> interrupt;   ///< an interrupt ring has news
+        std::function<void()> interrupt;   ///< an interrupt ring has an entry
     };
     VfBlocks(const cp::CommandProcessor::Spec& spec, mem::VfVram& vram, mem::SystemMemory& system,
              const Clock& clock, cp::Services& services, const Hooks& hooks);

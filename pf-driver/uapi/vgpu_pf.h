@@ -63,7 +63,7 @@
  *	Kernel only.
  *
  * GET_INFO, GET_VF, GET_RUN_TABLE, GET_EVENT_RING, GET_ERROR and CANCEL are open to clients that
- *may only read; all others require write access (else -EPERM). Operations that use the device fail
+ * may only read; all others require write access (else -EPERM). Operations that use the device fail
  * with -ENODEV while the device is lost. Only one stream (SAVE, RESTORE, DUMP) is in progress at a
  * time; another one fails with -EBUSY.
  */
@@ -177,7 +177,7 @@ enum vgpu_pf_vf_state {
  * @size: bytes of the struct
  * @uapi_version: VGPU_PF_UAPI_VERSION of the driver
  * @total_vfs: number of VFs
- * @home: 0 process, 1 kernel
+ * @platform: 0 process, 1 kernel
  * @vram_bytes: VRAM of the device
  * @vram_free_bytes: VRAM that can be provisioned now
  * @vram_largest_free_bytes: the same for one VF: at most vram_aperture_bytes. Page tables map
@@ -197,14 +197,14 @@ enum vgpu_pf_vf_state {
  *	end; rounded up to a quarter of an octave
  * @switch_p99_ns: 99th percentile of the duration of a world switch
  * @switch_max_ns: longest world switch
- * @whole_resets: resets of the whole device since the core started
+ * @device_resets: resets of the whole device since the core started
  * @name: of the GPU, NUL-terminated
  */
 struct vgpu_pf_info {
 	uint32_t size;
 	uint32_t uapi_version;
 	uint32_t total_vfs;
-	uint32_t home;
+	uint32_t platform;
 	uint64_t vram_bytes;
 	uint64_t vram_free_bytes;
 	uint64_t vram_largest_free_bytes;
@@ -220,7 +220,7 @@ struct vgpu_pf_info {
 	uint32_t device_lost;
 	uint64_t switches;
 	uint64_t switch_p50_ns, switch_p99_ns, switch_max_ns;
-	uint64_t whole_resets;
+	uint64_t device_resets;
 	char name[VGPU_PF_NAME_BYTES];
 };
 
@@ -402,7 +402,7 @@ struct vgpu_pf_run_entry {
 	uint32_t quantum_us;
 };
 
-#define VGPU_PF_BANDS		   3u
+#define VGPU_PF_PRIORITY_CLASSES   3u
 #define VGPU_PF_CONTRACT_MIN_NS	   100000ull	  /* shortest budget and burst */
 #define VGPU_PF_CONTRACT_MAX_NS	   10000000000ull /* longest period and burst */
 #define VGPU_PF_CONTRACT_MAX_AHEAD 16u
@@ -433,8 +433,8 @@ enum vgpu_pf_contract_flags {
  * @rate_ppm: cap, in millionths of the time; 0: no cap
  * @ahead: number of further budgets that a burst may use in advance; at most
  *	VGPU_PF_CONTRACT_MAX_AHEAD
- * @band: priority class, below VGPU_PF_BANDS. Entries of a band are served only while no VF of a
- *	lower-numbered band has work.
+ * @priority_class: priority class, below VGPU_PF_PRIORITY_CLASSES. Entries of a priority class are
+ * served only while no VF of a lower-numbered priority class has work.
  * @flags: enum vgpu_pf_contract_flags
  * @preempt_timeout_us: time in which the VF must leave the engine, else it is reset; 0: as
  *	provisioned
@@ -456,7 +456,7 @@ struct vgpu_pf_contract {
 	uint64_t burst_ns;
 	uint32_t rate_ppm;
 	uint32_t ahead;
-	uint32_t band;
+	uint32_t priority_class;
 	uint32_t flags;
 	uint32_t preempt_timeout_us;
 	uint32_t phase_us;
@@ -530,9 +530,9 @@ enum vgpu_pf_table_flags {
  * @VGPU_PF_EVENT_TABLE: a run table took over; arg: its generation
  * @VGPU_PF_EVENT_DEVICE_LOST: the device does not answer, or is suspended for a reset
  * @VGPU_PF_EVENT_DEVICE_BACK: the device is back; arg: 1 if it has kept its state, else 0
- * @VGPU_PF_EVENT_WHOLE_RESET: a reset of the whole device begins; arg: number of such resets
- * @VGPU_PF_EVENT_UNTOLD: arg: number of events (HANG, RESET_DONE, GUEST_ERROR) and log lines of the
- *	guest that the rate limit left out
+ * @VGPU_PF_EVENT_DEVICE_RESET: a reset of the whole device begins; arg: number of such resets
+ * @VGPU_PF_EVENT_UNREPORTED: arg: number of events (HANG, RESET_DONE, GUEST_ERROR) and log lines of
+ * the guest that the rate limit left out
  */
 enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_NONE = 0,
@@ -552,8 +552,8 @@ enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_TABLE = 14,
 	VGPU_PF_EVENT_DEVICE_LOST = 15,
 	VGPU_PF_EVENT_DEVICE_BACK = 16,
-	VGPU_PF_EVENT_WHOLE_RESET = 17,
-	VGPU_PF_EVENT_UNTOLD = 18,
+	VGPU_PF_EVENT_DEVICE_RESET = 17,
+	VGPU_PF_EVENT_UNREPORTED = 18,
 };
 
 /**
@@ -580,12 +580,12 @@ enum vgpu_pf_policy {
  * enum vgpu_pf_idle - where a VF was when it became idle
  * @VGPU_PF_IDLE_RUNNING: in the engine; the VF is idle from the end of its run on, which a later
  *	RUN event reports
- * @VGPU_PF_IDLE_PARKED: off the engine
+ * @VGPU_PF_IDLE_PREEMPTED: off the engine
  * @VGPU_PF_IDLE_CAPPED: off the engine with work, but without tokens; WAKE follows when it has some
  */
 enum vgpu_pf_idle {
 	VGPU_PF_IDLE_RUNNING = 0,
-	VGPU_PF_IDLE_PARKED = 1,
+	VGPU_PF_IDLE_PREEMPTED = 1,
 	VGPU_PF_IDLE_CAPPED = 2,
 };
 

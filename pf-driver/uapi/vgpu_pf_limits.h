@@ -23,7 +23,7 @@
 #define VGPU_PF_PREEMPT_TIMEOUT_DEFAULT_US 100000u
 #define VGPU_PF_FULL_ACCESS_TIMEOUT_MAX_MS 500000u
 
-/* start options of a home */
+/* start options of a platform */
 #define VGPU_PF_TIME_SCALE_MAX	   1000u
 #define VGPU_PF_MAX_GAP_DEFAULT_MS 60u
 

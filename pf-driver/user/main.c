@@ -47,8 +47,8 @@ struct options {
 	enum vgpu_os_log_level log_level;
 };
 
-/* the process has one home, which exists as long as the process */
-struct home {
+/* the process has one platform, which exists as long as the process */
+struct platform {
 	struct options options;
 	struct os_user os;
 	struct uapi_server server;
@@ -93,14 +93,14 @@ static int fail_usage(const char *what, const char *value)
 	return -EINVAL;
 }
 
-static int parse_number(const char *text, uint32_t most, uint32_t *number)
+static int parse_number(const char *text, uint32_t max, uint32_t *number)
 {
 	char *end;
 	unsigned long value;
 
 	errno = 0;
 	value = strtoul(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || value > most)
+	if (errno || end == text || *end || text[0] == '-' || value > max)
 		return fail_usage("not a number in range", text);
 	*number = (uint32_t)value;
 	return 0;
@@ -195,7 +195,7 @@ static int parse_options(struct options *options, int argc, char **argv)
 	return 0;
 }
 
-static void log_error(struct home *home, const char *what, const char *where, int error)
+static void log_error(struct platform *platform, const char *what, const char *where, int error)
 {
 	char line[1024], long_path[512];
 
@@ -205,28 +205,29 @@ static void log_error(struct home *home, const char *what, const char *where, in
 	} else {
 		snprintf(line, sizeof(line), "%s %s: %s", what, where, strerror(-error));
 	}
-	vgpu_user_os_log(&home->os, VGPU_OS_LOG_ERROR, line);
+	vgpu_user_os_log(&platform->os, VGPU_OS_LOG_ERROR, line);
 }
 
 /* two processes must not drive one GPU; the lock ends with the process */
-static int lock_device(struct home *home)
+static int lock_device(struct platform *platform)
 {
 	char path[512];
 
-	if ((size_t)snprintf(path, sizeof(path), "%s.lock", home->options.device) >= sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s.lock", platform->options.device) >=
+	    sizeof(path))
 		return -ENAMETOOLONG;
-	home->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (home->lock_fd < 0)
+	platform->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (platform->lock_fd < 0)
 		return -errno;
-	if (flock(home->lock_fd, LOCK_EX | LOCK_NB) == 0)
+	if (flock(platform->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	fprintf(stderr, "vgpu-pf: another vgpu-pf already drives %s (it holds %s)\n",
-		home->options.device, path);
+		platform->options.device, path);
 	return -EBUSY;
 }
 
 /* signals arrive as input of the loop, so that none interrupts the core */
-static int open_signals(struct home *home)
+static int open_signals(struct platform *platform)
 {
 	sigset_t set;
 
@@ -236,23 +237,23 @@ static int open_signals(struct home *home)
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	home->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return home->signal_fd < 0 ? -errno : 0;
+	platform->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return platform->signal_fd < 0 ? -errno : 0;
 }
 
-static int init_core(struct home *home)
+static int init_core(struct platform *platform)
 {
-	struct vgpu_pf_params params = {.home = VGPU_PF_HOME_PROCESS,
-					.time_scale = home->options.time_scale,
-					.max_gap_ms = home->options.max_gap_ms,
-					.is_stepwise = home->options.is_stepwise,
-					.event_ring = home->server.ring,
-					.event_ring_bytes = home->server.ring_bytes};
+	struct vgpu_pf_params params = {.platform = VGPU_PF_PLATFORM_PROCESS,
+					.time_scale = platform->options.time_scale,
+					.max_gap_ms = platform->options.max_gap_ms,
+					.is_stepwise = platform->options.is_stepwise,
+					.event_ring = platform->server.ring,
+					.event_ring_bytes = platform->server.ring_bytes};
 
 	if (getrandom(&params.boot_id, sizeof(params.boot_id), 0) != sizeof(params.boot_id))
 		return -errno;
-	memcpy(params.name, home->options.name, strlen(home->options.name));
-	vgpu_pf_init(home->pf, &home->os.os, &params);
+	memcpy(params.name, platform->options.name, strlen(platform->options.name));
+	vgpu_pf_init(platform->pf, &platform->os.os, &params);
 	return 0;
 }
 
@@ -269,192 +270,194 @@ static void become_real_time(void)
 	(void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
 }
 
-static int start(struct home *home)
+static int start(struct platform *platform)
 {
-	int error = vgpu_user_os_init(&home->os, home->options.log_level);
+	int error = vgpu_user_os_init(&platform->os, platform->options.log_level);
 
-	home->os.server = &home->server;
-	home->pf = calloc(1, vgpu_pf_bytes());
-	if (!error && !home->pf)
+	platform->os.server = &platform->server;
+	platform->pf = calloc(1, vgpu_pf_bytes());
+	if (!error && !platform->pf)
 		error = -ENOMEM;
 	become_real_time();
 	if (!error)
-		error = open_signals(home);
+		error = open_signals(platform);
 	if (!error)
-		error = lock_device(home);
+		error = lock_device(platform);
 	if (!error)
-		error = vgpu_user_server_init(&home->server, home->pf);
+		error = vgpu_user_server_init(&platform->server, platform->pf);
 	if (!error)
-		error = init_core(home);
+		error = init_core(platform);
 	if (error) {
-		log_error(home, "cannot drive", home->options.device, error);
+		log_error(platform, "cannot drive", platform->options.device, error);
 		return error;
 	}
-	error = vgpu_user_server_listen(&home->server, home->options.socket);
+	error = vgpu_user_server_listen(&platform->server, platform->options.socket);
 	if (error)
-		log_error(home, "cannot serve", home->options.socket, error);
+		log_error(platform, "cannot serve", platform->options.socket, error);
 	return error;
 }
 
 /* logs why the device is refused once, and again if the reason changes, not at each attempt */
-static void tell_refusal(struct home *home)
+static void notify_refusal(struct platform *platform)
 {
-	if (!strcmp(home->refusal, vgpu_pf_view_message(home->pf)))
+	if (!strcmp(platform->refusal, vgpu_pf_view_message(platform->pf)))
 		return;
-	snprintf(home->refusal, sizeof(home->refusal), "%s", vgpu_pf_view_message(home->pf));
-	vgpu_user_os_log(&home->os, VGPU_OS_LOG_ERROR, home->refusal);
+	snprintf(platform->refusal, sizeof(platform->refusal), "%s",
+		 vgpu_pf_view_message(platform->pf));
+	vgpu_user_os_log(&platform->os, VGPU_OS_LOG_ERROR, platform->refusal);
 }
 
 /* a refused device is fatal at the start; later the process waits for it */
-static int try_attach(struct home *home)
+static int try_attach(struct platform *platform)
 {
-	int error = vgpu_user_os_connect(&home->os, home->options.device);
+	int error = vgpu_user_os_connect(&platform->os, platform->options.device);
 
 	if (error)
 		return error;
-	error = vgpu_pf_attach(home->pf);
+	error = vgpu_pf_attach(platform->pf);
 	if (!error) {
-		home->refusal[0] = 0;
+		platform->refusal[0] = 0;
 		return 0;
 	}
-	vgpu_user_client_close(&home->os.device);
-	tell_refusal(home);
+	vgpu_user_client_close(&platform->os.device);
+	notify_refusal(platform);
 	return error;
 }
 
-static uint32_t list_fds(struct home *home, struct pollfd *fds)
+static uint32_t list_fds(struct platform *platform, struct pollfd *fds)
 {
-	fds[SLOT_SIGNAL] = (struct pollfd){.fd = home->signal_fd, .events = POLLIN};
-	fds[SLOT_TIMER] = (struct pollfd){.fd = home->os.timer_fd, .events = POLLIN};
-	fds[SLOT_SOCKET] = (struct pollfd){.fd = home->server.watch_fd, .events = POLLIN};
+	fds[SLOT_SIGNAL] = (struct pollfd){.fd = platform->signal_fd, .events = POLLIN};
+	fds[SLOT_TIMER] = (struct pollfd){.fd = platform->os.timer_fd, .events = POLLIN};
+	fds[SLOT_SOCKET] = (struct pollfd){.fd = platform->server.watch_fd, .events = POLLIN};
 	for (uint32_t i = 0; i < GPUIOV_VECTOR_COUNT; i++)
 		fds[SLOT_VECTOR + i] =
-			(struct pollfd){.fd = home->os.vector_fds[i], .events = POLLIN};
+			(struct pollfd){.fd = platform->os.vector_fds[i], .events = POLLIN};
 	/* negative while not connected: poll() ignores it */
-	fds[SLOT_DEVICE] = (struct pollfd){.fd = home->os.device.fd, .events = POLLIN};
-	return SLOT_SERVER + vgpu_user_server_poll_fds(&home->server, fds + SLOT_SERVER);
+	fds[SLOT_DEVICE] = (struct pollfd){.fd = platform->os.device.fd, .events = POLLIN};
+	return SLOT_SERVER + vgpu_user_server_poll_fds(&platform->server, fds + SLOT_SERVER);
 }
 
 /* one call for all vectors: a vector is only a hint, since the core reads GPUIOV_INTR_STATUS */
-static void take_interrupts(struct home *home, const struct pollfd *fds)
+static void take_interrupts(struct platform *platform, const struct pollfd *fds)
 {
 	eventfd_t count;
 	bool any = false;
 
 	for (uint32_t i = 0; i < GPUIOV_VECTOR_COUNT; i++)
 		if (fds[SLOT_VECTOR + i].revents)
-			any |= eventfd_read(home->os.vector_fds[i], &count) == 0;
+			any |= eventfd_read(platform->os.vector_fds[i], &count) == 0;
 	if (any)
-		vgpu_pf_interrupt(home->pf);
+		vgpu_pf_interrupt(platform->pf);
 }
 
-static void take_timer(struct home *home, const struct pollfd *fds)
+static void take_timer(struct platform *platform, const struct pollfd *fds)
 {
 	uint64_t expirations;
 
 	if (fds[SLOT_TIMER].revents &&
-	    read(home->os.timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
-		vgpu_pf_timer(home->pf);
+	    read(platform->os.timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
+		vgpu_pf_timer(platform->pf);
 }
 
 /* returns true if the process must end */
-static bool take_signal(struct home *home, const struct pollfd *fds)
+static bool take_signal(struct platform *platform, const struct pollfd *fds)
 {
 	struct signalfd_siginfo signal;
 
 	if (!fds[SLOT_SIGNAL].revents ||
-	    read(home->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
+	    read(platform->signal_fd, &signal, sizeof(signal)) != sizeof(signal))
 		return false;
 	if (signal.ssi_signo != SIGHUP)
 		return true;
-	vgpu_user_os_log(&home->os, VGPU_OS_LOG_INFO, "SIGHUP ignored: there is no configuration");
+	vgpu_user_os_log(&platform->os, VGPU_OS_LOG_INFO,
+			 "SIGHUP ignored: there is no configuration");
 	return false;
 }
 
-static void look_at_socket(struct home *home, const struct pollfd *fds)
+static void check_socket(struct platform *platform, const struct pollfd *fds)
 {
 	int result;
 
 	if (!fds[SLOT_SOCKET].revents)
 		return;
-	result = vgpu_user_server_listen_again(&home->server);
+	result = vgpu_user_server_listen_again(&platform->server);
 	if (result > 0)
-		vgpu_user_os_log(&home->os, VGPU_OS_LOG_WARNING,
+		vgpu_user_os_log(&platform->os, VGPU_OS_LOG_WARNING,
 				 "the socket of the uapi was removed; it was created again");
 	else if (result < 0)
-		log_error(home, "the socket was removed, restart vgpu-pf: cannot serve",
-			  home->options.socket, result);
+		log_error(platform, "the socket was removed, restart vgpu-pf: cannot serve",
+			  platform->options.socket, result);
 }
 
 /* between requests the device sends nothing: the socket is readable only at its end */
-static void take_device(struct home *home, const struct pollfd *fds)
+static void take_device(struct platform *platform, const struct pollfd *fds)
 {
 	char byte;
 
-	if (!fds[SLOT_DEVICE].revents || !vgpu_user_client_is_connected(&home->os.device))
+	if (!fds[SLOT_DEVICE].revents || !vgpu_user_client_is_connected(&platform->os.device))
 		return;
-	if (recv(home->os.device.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
-		vgpu_user_client_close(&home->os.device);
+	if (recv(platform->os.device.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+		vgpu_user_client_close(&platform->os.device);
 }
 
-static void check_device(struct home *home)
+static void check_device(struct platform *platform)
 {
 	/* the core has given up a device that does not leave its reset */
-	if (vgpu_user_client_is_connected(&home->os.device) &&
-	    !vgpu_pf_view_device(home->pf)->is_attached)
-		vgpu_user_client_close(&home->os.device);
-	if (vgpu_user_client_is_connected(&home->os.device))
+	if (vgpu_user_client_is_connected(&platform->os.device) &&
+	    !vgpu_pf_view_device(platform->pf)->is_attached)
+		vgpu_user_client_close(&platform->os.device);
+	if (vgpu_user_client_is_connected(&platform->os.device))
 		return;
-	if (vgpu_pf_view_device(home->pf)->is_attached)
-		vgpu_pf_detach(home->pf);
-	try_attach(home);
+	if (vgpu_pf_view_device(platform->pf)->is_attached)
+		vgpu_pf_surprise_remove(platform->pf);
+	try_attach(platform);
 }
 
 /*
  * take_device() comes first, so that the core's first access for an interrupt or a timer of a lost
  * device fails with -ENODEV. check_device() comes last: it detaches the core and attaches again.
  */
-static void loop(struct home *home)
+static void loop(struct platform *platform)
 {
 	struct pollfd fds[SLOT_SERVER + UAPI_POLL_FDS];
 
 	for (;;) {
-		bool is_connected = vgpu_user_client_is_connected(&home->os.device);
-		uint32_t count = list_fds(home, fds);
+		bool is_connected = vgpu_user_client_is_connected(&platform->os.device);
+		uint32_t count = list_fds(platform, fds);
 
 		if (poll(fds, count, is_connected ? -1 : RECONNECT_MS) < 0 && errno != EINTR)
 			return;
-		if (take_signal(home, fds))
+		if (take_signal(platform, fds))
 			return;
-		look_at_socket(home, fds);
-		take_device(home, fds);
-		take_interrupts(home, fds);
-		take_timer(home, fds);
-		vgpu_user_server_handle(&home->server, fds + SLOT_SERVER, count - SLOT_SERVER);
-		check_device(home);
+		check_socket(platform, fds);
+		take_device(platform, fds);
+		take_interrupts(platform, fds);
+		take_timer(platform, fds);
+		vgpu_user_server_handle(&platform->server, fds + SLOT_SERVER, count - SLOT_SERVER);
+		check_device(platform);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	static struct home home;
-	int error = parse_options(&home.options, argc, argv);
+	static struct platform platform;
+	int error = parse_options(&platform.options, argc, argv);
 
 	if (error)
 		return 2;
-	if (start(&home))
+	if (start(&platform))
 		return 1;
-	error = try_attach(&home);
+	error = try_attach(&platform);
 	if (error) {
-		log_error(&home, "cannot attach", home.options.device, error);
-		unlink(home.options.socket);
+		log_error(&platform, "cannot attach", platform.options.device, error);
+		unlink(platform.options.socket);
 		return 1;
 	}
 	puts("ready");
 	fflush(stdout);
-	loop(&home);
-	vgpu_user_server_fini(&home.server);
-	unlink(home.options.socket);
-	vgpu_user_os_fini(&home.os);
+	loop(&platform);
+	vgpu_user_server_fini(&platform.server);
+	unlink(platform.options.socket);
+	vgpu_user_os_fini(&platform.os);
 	return 0;
 }

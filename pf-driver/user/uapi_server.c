@@ -193,7 +193,7 @@ int64_t vgpu_user_server_stream_read(struct uapi_server *server, void *data, uin
 	return stream_result(server, read(server->stream_fd, data, bytes), POLLIN);
 }
 
-/* ---- operations of the home ---- */
+/* ---- operations of the platform ---- */
 
 /* one eventfd per client: a second request returns another descriptor of it */
 static void get_event_ring(struct uapi_server *server, struct uapi_client *client,

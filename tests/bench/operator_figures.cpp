@@ -5,7 +5,7 @@
 // that does nothing else on the same bus (Echo), fdatasync of a record's size in the same
 // directory. The GPUs are fakes behind real uapi sockets, so that vgpud is measured and not the
 // engine. Prints what was measured and what is aimed at; says nothing about pass or fail.
-#include "daemon/adapters/spare_memory.h"
+#include "daemon/adapters/heap_trimmer.h"
 #include "tests/scenario/dbus/bus_fixture.h"
 
 #include <fcntl.h>
@@ -435,7 +435,7 @@ void run() {
     row("vgpuctl list, 256 VFs", fmt::format("{:.1f} ms", median_of(20, [&] { plane.list(); })),
         "<= 15 ms");
     restart(plane, client);
-    std::this_thread::sleep_for(2 * adapters::SpareMemory::kQuiet);
+    std::this_thread::sleep_for(2 * adapters::HeapTrimmer::kQuiet);
     row("resident memory of vgpud, 256 VFs, adopted",
         fmt::format("{:.1f} MiB", plane.resident_mib()), "<= 25 MiB");
 }

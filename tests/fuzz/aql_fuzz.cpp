@@ -23,8 +23,8 @@ constexpr std::uint64_t kDescriptor = kArena;  // address 0 again, but not a nul
 constexpr std::uint32_t kUserSgprs = 16;
 
 /// `value` if it lies in 1..most, else a value that does.
-template <typename T> T clamped(T value, std::uint32_t most) {
-    return static_cast<T>(value == 0 || value > most ? 1 + value % most : value);
+template <typename T> T clamped(T value, std::uint32_t max) {
+    return static_cast<T>(value == 0 || value > max ? 1 + value % max : value);
 }
 
 std::uint64_t signal_in_arena(std::uint64_t handle) {
@@ -57,11 +57,11 @@ void repair_barrier(Packet bytes) {
 
 void repair_ib(Packet bytes) {
     auto packet = load<aql_pm4_ib>(bytes);
-    constexpr std::uint32_t kMostDwords = 64;
+    constexpr std::uint32_t kMaxDwords = 64;
     packet.ib_packet[0] = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
     packet.ib_packet[1] %= kArena;
     packet.ib_packet[2] = 0;
-    packet.ib_packet[3] %= kMostDwords;
+    packet.ib_packet[3] %= kMaxDwords;
     packet.completion_signal = signal_in_arena(packet.completion_signal);
     store(bytes, 0, packet);
 }

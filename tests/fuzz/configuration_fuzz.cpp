@@ -26,19 +26,19 @@ GpuInventory gpu_of(const std::string& id) {
     GpuInventory gpu{.id = id,
                      .vram_bytes = 1024 * kMiB,
                      .vram_unit_bytes = 16 * kMiB,
-                     .vram_most_bytes = 256 * kMiB,
+                     .vram_max_bytes = 256 * kMiB,
                      .total_vfs = 16,
                      .doorbell_pages = 512,
                      .cu_count = 8};
     gpu.vfs.push_back({.vf = 2,
-                       .definition = {.name = id + "-a", .shape = {.vram_bytes = 64 * kMiB}},
+                       .definition = {.name = id + "-a", .resources = {.vram_bytes = 64 * kMiB}},
                        .is_attached = true});
     gpu.vfs.push_back(
-        {.vf = 5, .definition = {.name = id + "-b", .shape = {.vram_bytes = 256 * kMiB}}});
+        {.vf = 5, .definition = {.name = id + "-b", .resources = {.vram_bytes = 256 * kMiB}}});
     return gpu;
 }
 
-void check_plan(const std::vector<WantedGpu>& wanted, std::vector<GpuInventory> gpus) {
+void check_plan(const std::vector<DesiredGpu>& wanted, std::vector<GpuInventory> gpus) {
     const Surroundings around{.gpus = {"gpu0", "gpu1"}, .names = {}};
     const auto plan = make_change_plan(wanted, gpus, around);
     if (!plan) return require(plan.error().cause.size() < kFewWords);

@@ -107,12 +107,12 @@ private:
     }
     bool run_group() {
         stop_ = false;
-        const auto loan = cp_.take_group(0, stop_);
-        if (!loan) return false;
+        const auto lease = cp_.take_group(0, stop_);
+        if (!lease) return false;
         const isa::RunResult result = isa::run(
-            *loan->group,
-            {*loan->port, *loan->cache, clock_, *this, stop_, kInstructions, loan->apertures});
-        cp_.give_back(*loan, result, messages_);
+            *lease->group,
+            {*lease->port, *lease->cache, clock_, *this, stop_, kInstructions, lease->apertures});
+        cp_.release(*lease, result, messages_);
         messages_.clear();
         return true;
     }

@@ -113,7 +113,7 @@ void check(Memory memory, bool is_damage) {
     const auto done = store.commit("gpu0", next);
     require(done.has_value() != is_read_only);
     require(store.gpu("gpu0") == (is_read_only ? found : next));
-    require(is_read_only == !store.trouble().empty());
+    require(is_read_only == !store.condition().empty());
     check_recovery(std::move(memory));
 }
 

@@ -122,7 +122,7 @@ public:
                 break;
             case 2:
                 gpu_.is_gone = true;
-                vgpu_pf_detach(pf_.get());
+                vgpu_pf_surprise_remove(pf_.get());
                 break;
             case 3:
                 come_back(how % 2u != 0);
@@ -232,7 +232,7 @@ vgpu_pf_contract contract_of(std::uint64_t seed) {
         contract.rate_ppm = static_cast<std::uint32_t>((seed >> 25 & 0x1ff) * 2000);
         contract.burst_ns = contract.budget_ns + (seed >> 34 & 0xff) * 50'000;
     }
-    contract.band = seed >> 2 & 3;
+    contract.priority_class = seed >> 2 & 3;
     contract.flags = seed >> 4 & 1;
     contract.preempt_timeout_us = static_cast<std::uint32_t>((seed >> 42 & 0xff) * 400'000);
     return contract;

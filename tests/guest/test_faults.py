@@ -78,7 +78,7 @@ class Resets(GuestTest):
         self.beside_a_neighbour(hang)
 
 
-class WholeReset(GuestTest):
+class DeviceReset(GuestTest):
     guests = {'a': 100, 'b': 100}
 
     def test_a_vf_that_cannot_be_reset_alone_costs_the_device_and_all_guests_recover(self):

@@ -2,7 +2,7 @@
 """vgpu_pf.ko on the debug kernel (tests/host/debug): the whole life of module and VFs, again and again.
 
 VGPU_CYCLES: how often the functions come and go (default 1000; some seconds each), over a VM for each CPU. In each life two guests
-share the engine before their VFs are reset. Besides, the suites of sysfs, uapi, binding, loss, handover, power and
+share the engine before their VFs are reset. Besides, the suites of sysfs, uapi, binding, loss, assignment mode, power and
 of guests at work run on this kernel, and random ioctls. The kernel's log must be free of what KASAN, UBSAN, lockdep, kmemleak
 and the debugging of objects say.
 
@@ -30,27 +30,27 @@ SCAN_BATCHES = 10  # lives of the module between two looks for leaks while it is
 WORKERS = (1, 2)
 SWITCHES = 4  # of each worker, before it is reset
 # one life, from probe to remove, in two parts; `pf` is the PF in sysfs
-BEGIN = '''
+BEGIN = ''''
     echo $address > $driver/bind &&
     echo 4 > $pf/sriov_numvfs &&
     echo 300 > $pf/sriov_admin/vf2/profile/weight &&
-    echo 1 > $pf/sriov_admin/.bulk_profile/exec_quantum_ms'''
-END = '''
+    echo 1 > $pf/sriov_admin/.bulk_profile/exec_quantum_ms''''
+END = ''''
     echo 1 > $pf/virtfn3/reset &&
     echo 1 > $pf/sriov_admin/vf3/stop &&
     cat $pf/sriov_admin/vf*/state > /dev/null &&
     for i in $(seq 200); do echo 0 2> /dev/null > $pf/sriov_numvfs && break; sleep 0.1; done &&
     test $(cat $pf/sriov_numvfs) = 0 &&
-    echo $address > $driver/unbind'''
+    echo $address > $driver/unbind''''
 # one program that reads again and again, for at most a minute: another process costs a quarter of a second here
-SWITCHED = '''
-    awk -v least=%d -v dump=$(echo /sys/kernel/debug/vgpu_pf/pf*/dump) -v began=$(cut -d. -f1 /proc/uptime) \'
+SWITCHED = ''''
+    awk -v min=%d -v dump=$(echo /sys/kernel/debug/vgpu_pf/pf*/dump) -v began=$(cut -d. -f1 /proc/uptime) \''
         BEGIN { do {
             ready = 0;
             while ((getline line < dump) > 0)
                 if (line ~ /^VF/) vf = line;
                 else if (vf ~ /^VF[12]:/ && match(line, /switches [0-9]+/))
-                    ready += substr(line, RSTART + 9, RLENGTH - 9) + 0 >= least;
+                    ready += substr(line, RSTART + 9, RLENGTH - 9) + 0 >= min;
             close(dump);
             getline now < "/proc/uptime"; close("/proc/uptime");
         } while (ready < 2 && now - began < 60); exit ready < 2 }\'''' % SWITCHES
@@ -77,7 +77,7 @@ def assert_no_leak(vm):
         found = vm.check(f'cat {KMEMLEAK}', 120)
         if 'vgpu' in found:
             raise AssertionError(found)
-    found = kernel_log.troubles(vm.dmesg())
+    found = kernel_log.conditions(vm.dmesg())
     if found:
         raise AssertionError('\n'.join(found[:20]))
 
@@ -118,7 +118,7 @@ class DebugLives(DebugTest, CardTest):
             if done // BATCH % SCAN_BATCHES == 0:
                 assert_no_leak(vm)
             vm.check('rmmod vgpu_pf', 240)
-            self.assertEqual(kernel_log.troubles(vm.dmesg()), [], f'after {done + BATCH} lives')
+            self.assertEqual(kernel_log.conditions(vm.dmesg()), [], f'after {done + BATCH} lives')
         assert_no_leak(vm)
 
     def test_module_and_functions_come_and_go(self):
@@ -149,7 +149,7 @@ class DebugBinding(DebugTest, test_module.Binding):
     pass
 
 
-class DebugHandover(DebugTest, test_module.Handover):
+class DebugAssignmentMode(DebugTest, test_module.AssignmentMode):
     pass
 
 

@@ -42,82 +42,82 @@ class Worker:
     """`counts`: shared; calls made and calls that succeeded."""
 
     def __init__(self, seed, counts):
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.counts = counts
         self.nodes = []
         self.pipe = os.pipe()
         self.file = os.memfd_create('stream')
-        os.write(self.file, self.dice.randbytes(4096))
+        os.write(self.file, self.rng.randbytes(4096))
 
     def word(self):
-        return self.dice.choice(EDGES) if self.dice.random() < 0.8 else self.dice.getrandbits(32)
+        return self.rng.choice(EDGES) if self.rng.random() < 0.8 else self.rng.getrandbits(32)
 
     def plausible(self, op):
         """A struct of the operation, each dword likely small."""
         size = ctypes.sizeof(STRUCTS[op])
-        words = [self.word() if self.dice.random() < 0.2 else self.dice.choice((0, 0, 1, 2))
+        words = [self.word() if self.rng.random() < 0.2 else self.rng.choice((0, 0, 1, 2))
                  for _ in range(min(size // 4, 48))]
-        if self.dice.random() < 0.5:
+        if self.rng.random() < 0.5:
             words = [0] * len(words)
-        words[1] = self.dice.randrange(4)  # mostly the VF's number
+        words[1] = self.rng.randrange(4)  # mostly the VF's number
         body = bytearray(b''.join(word.to_bytes(4, 'little') for word in words).ljust(size, b'\0'))
         if op == uapi.PROVISION:
-            body[8:16] = (self.dice.randrange(6) << 24).to_bytes(8, 'little')
+            body[8:16] = (self.rng.randrange(6) << 24).to_bytes(8, 'little')
         if op == uapi.CONTROL:
-            body[12:16] = self.dice.randrange(7).to_bytes(4, 'little')
+            body[12:16] = self.rng.randrange(7).to_bytes(4, 'little')
         if op in (uapi.SAVE, uapi.RESTORE, uapi.DUMP):
             body[12:16] = self.descriptor().to_bytes(4, 'little', signed=True)
-        if op == uapi.SET_RUN_TABLE and self.dice.random() < 0.7:
-            body[4:8] = self.dice.randrange(5).to_bytes(4, 'little')
+        if op == uapi.SET_RUN_TABLE and self.rng.random() < 0.7:
+            body[4:8] = self.rng.randrange(5).to_bytes(4, 'little')
         return body
 
     def descriptor(self):
         choices = [*self.pipe, self.file, 0, -1, 999, *self.nodes]
-        return self.dice.choice(choices)
+        return self.rng.choice(choices)
 
     def open(self):
-        flags = self.dice.choice((os.O_RDWR, os.O_RDWR, os.O_RDONLY))
+        flags = self.rng.choice((os.O_RDWR, os.O_RDWR, os.O_RDONLY))
         try:
-            self.nodes.append(os.open(self.dice.choice(NODES), flags | os.O_NONBLOCK))
+            self.nodes.append(os.open(self.rng.choice(NODES), flags | os.O_NONBLOCK))
         except OSError:
             pass
 
     def call(self, node):
-        op = self.dice.choice(list(STRUCTS)) if self.dice.random() < 0.9 else self.dice.randrange(256)
-        if op == uapi.CANCEL and self.dice.random() < 0.8:
+        op = self.rng.choice(list(STRUCTS)) if self.rng.random() < 0.9 else self.rng.randrange(256)
+        if op == uapi.CANCEL and self.rng.random() < 0.8:
             return
         known = op in STRUCTS
-        body = self.plausible(op) if known and self.dice.random() < 0.8 else \
-            bytearray(self.dice.randbytes(self.dice.randrange(IOC_MAX_BYTES)))
+        body = self.plausible(op) if known and self.rng.random() < 0.8 else \
+            bytearray(self.rng.randbytes(self.rng.randrange(IOC_MAX_BYTES)))
         number = uapi.command(op, len(body))
-        if self.dice.random() < 0.1:
-            number = uapi.command(op, self.dice.randrange(len(body) + 1))
-        if self.dice.random() < 0.02:
-            number ^= 1 << self.dice.choice((8, 15, 30, 31))
+        if self.rng.random() < 0.1:
+            number = uapi.command(op, self.rng.randrange(len(body) + 1))
+        if self.rng.random() < 0.02:
+            number ^= 1 << self.rng.choice((8, 15, 30, 31))
             body = body.ljust(IOC_MAX_BYTES, b'\0')
         self.counts[0] += 1
         fcntl.ioctl(node, number, body)
         self.counts[1] += 1
 
     def call_with_bad_pointer(self, node):
-        op = self.dice.choice(list(STRUCTS))
-        address = self.dice.choice((0, 1, 4095, 1 << 46, -4096))
+        op = self.rng.choice(list(STRUCTS))
+        address = self.rng.choice((0, 1, 4095, 1 << 46, -4096))
         fcntl.ioctl(node, uapi.command(op, ctypes.sizeof(STRUCTS[op])), address)
 
     def look(self, node):
-        choice = self.dice.randrange(4)
+        choice = self.rng.randrange(4)
         if choice == 0:
-            os.read(node, self.dice.choice((0, 1, 8, 64)))
+            os.read(node, self.rng.choice((0, 1, 8, 64)))
         elif choice == 1:
             select.select([node], [node], [node], 0)
         elif choice == 2:
-            os.write(node, b'x' * self.dice.randrange(16))
+            os.write(node, b'x' * self.rng.randrange(16))
         else:
-            length = self.dice.choice((4096, 1 << 20, 4096 + 16384 * 64, 8 << 20))
-            offset = self.dice.choice((0, 0, 4096))
-            protection = self.dice.choice((mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE))
+            length = self.rng.choice((4096, 1 << 20, 4096 + 16384 * 64, 8 << 20))
+            offset = self.rng.choice((0, 0, 4096))
+            protection = self.rng.choice((mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE))
             with mmap.mmap(node, length, mmap.MAP_SHARED, protection, offset=offset) as memory:
-                memory[self.dice.randrange(4096)]
+                memory[self.rng.randrange(4096)]
 
     def drain(self):
         """Somebody reads the pipe now and then."""
@@ -125,14 +125,14 @@ class Worker:
             os.read(self.pipe[0], 65536)
 
     def step(self):
-        if not self.nodes or self.dice.random() < 0.05:
+        if not self.nodes or self.rng.random() < 0.05:
             self.open()
-        if self.nodes and (len(self.nodes) > 6 or self.dice.random() < 0.04):
-            os.close(self.nodes.pop(self.dice.randrange(len(self.nodes))))
+        if self.nodes and (len(self.nodes) > 6 or self.rng.random() < 0.04):
+            os.close(self.nodes.pop(self.rng.randrange(len(self.nodes))))
         if not self.nodes:
             return
-        node = self.dice.choice(self.nodes)
-        act = self.dice.choices((self.call, self.call_with_bad_pointer, self.look),
+        node = self.rng.choice(self.nodes)
+        act = self.rng.choices((self.call, self.call_with_bad_pointer, self.look),
                                 (0.85, 0.05, 0.1))[0]
         signal.setitimer(signal.ITIMER_REAL, WAIT_S)
         try:
@@ -165,19 +165,19 @@ def spawn(seed, counts):
 
 def main(seed, seconds):
     print('seed', seed, flush=True)
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     end = time.monotonic() + seconds
     counts = [(ctypes.c_uint64 * 2).from_buffer(mmap.mmap(-1, mmap.PAGESIZE))
               for _ in range(WORKERS)]
-    workers = [spawn(dice.getrandbits(64), counts[number]) for number in range(WORKERS)]
+    workers = [spawn(rng.getrandbits(64), counts[number]) for number in range(WORKERS)]
     kills = 0
     while time.monotonic() < end:
-        time.sleep(dice.uniform(0.05, 1.0))
-        victim = dice.randrange(WORKERS)
+        time.sleep(rng.uniform(0.05, 1.0))
+        victim = rng.randrange(WORKERS)
         os.kill(workers[victim], signal.SIGKILL)
         os.waitpid(workers[victim], 0)
         kills += 1
-        workers[victim] = spawn(dice.getrandbits(64), counts[victim])
+        workers[victim] = spawn(rng.getrandbits(64), counts[victim])
     for worker in workers:
         os.kill(worker, signal.SIGKILL)
         os.waitpid(worker, 0)

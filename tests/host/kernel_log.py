@@ -2,12 +2,12 @@
 """What a kernel's log says: trouble anywhere, and warnings about PCI and our modules that nobody expects.
 
     look(vm)              raises AssertionError with what it finds
-    TROUBLE, warnings()   for those who look themselves
+    CONDITION, warnings()   for those who look themselves
 """
 import re
 
 # the headers of WARN: "WARNING: CPU: 0 PID: 1 at FILE:LINE" until 6.16, "WARNING: FILE:LINE at FUNCTION" since
-TROUBLE = re.compile(r'WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|UBSAN|'
+CONDITION = re.compile(r'WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|UBSAN|'
                      r'possible circular|possible recursive|left SR-IOV enabled|suspected memory leak|'
                      r"hung_task|blocked for more|\[mem.*can't assign")
 
@@ -22,8 +22,8 @@ EXPECTED = (
 LOG_BYTES = 4 << 20  # machine.py asks for as much
 
 
-def troubles(text):
-    return [line for line in text.split('\n') if TROUBLE.search(line) and 'pci-pf-stub' not in line]
+def conditions(text):
+    return [line for line in text.split('\n') if CONDITION.search(line) and 'pci-pf-stub' not in line]
 
 
 def warnings(raw, expected=()):
@@ -36,6 +36,6 @@ def warnings(raw, expected=()):
 def look(vm, expected=()):
     """At all that the machine's kernel has said. `expected`: (pattern, reason) of warnings that the tests provoke."""
     raw = vm.check(f"dmesg -r -s {LOG_BYTES} | grep '^<[0-4]>' || true", 120)
-    found = troubles(vm.dmesg()) + warnings(raw, expected)
+    found = conditions(vm.dmesg()) + warnings(raw, expected)
     if found:
         raise AssertionError('the kernel complains:\n' + '\n'.join(found[:20]))

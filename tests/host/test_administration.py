@@ -32,7 +32,7 @@ BULK = {
     'weight': ('200', '100')}
 CHOICES = {'sched_priority': ('low', 'normal', 'high')}
 # has a poll on the file of argv[1], writes argv[2] to the file of argv[3]
-NOTIFIED = '''
+NOTIFIED = ''''
 import select, sys
 watched, value, written = sys.argv[1:]
 with open(watched) as file:
@@ -45,7 +45,7 @@ with open(watched) as file:
     assert poller.poll(10000) != [], 'not told'
     file.seek(0)
     print(file.read().strip())
-'''
+''''
 
 
 def shown(name, value):
@@ -144,10 +144,10 @@ class Attributes(test_module.ModuleTest):
 
     def test_other_files_of_a_vf(self):
         self.assertEqual({name: mode for name, mode in self.modes('vf1').items() if name != 'profile'},
-                         {'stop': '200', 'state': '444', 'owner': '444', 'handover': '644'})
+                         {'stop': '200', 'state': '444', 'owner': '444', 'assignment_mode': '644'})
         for value in ('host', 'none'):
-            self.write('sriov_admin/vf1/handover', value)
-            self.assertIn(f'[{value}]', self.read('sriov_admin/vf1/handover'))
+            self.write('sriov_admin/vf1/assignment_mode', value)
+            self.assertIn(f'[{value}]', self.read('sriov_admin/vf1/assignment_mode'))
 
     def test_the_pfs_own_files_are_read_only(self):
         modes = self.modes('pf/profile')
@@ -157,7 +157,7 @@ class Attributes(test_module.ModuleTest):
     def notified(self, watched, value, written):
         return self.vm.check(f'in_root python3 -B /tmp/notified.py {self.path(watched)} {value} {self.path(written)}')
 
-    def test_who_polls_a_file_is_told_of_a_change(self):
+    def test_who_polls_a_file_is_notified_of_a_change(self):
         packed = base64.b64encode(NOTIFIED.encode()).decode()
         self.vm.check(f'echo {packed} | base64 -d > /r/tmp/notified.py')
         for name, values in READ_WRITE.items():
@@ -169,7 +169,7 @@ class Attributes(test_module.ModuleTest):
                 self.assertEqual(self.notified(self.profile(VFS, name), value, f'sriov_admin/.bulk_profile/{name}'),
                                  shown(name, value), name)
         for value in ('host', 'none'):
-            self.assertIn(f'[{value}]', self.notified('sriov_admin/vf1/handover', value, 'sriov_admin/vf1/handover'))
+            self.assertIn(f'[{value}]', self.notified('sriov_admin/vf1/assignment_mode', value, 'sriov_admin/vf1/assignment_mode'))
 
 
 if __name__ == '__main__':

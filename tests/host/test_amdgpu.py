@@ -38,7 +38,7 @@ class Amdgpu(unittest.TestCase):
         # amdgpu spins in the kernel until the PF has answered, and the PF's driver is on the same machine
         cls.vm.check('echo full > /sys/kernel/debug/sched/preempt')
         cls.vm.check('insmod /built/vgpu_pf.ko time_scale=20', 120)
-        cls.vm.check(f'echo host > {cls.pf("sriov_admin/vf1/handover")}')
+        cls.vm.check(f'echo host > {cls.pf("sriov_admin/vf1/assignment_mode")}')
         for vf, quota in ((1, 512), (2, 256), (3, 192)):
             cls.vm.check(f'echo {quota * MIB} > {cls.pf(f"sriov_admin/vf{vf}/profile/vram_quota")}', 120)
         cls.vm.check(f'echo 3 > {cls.pf("sriov_numvfs")}', 120)
@@ -74,14 +74,14 @@ class Amdgpu(unittest.TestCase):
 
     def test_a_vf_in_use_keeps_functions_and_resources(self):
         for name, value in (('sriov_numvfs', 0), ('sriov_admin/vf1/profile/vram_quota', 0),
-                            ('sriov_admin/vf1/handover', 'none')):
+                            ('sriov_admin/vf1/assignment_mode', 'none')):
             answer = self.vm.run(f'echo {value} > {self.pf(name)}', 120)
             self.assertIn('busy', answer.text, name)
 
     def test_what_is_set_does_not_wait_for_a_driver_that_loads(self):
-        handover = self.pf('sriov_admin/vf3/handover')
+        assignment_mode = self.pf('sriov_admin/vf3/assignment_mode')
         weight = self.pf('sriov_admin/vf2/profile/weight')
-        self.vm.check(f'(echo host > {handover}; echo $? > /tmp/loaded) > /dev/null 2>&1 & '
+        self.vm.check(f'(echo host > {assignment mode}; echo $? > /tmp/loaded) > /dev/null 2>&1 & '
                       'for i in $(seq 100); do '
                       f'dmesg | grep -q "amdgpu .*01:00.3" && break; sleep 0.1; done; '
                       f'cat {weight} > /tmp/before && cat /tmp/before > {weight} && ! test -e /tmp/loaded', 120)
@@ -89,7 +89,7 @@ class Amdgpu(unittest.TestCase):
                       LOAD_SECONDS)
         self.assertEqual(self.driver_of(self.pf('virtfn2')), 'amdgpu')
         self.vm.check(f'echo {DOMAINS["bridge"]}:01:00.3 > /sys/bus/pci/drivers/amdgpu/unbind', LOAD_SECONDS)
-        self.vm.check(f'echo none > {handover}', 120)
+        self.vm.check(f'echo none > {assignment mode}', 120)
 
     def test_hip_computes_while_a_neighbour_does(self):
         with VfGuest(self.card.path('vf2.sock')) as guest:
@@ -111,7 +111,7 @@ class Amdgpu(unittest.TestCase):
         self.program('array_increment')
 
     def tearDown(self):
-        self.assertEqual(kernel_log.troubles(self.vm.dmesg()), [])
+        self.assertEqual(kernel_log.conditions(self.vm.dmesg()), [])
 
     @classmethod
     def tearDownClass(cls):

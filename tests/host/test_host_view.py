@@ -94,7 +94,7 @@ class HostViewTest(unittest.TestCase):
         return self.vm.check(f'in_root lspci -D -n -vv -s {slot} 2>/dev/null')
 
     def tearDown(self):
-        self.assertEqual(kernel_log.troubles(self.vm.dmesg()), [])
+        self.assertEqual(kernel_log.conditions(self.vm.dmesg()), [])
 
     @classmethod
     def tearDownClass(cls):

@@ -21,10 +21,10 @@ HARMLESS = (
 
 
 class Lines(unittest.TestCase):
-    def test_trouble_is_found_in_the_words_of_old_and_new_kernels(self):
+    def test_condition_is_found_in_the_words_of_old_and_new_kernels(self):
         for line in WARNINGS:
-            self.assertEqual(kernel_log.troubles(f'fine\n[    1.0] {line}\nfine'), [f'[    1.0] {line}'])
-        self.assertEqual(kernel_log.troubles('\n'.join(HARMLESS)), [])
+            self.assertEqual(kernel_log.conditions(f'fine\n[    1.0] {line}\nfine'), [f'[    1.0] {line}'])
+        self.assertEqual(kernel_log.conditions('\n'.join(HARMLESS)), [])
 
     def test_warnings_about_what_is_ours_are_found_unless_expected(self):
         raw = '<6>[1.0] vgpu_pf: an information\n<4>[2.0] vgpu_pf: odd\n<3>[3.0] vgpu_pf: lost\n<4>[4.0] clock: odd'

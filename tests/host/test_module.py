@@ -115,23 +115,23 @@ class Functions(ModuleTest):
             self.assertEqual(link, self.vm.check(f'readlink -f {self.path(f"virtfn{vf - 1}")}'))
             self.assertEqual(self.vm.run(f'test -e {link}/driver').status, 1)
             self.assertEqual(self.vm.check(f'cat {link}/driver_override'), 'none')
-        self.assertIn('[none]', self.read('sriov_admin/vf1/handover'))
+        self.assertIn('[none]', self.read('sriov_admin/vf1/assignment_mode'))
         self.write('sriov_numvfs', 0)
         self.assertEqual(self.vm.run(f'test -e {self.path("sriov_admin/vf1/device")}').status, 1)
 
     def test_vfio_needs_an_iommu(self):
-        self.refused('sriov_admin/vf1/handover', 'vfio-pci', 'not supported')
-        self.refused('sriov_admin/vf1/handover', 'nobody', 'nvalid')
-        self.assertIn('[none]', self.read('sriov_admin/vf1/handover'))
+        self.refused('sriov_admin/vf1/assignment_mode', 'vfio-pci', 'not supported')
+        self.refused('sriov_admin/vf1/assignment_mode', 'nobody', 'nvalid')
+        self.assertIn('[none]', self.read('sriov_admin/vf1/assignment_mode'))
 
     def test_a_vf_goes_to_the_hosts_driver_when_it_has_resources(self):
         self.vm.check('load pf_stub; echo 1002 686c > /sys/bus/pci/drivers/pci-pf-stub/new_id || true')
-        self.write('sriov_admin/vf1/handover', 'host')
+        self.write('sriov_admin/vf1/assignment_mode', 'host')
         self.write('sriov_numvfs', 2)
         link = self.vm.check(f'readlink -f {self.path("virtfn0")}')
         self.assertIn('pci-pf-stub', self.vm.check(f'readlink {link}/driver'))
         self.assertEqual(self.vm.run(f'test -e {self.path("virtfn1")}/driver').status, 1)
-        self.write('sriov_admin/vf1/handover', 'none')
+        self.write('sriov_admin/vf1/assignment_mode', 'none')
         self.assertEqual(self.vm.run(f'test -e {link}/driver').status, 1)
         self.write('sriov_numvfs', 0)
 
@@ -141,8 +141,8 @@ class Functions(ModuleTest):
 
         self.vm.check('insmod /built/vgpu_test_failing.ko')
         self.addCleanup(self.vm.run, 'rmmod vgpu_test_failing')
-        self.write('sriov_admin/vf1/handover', 'host')
-        self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
+        self.write('sriov_admin/vf1/assignment_mode', 'host')
+        self.addCleanup(self.write, 'sriov_admin/vf1/assignment_mode', 'none')
         for times in (1, 2):
             self.write('sriov_numvfs', 2)
             self.assertEqual(probes(), times)
@@ -460,8 +460,8 @@ class Client(ModuleTest):
     def test_a_driver_that_only_holds_the_function_is_not_the_client(self):
         quota = 'sriov_admin/vf1/profile/vram_quota'
         self.vm.check('load pf_stub; echo 1002 686c > /sys/bus/pci/drivers/pci-pf-stub/new_id || true')
-        self.write('sriov_admin/vf1/handover', 'host')
-        self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
+        self.write('sriov_admin/vf1/assignment_mode', 'host')
+        self.addCleanup(self.write, 'sriov_admin/vf1/assignment_mode', 'none')
         self.write(quota, 32 * MIB)
         self.write('sriov_numvfs', 2)
         driver = f'{self.path("virtfn0")}/driver'
@@ -478,7 +478,7 @@ class Client(ModuleTest):
         self.write(quota, 0)
 
 
-class Handover(ModuleTest):
+class AssignmentMode(ModuleTest):
     """VFs for vfio-pci, behind the IOMMU of the root port."""
     expected_warnings = ((r'VF1 is in use', 'functions that must stay are to be disabled'),)
 
@@ -489,7 +489,7 @@ class Handover(ModuleTest):
         super().load()
 
     def test_vfio_gets_the_function_with_the_resources(self):
-        self.write('sriov_admin/vf1/handover', 'vfio-pci')
+        self.write('sriov_admin/vf1/assignment_mode', 'vfio-pci')
         self.write('sriov_numvfs', 2)
         function = self.vm.check(f'readlink -f {self.path("virtfn0")}')
         self.assertIn('vfio-pci', self.vm.check(f'readlink {function}/driver'))
@@ -503,7 +503,7 @@ class Handover(ModuleTest):
                       'for i in $(seq 200); do test -e /r/tmp/opened && break; sleep 0.1; done; '
                       'test -e /r/tmp/opened', 60)
         self.refused('sriov_numvfs', 0, 'busy')
-        self.refused('sriov_admin/vf1/handover', 'none', 'busy')
+        self.refused('sriov_admin/vf1/assignment_mode', 'none', 'busy')
         self.refused('sriov_admin/vf1/profile/vram_quota', 0, 'busy')
         self.assertNotEqual(self.vm.run('rmmod vgpu_pf', 120).status, 0)
         self.vm.check('kill $(pidof python3); sleep 1')
@@ -512,8 +512,8 @@ class Handover(ModuleTest):
 
     def test_a_vf_without_resources_cannot_be_opened(self):
         quota = 'sriov_admin/vf1/profile/vram_quota'
-        self.write('sriov_admin/vf1/handover', 'vfio-pci')
-        self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
+        self.write('sriov_admin/vf1/assignment_mode', 'vfio-pci')
+        self.addCleanup(self.write, 'sriov_admin/vf1/assignment_mode', 'none')
         self.write('sriov_numvfs', 1)
         function = self.vm.check(f'readlink -f {self.path("virtfn0")}')
         for _ in range(2):
@@ -531,8 +531,8 @@ class Handover(ModuleTest):
         self.vm.check(f'(for i in $(seq 300); do test {test}-e {function}/driver && exit 0; sleep 0.1; done; exit 1)', 60)
 
     def test_the_module_can_be_unloaded_when_vfio_has_been_closed(self):
-        self.write('sriov_admin/vf1/handover', 'vfio-pci')
-        self.addCleanup(self.write, 'sriov_admin/vf1/handover', 'none')
+        self.write('sriov_admin/vf1/assignment_mode', 'vfio-pci')
+        self.addCleanup(self.write, 'sriov_admin/vf1/assignment_mode', 'none')
         self.write('sriov_numvfs', 1)
         function = self.vm.check(f'readlink -f {self.path("virtfn0")}')
         group = os.path.basename(self.vm.check(f'readlink {function}/iommu_group'))

@@ -27,7 +27,7 @@ VF_MIB = 16
 HAS_CARD = os.path.exists('/dev/vgpu-pf0')
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 SO_TIMESTAMPING = 37
-SENT_IS_TOLD = 1 << 1 | 1 << 4 | 1 << 8 | 1 << 11  # TX_SOFTWARE, SOFTWARE, TX_SCHED, OPT_TSONLY
+SENT_IS_NOTIFIED = 1 << 1 | 1 << 4 | 1 << 8 | 1 << 11  # TX_SOFTWARE, SOFTWARE, TX_SCHED, OPT_TSONLY
 
 
 def sysfs(name):
@@ -59,9 +59,9 @@ class UapiTest(unittest.TestCase):
 
     def provisioned(self, vf, mib=VF_MIB):
         self.pf.provision(vf, mib * MIB)
-        self.addCleanup(self.give_back, vf)
+        self.addCleanup(self.release, vf)
 
-    def give_back(self, vf):
+    def release(self, vf):
         with Pf() as pf:
             if pf.vf(vf).state == uapi.ABSENT:
                 return
@@ -75,9 +75,9 @@ class UapiTest(unittest.TestCase):
 
 
 class Arguments(UapiTest):
-    def test_info_describes_card_and_home(self):
+    def test_info_describes_card_and_platform(self):
         info = self.pf.info()
-        self.assertEqual((info.uapi_version, info.home, info.device_lost), (1, 1, 0))
+        self.assertEqual((info.uapi_version, info.platform, info.device_lost), (1, 1, 0))
         self.assertEqual(info.total_vfs, int(read_sysfs('sriov_totalvfs')))
         self.assertEqual(info.vram_free_bytes, info.vram_bytes - info.vram_pf_bytes)
         self.assertEqual(info.name, b'gpu0')
@@ -211,7 +211,7 @@ class LifeCycle(UapiTest):
 
     def test_preemption_limit_is_shown_and_changed(self):
         self.pf.provision(1, VF_MIB * MIB, preempt_timeout_us=70000)
-        self.addCleanup(self.give_back, 1)
+        self.addCleanup(self.release, 1)
         name = 'sriov_admin/vf1/profile/preempt_timeout_us'
         self.assertEqual(read_sysfs(name), '70000')
         write_sysfs(name, 80000)
@@ -231,7 +231,7 @@ class LifeCycle(UapiTest):
     def test_any_absent_vf_is_chosen(self):
         self.provisioned(1)
         chosen = self.pf.provision(0, VF_MIB * MIB).vf
-        self.addCleanup(self.give_back, chosen)
+        self.addCleanup(self.release, chosen)
         self.assertEqual(chosen, 2)
 
     def test_pause_resume_stop_reset(self):
@@ -264,7 +264,7 @@ class Functions(UapiTest):
 
     def test_what_a_client_released_is_its_own_to_confirm(self):
         write_sysfs('sriov_numvfs', 2)
-        self.addCleanup(self.give_back, 2)
+        self.addCleanup(self.release, 2)
         self.addCleanup(write_sysfs, 'sriov_numvfs', 0)
         with Ring(self.pf) as ring:
             self.pf.call(uapi.RELEASE, uapi.VfRef(vf=2))
@@ -348,7 +348,7 @@ class Leases(UapiTest):
     def plan_with_a_floor(self):
         """From now on the driver plans; VF1 has resources. The plan."""
         self.provisioned(1)
-        self.addCleanup(self.give_back, 2)
+        self.addCleanup(self.release, 2)
         self.addCleanup(self.pf.set_table, [(1, 5000)])  # nobody plans any more
         self.addCleanup(write_sysfs, 'sriov_admin/vf1/profile/min_pct', 0)
         return self.replan()
@@ -457,11 +457,11 @@ class Events(UapiTest):
             poller = select.poll()
             poller.register(pf.fd, select.POLLIN)
             self.assertEqual(poller.poll(0), [])
-            self.refused(errno.EAGAIN, pf.take_news)
+            self.refused(errno.EAGAIN, pf.take_changes)
             with Ring(pf) as ring:
                 self.provisioned(1)
                 self.assertEqual(poller.poll(5000), [(pf.fd, select.POLLIN)])
-                self.assertEqual(pf.take_news(), len(ring.take()))
+                self.assertEqual(pf.take_changes(), len(ring.take()))
             self.assertEqual(poller.poll(0), [])
 
     def test_short_read_is_refused(self):
@@ -470,7 +470,7 @@ class Events(UapiTest):
     def test_waiting_read_is_woken(self):
         told = []
         with Pf() as pf:
-            waiter = threading.Thread(target=lambda: told.append(pf.take_news()))
+            waiter = threading.Thread(target=lambda: told.append(pf.take_changes()))
             waiter.start()
             self.provisioned(1)
             waiter.join(20)
@@ -530,7 +530,7 @@ class Streams(UapiTest):
             self.addCleanup(near.close)
             far, _ = server.accept()
         self.addCleanup(far.close)
-        near.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, SENT_IS_TOLD)
+        near.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, SENT_IS_NOTIFIED)
         near.send(b'x')
         near.setblocking(False)
         poller = select.poll()
@@ -567,7 +567,7 @@ class Streams(UapiTest):
         self.paused(1)
         self.is_ended_by_a_signal(uapi.RESTORE, self.socket_in_error(), vf=1)
 
-    def test_a_file_system_that_is_full_at_the_end_is_told_of(self):
+    def test_a_file_system_that_is_full_at_the_end_is_notified_of(self):
         self.paused(1)
         with tempfile.TemporaryFile(buffering=0) as file:
             saved = self.pf.stream(uapi.SAVE, file.fileno(), vf=1)
@@ -693,7 +693,7 @@ class Streams(UapiTest):
     def test_a_signal_ends_the_wait(self):
         self.paused(1)
         read_end, write_end = os.pipe()
-        program = f'''
+        program = f''''
 import errno, signal, uapi
 signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
 signal.setitimer(signal.ITIMER_REAL, 0.5)
@@ -701,7 +701,7 @@ try:
     uapi.Pf().stream(uapi.SAVE, {write_end}, vf=1)
 except KeyboardInterrupt:
     print('interrupted')
-'''
+''''
         answer = subprocess.run([sys.executable, '-c', program], pass_fds=[write_end],
                                 stdout=subprocess.PIPE, timeout=60, check=False)
         os.close(write_end)

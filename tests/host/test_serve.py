@@ -39,7 +39,7 @@ class Serve(unittest.TestCase):
             self.assertEqual(self.answer('sleep 0.02 > /dev/null 2>&1 &'), ['#rc 0'])
             self.assertEqual(self.answer(f'echo {text}'), [text, '#rc 0'])
 
-    def test_status_of_a_command_is_told(self):
+    def test_status_of_a_command_is_notified(self):
         self.assertEqual(self.answer('(exit 7)'), ['#rc 7'])
         self.assertEqual(self.answer(r"printf 'a\\b\n'"), [r'a\b', '#rc 0'])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""vgpud on the kernel home: the same daemon and the same vgpuctl, the PF core in vgpu_pf.ko."""
+"""vgpud on the kernel platform: the same daemon and the same vgpuctl, the PF core in vgpu_pf.ko."""
 import base64
 import json
 import os
@@ -109,26 +109,26 @@ class Vgpud(VgpudTest):
         self.assertEqual(self.vf('p')['weight'], 250)
         self.destroy('p')
 
-    def test_a_handover_is_refused_set_kept_and_taken_back(self):
-        refused = self.vm.run(f'in_root vgpuctl --bus {BUS} create --name h --vram 16M --handover vfio-pci')
+    def test_a_assignment_mode_is_refused_set_kept_and_taken_back(self):
+        refused = self.vm.run(f'in_root vgpuctl --bus {BUS} create --name h --vram 16M --assignment-mode vfio-pci')
         self.assertNotEqual(refused.status, 0)
         self.assertIn('VGPU-313', refused.text)
         self.assertIn('IOMMU', refused.text)
         self.assertEqual(self.ctl('list --vfs')['vfs'], [])
-        self.ctl('create --name h --vram 16M --handover host')
+        self.ctl('create --name h --vram 16M --assignment-mode host')
         number = self.vf('h')['index']
-        handover = f'sriov_admin/vf{number}/handover'
-        self.assertIn('[host]', self.read(handover))
-        self.assertEqual(self.vf('h')['handover'], 'host')
-        self.assertIn('VGPU-313', self.vm.run(f'in_root vgpuctl --bus {BUS} set h --handover vfio-user').text)
-        self.write(handover, 'none')
-        wait_for('vgpud to set it back', 20, lambda: '[host]' in self.read(handover), 0.2)
+        assignment_mode = f'sriov_admin/vf{number}/assignment_mode'
+        self.assertIn('[host]', self.read(assignment_mode))
+        self.assertEqual(self.vf('h')['assignment_mode'], 'host')
+        self.assertIn('VGPU-313', self.vm.run(f'in_root vgpuctl --bus {BUS} set h --assignment-mode vfio-user').text)
+        self.write(assignment_mode, 'none')
+        wait_for('vgpud to set it back', 20, lambda: '[host]' in self.read(assignment_mode), 0.2)
         self.vm.check('kill -9 $(pidof vgpud)')
-        self.write(handover, 'none')
+        self.write(assignment_mode, 'none')
         self.start_vgpud()
-        self.assertIn('[host]', self.read(handover))
+        self.assertIn('[host]', self.read(assignment_mode))
         self.destroy('h')
-        wait_for('the next VF to begin as by default', 20, lambda: '[none]' in self.read(handover), 0.2)
+        wait_for('the next VF to begin as by default', 20, lambda: '[none]' in self.read(assignment_mode), 0.2)
 
     def test_the_driver_goes_and_comes_back_under_it(self):
         driver = '/sys/bus/pci/drivers/vgpu_pf'
@@ -142,7 +142,7 @@ class Vgpud(VgpudTest):
         self.destroy('s')
 
 
-class Handover(VgpudTest):
+class AssignmentMode(VgpudTest):
     """VFs for vfio-pci, behind the IOMMU of the root port."""
 
     @classmethod
@@ -152,14 +152,14 @@ class Handover(VgpudTest):
         super().load()
 
     def test_vfio_gets_the_function_of_a_vf_that_is_made_for_it(self):
-        self.ctl('create --name v --vram 16M --handover vfio-pci')
+        self.ctl('create --name v --vram 16M --assignment-mode vfio-pci')
         number = self.vf('v')['index']
         self.write('sriov_numvfs', number)
         function = self.vm.check(f'readlink -f {self.path(f"virtfn{number - 1}")}')
         self.assertIn('vfio-pci', self.vm.check(f'readlink {function}/driver'))
-        self.ctl('set v --handover none')
+        self.ctl('set v --assignment-mode none')
         self.assertEqual(self.vm.run(f'test -e {function}/driver').status, 1)
-        self.assertEqual(self.vf('v')['handover'], 'none')
+        self.assertEqual(self.vf('v')['assignment_mode'], 'none')
         self.destroy('v')
         self.write('sriov_numvfs', 0)
 

@@ -27,13 +27,13 @@ U32, U64, I32 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32
 
 
 class Info(ctypes.Structure):
-    _fields_ = [('size', U32), ('uapi_version', U32), ('total_vfs', U32), ('home', U32)] + [
+    _fields_ = [('size', U32), ('uapi_version', U32), ('total_vfs', U32), ('platform', U32)] + [
         (name, U64) for name in ('vram_bytes', 'vram_free_bytes', 'vram_largest_free_bytes',
                                  'vram_pf_bytes', 'vram_unit_bytes', 'vram_aperture_bytes')] + [
         ('doorbell_pages', U32), ('cu_count', U32), ('device_time_ns', U64),
         ('table_generation', U64), ('boot_id', U64), ('lease_held', U32), ('device_lost', U32),
         ('switches', U64), ('switch_p50_ns', U64), ('switch_p99_ns', U64), ('switch_max_ns', U64),
-        ('whole_resets', U64), ('name', ctypes.c_char * 64)]
+        ('device_resets', U64), ('name', ctypes.c_char * 64)]
 
 
 class Vf(ctypes.Structure):
@@ -72,7 +72,7 @@ class RunEntry(ctypes.Structure):
 
 class Contract(ctypes.Structure):
     _fields_ = [('budget_ns', U64), ('period_ns', U64), ('burst_ns', U64), ('rate_ppm', U32),
-                ('ahead', U32), ('band', U32), ('flags', U32), ('preempt_timeout_us', U32),
+                ('ahead', U32), ('priority_class', U32), ('flags', U32), ('preempt_timeout_us', U32),
                 ('phase_us', U32)]
 
 
@@ -168,7 +168,7 @@ class Node:
     def vf(self, number):
         return self.call(GET_VF, Vf(vf=number))
 
-    def take_news(self):
+    def take_changes(self):
         """How many events this file has not been told of; waits unless O_NONBLOCK."""
         return struct.unpack('<Q', os.read(self.fd, 8))[0]
 
@@ -269,4 +269,4 @@ class Ring:
                     return event if before is None else before() or event
             if before is not None and before():
                 return True
-            self.pf.take_news()
+            self.pf.take_changes()

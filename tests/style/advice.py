@@ -21,7 +21,7 @@ ELSEWHERE = {
          'AVfThatWasClaimedMeanwhileStaysWhenAForcedApplyIsTakenBack'),
     ('daemon/service/jobs/apply_recovery.cpp', 'vgpuctl plan FILE'):
         ('tests/unit/daemon/apply_recovery_test.cpp',
-         'WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsToldAndNobodyDisturbed'),
+         'WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsNotifiedAndNobodyDisturbed'),
     ('cli/diagnosis.cpp', 'vgpuctl set {} --name NEW'):
         ('tests/scenario/dbus/error_requests.cpp', 'raise_AmbiguousName'),
     ('cli/diagnosis.cpp', 'systemctl start vgpud'):

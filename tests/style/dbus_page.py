@@ -17,28 +17,28 @@ EMITS = 'org.freedesktop.DBus.Property.EmitsChangedSignal'
 CHANGES = {'true': 'signalled', 'false': 'read it', 'const': 'never'}
 
 # Where vgpud checks the options of a method: file, function, what is added to its list by a call.
-CONTRACT, CUSTODY = 'contract', 'custody'
+CONTRACT, ASSIGNMENT_POLICY = 'contract', 'assignment_policy'
 OPTION_LISTS = {
-    'Manager.CreateVf': ('daemon/service/manager.cpp', 'create_request', (CONTRACT, CUSTODY)),
+    'Manager.CreateVf': ('daemon/service/manager.cpp', 'create_request', (CONTRACT, ASSIGNMENT_POLICY)),
     'Manager.ListVfs': ('daemon/dbus/objects.cpp', 'vfs_to_list', ()),
     'Manager.ListVfColumns': ('daemon/dbus/objects.cpp', 'vfs_to_list', ()),
     'Manager.ListGpus': ('daemon/dbus/objects.cpp', 'gpus_to_list', ()),
     'Manager.Resolve': ('daemon/dbus/objects.cpp', 'ManagerObject::Resolve', ()),
-    'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'wanted_events', ()),
+    'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'event_query', ()),
     'Manager.Plan': ('daemon/service/jobs/jobs.cpp', 'Jobs::plan', ()),
     'Manager.Apply': ('daemon/service/jobs/jobs.cpp', 'Jobs::apply', ()),
     'Manager.Export': ('daemon/service/jobs/jobs.cpp', 'Jobs::export_document', ()),
     'Manager.AutoConfig': ('daemon/service/jobs/jobs.cpp', 'Jobs::automatic_document', ()),
     'Manager.Assign': ('daemon/service/owners/assignments.cpp', 'Assignments::assign', ()),
     'Manager.Grant': ('daemon/service/owners/assignments.cpp', 'Assignments::grant', ()),
-    'Manager.TakeBack': ('daemon/service/owners/assignments.cpp', 'Assignments::take_back', ()),
+    'Manager.Unassign': ('daemon/service/owners/assignments.cpp', 'Assignments::unassign', ()),
     'Manager.Adopt': ('daemon/service/owners/assignments.cpp', 'Assignments::adopt', ()),
     'Gpu.Set': ('daemon/service/manager.cpp', 'Manager::set_gpu', ()),
     'Gpu.Dump': ('daemon/dbus/gpu_object.cpp', 'GpuObject::Dump', ()),
     'Gpu.GetRunTable': ('daemon/dbus/gpu_object.cpp', 'GpuObject::GetRunTable', ()),
     'Gpu.ReadTrace': ('daemon/dbus/gpu_object.cpp', 'GpuObject::ReadTrace', ()),
     'Job.Cancel': ('daemon/dbus/job_object.cpp', 'JobObject::Cancel', ()),
-    'Vf.Set': ('daemon/service/manager.cpp', 'Manager::set_vf', (CONTRACT, CUSTODY)),
+    'Vf.Set': ('daemon/service/manager.cpp', 'Manager::set_vf', (CONTRACT, ASSIGNMENT_POLICY)),
     'Vf.Destroy': ('daemon/dbus/vf_object.cpp', 'destroy', ()),
     'Vf.Claim': ('daemon/service/manager.cpp', 'Manager::claim', ()),
     'Vf.Release': ('daemon/service/manager.cpp', 'Manager::release', ()),
@@ -159,11 +159,11 @@ def quoted(text):
 
 
 def contract_names():
-    return re.findall(r'^QOS_NUMBER\((\w+)', text_of('schemas/vf_qos.def'), re.M) + ['mode', 'band']
+    return re.findall(r'^QOS_NUMBER\((\w+)', text_of('schemas/vf_qos.def'), re.M) + ['mode', 'priority_class']
 
 
-def custody_names():
-    body = re.search(r'custody_names\(\) \{(.*?)\n\}', text_of('daemon/service/vf/custody.cpp'), re.S)
+def assignment_policy_names():
+    body = re.search(r'assignment_policy_names\(\) \{(.*?)\n\}', text_of('daemon/service/vf/assignment_policy.cpp'), re.S)
     return quoted(body.group(1))
 
 
@@ -180,7 +180,7 @@ def checked_options(method):
         return None
     names = quoted(found.group(1))
     return names + (contract_names() if CONTRACT in more else []) + \
-        (custody_names() if CUSTODY in more else [])
+        (assignment_policy_names() if ASSIGNMENT_POLICY in more else [])
 
 
 def documented_options(page):
@@ -194,7 +194,7 @@ def documented_options(page):
         for method in re.findall(r'`((?:Manager|Gpu|Job|Vf)\.\w+)', row.group(1)):
             found[method] = names
             if 'as for `Vf.Set`' in row.group(2):
-                found[method] = names + contract_names() + custody_names()
+                found[method] = names + contract_names() + assignment_policy_names()
     return found
 
 

@@ -234,8 +234,8 @@ Totals atomics(uint32_t n) {
     Totals out{0, ~0u, 0, 0, 0, n, 0};
     for (uint32_t t = 0; t < n; ++t) {
         out.sum += t;
-        out.least = std::min(out.least, t + 7);
-        out.most = std::max(out.most, t);
+        out.min = std::min(out.min, t + 7);
+        out.max = std::max(out.max, t);
         out.all_or |= 1u << (t & 31);
         out.all_xor ^= t * 31;
         out.wide += uint64_t{t} << 8;

@@ -39,7 +39,7 @@ namespace vgpu::test::oracle {
 [[nodiscard]] std::vector<std::uint32_t> mandelbrot(std::uint32_t rows, std::uint32_t limit);
 
 struct Totals {
-    std::uint32_t sum, least, most, all_or, all_xor, seen;
+    std::uint32_t sum, min, max, all_or, all_xor, seen;
     std::uint64_t wide;
 };
 /// For n items, counters starting at 0 and the smallest at ~0.

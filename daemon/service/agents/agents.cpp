@@ -23,11 +23,11 @@ void Agents::step() {
     for (std::size_t i = 0; i < gpus.size(); ++i)
         if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
     for (const AgentInput& input : port_.take()) route(input);
-    for (Notice& due : fold_.take_due(clock_.now())) notices_.push_back(std::move(due));
+    for (AdminEvent& due : fold_.take_due(clock_.now())) admin_events_.push_back(std::move(due));
     if (!is_stirred_ && (!next_step_ || clock_.now() < *next_step_)) return;
     for (auto& [target, place] : places_) {
         place.session->step();
-        for (auto& [kind, text] : place.session->take_news())
+        for (auto& [kind, text] : place.session->take_changes())
             tell({target.gpu, target.vf, kind, std::move(text)});
     }
     is_stirred_ = false;
@@ -38,7 +38,7 @@ Agents::Tenure Agents::tenure_of(const VfView& view, const Tenure& before) {
     const std::uint64_t claim = view.record.owner.generation;
     const bool was_claimed = before.vf == view.record.uuid && before.was_claimed;
     return {.vf = view.record.uuid,
-            .generation = view.live.generation,
+            .generation = view.active.generation,
             .claim = claim,
             .was_claimed = was_claimed || claim != 0};
 }
@@ -100,8 +100,8 @@ std::optional<Nanoseconds> Agents::next_step() const {
     return std::min(*due, *next_step_);
 }
 
-void Agents::tell(Notice notice) {
-    if (fold_.admits(notice, clock_.now())) notices_.push_back(std::move(notice));
+void Agents::tell(AdminEvent admin_event) {
+    if (fold_.admits(admin_event, clock_.now())) admin_events_.push_back(std::move(admin_event));
 }
 
 std::optional<Nanoseconds> Agents::earliest() const {
@@ -134,8 +134,8 @@ AgentView Agents::view(const Target& target) const {
     return at == places_.end() ? AgentView{} : at->second.session->view();
 }
 
-std::vector<Notice> Agents::take_notices() {
-    return std::exchange(notices_, {});
+std::vector<AdminEvent> Agents::take_admin_events() {
+    return std::exchange(admin_events_, {});
 }
 
 }  // namespace vgpu::daemon

@@ -7,7 +7,7 @@
 
 #include "daemon/service/agents/session.h"
 #include "daemon/service/manager.h"
-#include "daemon/service/views/notice_fold.h"
+#include "daemon/service/views/event_fold.h"
 
 #include <map>
 #include <memory>
@@ -33,7 +33,7 @@ public:
     /// Options: timeout_ms. OutOfRange, UnknownOption; NoAgent if the VF has no socket.
     void ask(const Target& target, AgentAct act, const Options& options, AgentSession::Done done);
     [[nodiscard]] AgentView view(const Target& target) const;
-    std::vector<Notice> take_notices();
+    std::vector<AdminEvent> take_admin_events();
 
 private:
     /// Identifies the guest that may answer: VF, last scrub, claim.
@@ -60,11 +60,11 @@ private:
     const Clock& clock_;
     std::vector<std::uint64_t> followed_;  ///< by GPU, for GpuHost::is_newer()
     std::map<Target, Place> places_;
-    void tell(Notice notice);
+    void tell(AdminEvent admin_event);
 
-    NoticeFold fold_;
-    std::vector<Notice> notices_;
-    bool is_stirred_ = false;               ///< a session may have news or a new next step
+    EventFold fold_;
+    std::vector<AdminEvent> admin_events_;
+    bool is_stirred_ = false;               ///< a session may have a change or a new next step
     std::optional<Nanoseconds> next_step_;  ///< of all sessions, unless is_stirred_
 };
 

@@ -23,8 +23,8 @@ constexpr std::size_t kMaxText = 400;
 constexpr std::uint64_t kMaxBytes = 1ull << 50;
 
 /// Guests choose these texts, and terminals and logs show them: no control characters.
-std::string clean(std::string_view text, std::size_t most) {
-    return printable(start_of(text, most));
+std::string clean(std::string_view text, std::size_t max) {
+    return printable(start_of(text, max));
 }
 
 /// Checked before parsing. The number of ',' and ':' bounds members, lists and texts.
@@ -43,22 +43,22 @@ public:
         if (!json_.is_object()) complain("structure");
     }
 
-    std::string text(const char* name, std::size_t most = kMaxWord) {
+    std::string text(const char* name, std::size_t max = kMaxWord) {
         const Json* value = find(name);
         if (value != nullptr && value->is_string())
-            return clean(value->get_ref<const std::string&>(), most);
+            return clean(value->get_ref<const std::string&>(), max);
         complain(name);
         return "";
     }
-    std::uint64_t number(const char* name, std::uint64_t most) {
+    std::uint64_t number(const char* name, std::uint64_t max) {
         const Json* value = find(name);
-        if (value != nullptr && value->is_number_unsigned() && value->get<std::uint64_t>() <= most)
+        if (value != nullptr && value->is_number_unsigned() && value->get<std::uint64_t>() <= max)
             return value->get<std::uint64_t>();
         complain(name);
         return 0;
     }
-    std::uint32_t number32(const char* name, std::uint32_t most = UINT32_MAX) {
-        return static_cast<std::uint32_t>(number(name, most));
+    std::uint32_t number32(const char* name, std::uint32_t max = UINT32_MAX) {
+        return static_cast<std::uint32_t>(number(name, max));
     }
     bool flag(const char* name) {
         const Json* value = find(name);

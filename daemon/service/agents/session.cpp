@@ -33,7 +33,7 @@ void AgentSession::Bucket::refill(Nanoseconds now) {
     };
     const std::uint64_t come = ms(std::min(now - since, kLongest)) * more / ms(every);
     if (come == 0) return;
-    left = std::min(most, left + come);
+    left = std::min(max, left + come);
     since = now;
 }
 
@@ -158,13 +158,13 @@ void AgentSession::fail_all(ErrorId id, const std::string& why) {
 void AgentSession::tell(std::string_view kind, std::string text) {
     tellings_.refill(clock_.now());
     if (!tellings_.take(1)) {
-        ++untold_;
+        ++unreported_;
         return;
     }
-    if (untold_ > 0)
+    if (unreported_ > 0)
         text += fmt::format("; {} earlier events were not reported",
-                            std::exchange(untold_, std::uint64_t{0}));
-    news_.emplace_back(kind, std::move(text));
+                            std::exchange(unreported_, std::uint64_t{0}));
+    changes_.emplace_back(kind, std::move(text));
 }
 
 void AgentSession::step() {
@@ -245,8 +245,8 @@ AgentView AgentSession::view() const {
     return view;
 }
 
-std::vector<std::pair<std::string_view, std::string>> AgentSession::take_news() {
-    return std::exchange(news_, {});
+std::vector<std::pair<std::string_view, std::string>> AgentSession::take_changes() {
+    return std::exchange(changes_, {});
 }
 
 }  // namespace vgpu::daemon

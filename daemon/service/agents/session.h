@@ -47,9 +47,9 @@ public:
     /// Limits of a client's input: burst and rate.
     static constexpr std::uint64_t kBurstBytes = 256 * 1024, kBytesPerSecond = 32 * 1024;
     static constexpr std::uint64_t kBurstLines = 64, kLinesPerSecond = 8;
-    /// Limits of one agent's news, so that a guest cannot flood the events.
-    static constexpr std::uint64_t kBurstNews = 16;
-    static constexpr Nanoseconds kNewsEvery = std::chrono::minutes(5);
+    /// Limits of one agent's changes, so that a guest cannot flood the events.
+    static constexpr std::uint64_t kBurstChanges = 16;
+    static constexpr Nanoseconds kChangeEvery = std::chrono::minutes(5);
     /// Limit of requests under way per agent. A thaw is accepted up to twice this limit, so that a
     /// quiesced guest can be resumed.
     static constexpr std::size_t kMaxAsked = 8;
@@ -78,7 +78,7 @@ public:
 
     [[nodiscard]] AgentView view() const;
     /// News for administrators since the last call.
-    std::vector<std::pair<std::string_view, std::string>> take_news();
+    std::vector<std::pair<std::string_view, std::string>> take_changes();
 
 private:
     /// As in the diagram above.
@@ -92,9 +92,9 @@ private:
     };
     /// Token bucket: `more` tokens in each `every`, up to `most`.
     struct Bucket {
-        std::uint64_t most, more;
+        std::uint64_t max, more;
         Nanoseconds every = std::chrono::seconds(1);
-        std::uint64_t left = most;
+        std::uint64_t left = max;
         Nanoseconds since{0};
 
         void refill(Nanoseconds now);
@@ -111,7 +111,7 @@ private:
     /// Forgets the connection's state; version and driver stay in view.
     void lose(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
-    /// Emits news. Beyond kBurstNews and kNewsEvery, news is only counted.
+    /// Emits news. Beyond kBurstChanges and kChangeEvery, changes are only counted.
     void tell(std::string_view kind, std::string text);
 
     std::string target_, path_;
@@ -128,9 +128,9 @@ private:
     std::uint64_t misbehaved_ = 0;
     std::uint64_t next_id_ = 1;
     std::map<std::uint64_t, Asked> asked_;
-    std::vector<std::pair<std::string_view, std::string>> news_;
-    Bucket tellings_{kBurstNews, 1, kNewsEvery};
-    std::uint64_t untold_ = 0;
+    std::vector<std::pair<std::string_view, std::string>> changes_;
+    Bucket tellings_{kBurstChanges, 1, kChangeEvery};
+    std::uint64_t unreported_ = 0;
 };
 
 }  // namespace vgpu::daemon

@@ -10,10 +10,10 @@ namespace vgpu::daemon {
 
 namespace {
 
-WantedGpu as_it_is(const GpuInventory& gpu) {
-    WantedGpu section{.gpu = gpu.id,
-                      .quantum_us = gpu.settings.quantum_us,
-                      .max_gap_ms = gpu.settings.max_gap_ms};
+DesiredGpu as_it_is(const GpuInventory& gpu) {
+    DesiredGpu section{.gpu = gpu.id,
+                       .quantum_us = gpu.settings.quantum_us,
+                       .max_gap_ms = gpu.settings.max_gap_ms};
     for (const InventoryVf& vf : gpu.vfs)
         section.vfs.push_back({.definition = vf.definition,
                                .vf = vf.vf,
@@ -22,21 +22,21 @@ WantedGpu as_it_is(const GpuInventory& gpu) {
     return section;
 }
 
-WantedGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
+DesiredGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
-    WantedGpu section = as_it_is(gpu);
+    DesiredGpu section = as_it_is(gpu);
     // A configuration does not ask for owners.
-    for (WantedVf& vf : section.vfs)
-        vf = WantedVf{.definition = std::move(vf.definition), .vf = vf.vf};
+    for (DesiredVf& vf : section.vfs)
+        vf = DesiredVf{.definition = std::move(vf.definition), .vf = vf.vf};
     return section;
 }
 
 /// The VF of `step` as it was before the apply; null if it did not exist.
-const WantedVf* found_before(const ApplyIntent& intent, const Step& step) {
+const DesiredVf* found_before(const ApplyIntent& intent, const Step& step) {
     if (!step.from) return nullptr;
-    for (const WantedGpu& gpu : intent.before) {
-        const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(), [&step](const WantedVf& vf) {
+    for (const DesiredGpu& gpu : intent.before) {
+        const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(), [&step](const DesiredVf& vf) {
             return vf.definition.uuid == step.from->uuid;
         });
         if (gpu.gpu == step.gpu && at != gpu.vfs.end()) return &*at;
@@ -66,24 +66,24 @@ ApplyIntent intent_of(const ChangePlan& plan, bool is_forced, std::span<const Gp
 
 std::vector<std::string> gpus_of(const ApplyIntent& intent) {
     std::vector<std::string> ids;
-    for (const WantedGpu& gpu : intent.wanted) ids.push_back(gpu.gpu);
+    for (const DesiredGpu& gpu : intent.wanted) ids.push_back(gpu.gpu);
     return ids;
 }
 
 std::vector<std::string> names_of(const ApplyIntent& intent) {
     std::vector<std::string> names;
     for (const auto* gpus : {&intent.wanted, &intent.before})
-        for (const WantedGpu& gpu : *gpus)
-            for (const WantedVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+        for (const DesiredGpu& gpu : *gpus)
+            for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.definition.name);
     return names;
 }
 
 std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
                                       std::string_view owner, Claims which) {
     std::set<std::uint64_t> generations;
-    for (const WantedGpu& one : intent.before) {
+    for (const DesiredGpu& one : intent.before) {
         if (one.gpu != gpu) continue;
-        for (const WantedVf& vf : one.vfs)
+        for (const DesiredVf& vf : one.vfs)
             if (is_same_owner(vf.owner.name, owner) && (which == Claims::All || !vf.owner.is_kept))
                 generations.insert(vf.owner.generation);
     }
@@ -92,7 +92,7 @@ std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_vie
 
 bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
                      std::span<const GpuInventory> gpus) {
-    const WantedVf* before = found_before(intent, step);
+    const DesiredVf* before = found_before(intent, step);
     const InventoryVf* now = found_now(step, gpus);
     if (now != nullptr && use_of(*now).empty()) return true;
     if (!intent.is_forced || before == nullptr || now == nullptr) return false;
@@ -101,7 +101,7 @@ bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
 }
 
 bool is_changed_by(const ApplyIntent& intent, const Step& step) {
-    const WantedVf* before = found_before(intent, step);
+    const DesiredVf* before = found_before(intent, step);
     return before == nullptr || before->definition != *step.from;
 }
 

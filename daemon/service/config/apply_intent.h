@@ -25,14 +25,14 @@ struct Step;
 /// owner. In `wanted` a VF is as the plan leaves it, and a new one has no UUID.
 struct ApplyIntent {
     std::string label;
-    bool is_forced = false;    ///< may take VFs that were in use when the apply began
-    std::string back_cause{};  ///< why the apply is rolled back; empty: it goes forward
-    std::vector<WantedGpu> wanted, before;
+    bool is_forced = false;         ///< may take VFs that were in use when the apply began
+    std::string rollback_reason{};  ///< why the apply is rolled back; empty: it goes forward
+    std::vector<DesiredGpu> wanted, before;
 
     bool operator==(const ApplyIntent&) const = default;
 
-    [[nodiscard]] bool goes_forward() const { return back_cause.empty(); }
-    [[nodiscard]] const std::vector<WantedGpu>& goal() const {
+    [[nodiscard]] bool goes_forward() const { return rollback_reason.empty(); }
+    [[nodiscard]] const std::vector<DesiredGpu>& goal() const {
         return goes_forward() ? wanted : before;
     }
 };
@@ -54,7 +54,7 @@ std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_vie
 bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
                      std::span<const GpuInventory> gpus);
 
-/// Whether the VF differs from before the apply, or is new. Then the apply caused its trouble.
+/// Whether the VF differs from before the apply, or is new. Then the apply caused its condition.
 bool is_changed_by(const ApplyIntent& intent, const Step& step);
 
 }  // namespace vgpu::daemon

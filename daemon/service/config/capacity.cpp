@@ -14,7 +14,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-std::string words_for(const VfDefinition& vf) {
+std::string describe(const VfDefinition& vf) {
     return vf.profile.empty() ? fmt::format("'{}'", vf.name)
                               : fmt::format("'{}' (profile '{}')", vf.name, vf.profile);
 }
@@ -24,60 +24,60 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
 }
 
 /// "96 MiB or 112 MiB": the multiples of `unit` below and above `bytes`.
-std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_t most) {
+std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_t max) {
     const std::uint64_t above = round_up(bytes, unit);
     const std::uint64_t below = above - unit;
     if (below == 0) return size_text(above);
-    if (above > most) return size_text(below);
+    if (above > max) return size_text(below);
     return fmt::format("{} or {}", size_text(below), size_text(above));
 }
 
 /// ", or 2 VFs of 80 MiB each": the same VRAM in possible sizes; empty if there is no room.
 std::string in_parts(const GpuInventory& gpu, std::uint64_t bytes) {
-    const std::uint64_t count = (bytes + gpu.vram_most_bytes - 1) / gpu.vram_most_bytes;
+    const std::uint64_t count = (bytes + gpu.vram_max_bytes - 1) / gpu.vram_max_bytes;
     const std::uint64_t each = round_up((bytes + count - 1) / count, gpu.vram_unit_bytes);
     if (count > gpu.total_vfs || each > gpu.vram_bytes / count) return "";
     return fmt::format(", or {} VFs of {} each", count, size_text(each));
 }
 
 Result<> check_vram(const GpuInventory& gpu, const VfDefinition& vf) {
-    const std::uint64_t vram = vf.shape.vram_bytes;
+    const std::uint64_t vram = vf.resources.vram_bytes;
     if (vram == 0 || vram % gpu.vram_unit_bytes != 0)
         return fail(ErrorId::OutOfRange,
                     fmt::format("{}: VRAM: {} for {} is not a multiple of {}; {} would fit", gpu.id,
-                                size_text(vram), words_for(vf), size_text(gpu.vram_unit_bytes),
-                                multiples_near(vram, gpu.vram_unit_bytes, gpu.vram_most_bytes)));
-    if (vram <= gpu.vram_most_bytes) return {};
-    const std::string most = size_text(gpu.vram_most_bytes);
+                                size_text(vram), describe(vf), size_text(gpu.vram_unit_bytes),
+                                multiples_near(vram, gpu.vram_unit_bytes, gpu.vram_max_bytes)));
+    if (vram <= gpu.vram_max_bytes) return {};
+    const std::string max = size_text(gpu.vram_max_bytes);
     return fail(
         ErrorId::NoVram,
         fmt::format("{}: VRAM: {} wanted for {}, but one VF can have at most {} (its BAR0), short "
                     "by {}; {} would fit{}",
-                    gpu.id, size_text(vram), words_for(vf), most,
-                    size_text(vram - gpu.vram_most_bytes), most, in_parts(gpu, vram)));
+                    gpu.id, size_text(vram), describe(vf), max,
+                    size_text(vram - gpu.vram_max_bytes), max, in_parts(gpu, vram)));
 }
 
 Result<> check_doorbells(const GpuInventory& gpu, const VfDefinition& vf) {
-    const std::uint32_t pages = vf.shape.doorbell_pages;
+    const std::uint32_t pages = vf.resources.doorbell_pages;
     if (pages <= gpu.doorbell_pages) return {};
     return fail(ErrorId::NoDoorbells,
                 fmt::format("{}: doorbell pages: {} wanted for {}, but one VF can have at most {}, "
                             "short by {}; {} would fit, also by leaving doorbell_pages out",
-                            gpu.id, pages, words_for(vf), gpu.doorbell_pages,
+                            gpu.id, pages, describe(vf), gpu.doorbell_pages,
                             pages - gpu.doorbell_pages, gpu.doorbell_pages));
 }
 
 /// Names the existing part of the mask as an alternative, if there is one.
 Result<> check_cus(const GpuInventory& gpu, const VfDefinition& vf) {
     const std::uint64_t all = all_cus(gpu);
-    const std::uint64_t missing = vf.shape.cu_mask & ~all, there = vf.shape.cu_mask & all;
+    const std::uint64_t missing = vf.resources.cu_mask & ~all, there = vf.resources.cu_mask & all;
     if (missing == 0) return {};
     const std::string part = there == 0 || there == all ? "" : fmt::format("mask {:#x} or ", there);
     return fail(
         ErrorId::NoComputeUnits,
         fmt::format("{}: compute units: mask {:#x} wanted for {}, but there are {} (mask {:#x}), "
                     "short by {}; {}all {} would fit, also by leaving compute_units out",
-                    gpu.id, vf.shape.cu_mask, words_for(vf), gpu.cu_count, all,
+                    gpu.id, vf.resources.cu_mask, describe(vf), gpu.cu_count, all,
                     std::popcount(missing), part, gpu.cu_count));
 }
 
@@ -92,15 +92,16 @@ std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t s
     std::vector<const VfDefinition*> by_size;
     for (const VfDefinition& vf : vfs) by_size.push_back(&vf);
     std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
-        return a->shape.vram_bytes < b->shape.vram_bytes;
+        return a->resources.vram_bytes < b->resources.vram_bytes;
     });
     for (const VfDefinition* vf : by_size)
-        if (vf->shape.vram_bytes >= shortage)
-            return fmt::format("leave out '{}' ({})", vf->name, size_text(vf->shape.vram_bytes));
+        if (vf->resources.vram_bytes >= shortage)
+            return fmt::format("leave out '{}' ({})", vf->name,
+                               size_text(vf->resources.vram_bytes));
     std::uint64_t freed = 0;
     std::vector<std::string> names;
     for (auto vf = by_size.rbegin(); vf != by_size.rend() && freed < shortage; ++vf) {
-        freed += (*vf)->shape.vram_bytes;
+        freed += (*vf)->resources.vram_bytes;
         names.push_back(fmt::format("'{}'", (*vf)->name));
     }
     return fmt::format("leave out {}", fmt::join(names, ", "));
@@ -110,11 +111,11 @@ std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t s
 std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfDefinition> vfs,
                            std::uint64_t shortage) {
     std::map<std::uint64_t, std::uint64_t> count_by_size;
-    for (const VfDefinition& vf : vfs) ++count_by_size[vf.shape.vram_bytes];
-    const auto most = std::max_element(
+    for (const VfDefinition& vf : vfs) ++count_by_size[vf.resources.vram_bytes];
+    const auto max = std::max_element(
         count_by_size.begin(), count_by_size.end(),
         [](const auto& a, const auto& b) { return a.first * a.second < b.first * b.second; });
-    const auto [size, count] = *most;
+    const auto [size, count] = *max;
     const std::uint64_t less = round_up((shortage + count - 1) / count, gpu.vram_unit_bytes);
     if (less >= size) return "";
     return count == 1 ? fmt::format(", or shrink the VF of {} by {} to {}", size_text(size),
@@ -131,7 +132,7 @@ Result<> check_sums(const GpuInventory& gpu, std::span<const VfDefinition> vfs) 
                                 gpu.id, vfs.size(), gpu.total_vfs, vfs.size() - gpu.total_vfs));
     const std::uint64_t wanted = std::accumulate(
         vfs.begin(), vfs.end(), std::uint64_t{0},
-        [](std::uint64_t sum, const VfDefinition& vf) { return sum + vf.shape.vram_bytes; });
+        [](std::uint64_t sum, const VfDefinition& vf) { return sum + vf.resources.vram_bytes; });
     if (wanted <= gpu.vram_bytes) return {};
     const std::uint64_t shortage = wanted - gpu.vram_bytes;
     return fail(ErrorId::NoVram,
@@ -147,10 +148,10 @@ std::uint64_t all_cus(const GpuInventory& gpu) {
     return gpu.cu_count >= 64 ? ~0ull : (1ull << gpu.cu_count) - 1;
 }
 
-VfShape normalised(VfShape shape, const GpuInventory& gpu) {
-    if (shape.cu_mask == all_cus(gpu)) shape.cu_mask = 0;
-    if (shape.doorbell_pages == gpu.doorbell_pages) shape.doorbell_pages = 0;
-    return shape;
+VfResources normalised(VfResources resources, const GpuInventory& gpu) {
+    if (resources.cu_mask == all_cus(gpu)) resources.cu_mask = 0;
+    if (resources.doorbell_pages == gpu.doorbell_pages) resources.doorbell_pages = 0;
+    return resources;
 }
 
 Result<> check_vf_capacity(const GpuInventory& gpu, const VfDefinition& vf) {

@@ -13,7 +13,7 @@
 namespace vgpu::daemon {
 
 /// Limits of one VF, regardless of others. OutOfRange (a size no VF of this GPU can have), NoVram,
-/// NoDoorbells, NoComputeUnits. The shape must be normalised.
+/// NoDoorbells, NoComputeUnits. The resources must be normalised.
 Result<> check_vf_capacity(const GpuInventory& gpu, const VfDefinition& vf);
 
 /// Checks all `vfs` together on an empty `gpu`. Errors: those of check_vf_capacity() and admit(),
@@ -30,6 +30,6 @@ Result<> admit(const std::string& gpu, const GpuSettings& settings,
 std::uint64_t all_cus(const GpuInventory& gpu);
 
 /// Replaces a mask of all compute units, and a number of all doorbell pages, by 0.
-VfShape normalised(VfShape shape, const GpuInventory& gpu);
+VfResources normalised(VfResources resources, const GpuInventory& gpu);
 
 }  // namespace vgpu::daemon

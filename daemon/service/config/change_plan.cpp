@@ -50,7 +50,7 @@ struct Work {
     /// Free VRAM of the model at this point of the plan.
     [[nodiscard]] std::uint64_t vram_free() const {
         std::uint64_t used = 0;
-        for (const InventoryVf& vf : model.vfs) used += vf.definition.shape.vram_bytes;
+        for (const InventoryVf& vf : model.vfs) used += vf.definition.resources.vram_bytes;
         return used < model.vram_bytes ? model.vram_bytes - used : 0;
     }
     [[nodiscard]] bool has_number(std::uint32_t number) const {
@@ -86,7 +86,7 @@ bool can_be_scheduled(const GpuInventory& gpu) {
 }
 
 /// Differences that require a restart of the VF, as text.
-std::string shape_differences(const VfShape& from, const VfShape& to) {
+std::string resource_differences(const VfResources& from, const VfResources& to) {
     std::vector<std::string_view> what;
     if (from.vram_bytes != to.vram_bytes) what.emplace_back("VRAM");
     if (from.cu_mask != to.cu_mask) what.emplace_back("compute units");
@@ -97,7 +97,7 @@ std::string shape_differences(const VfShape& from, const VfShape& to) {
 
 /// The existing VF that `wanted` describes; null if none. A wanted VF with a UUID is matched only
 /// by its UUID.
-const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted) {
+const InventoryVf* find_existing(const GpuInventory& gpu, const DesiredVf& wanted) {
     const auto find = [&gpu](const auto& is_it) -> const InventoryVf* {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
                                      [&](const InventoryVf& vf) { return is_it(vf.definition); });
@@ -116,9 +116,10 @@ const InventoryVf* find_existing(const GpuInventory& gpu, const WantedVf& wanted
 bool wants_settings(const VfDefinition& now, const VfDefinition& wanted) {
     const bool is_exact = wanted.uuid != Uuid{};
     const bool changes_profile =
-        wanted.profile != now.profile && (is_exact || wanted.shape != now.shape);
+        wanted.profile != now.profile && (is_exact || wanted.resources != now.resources);
     return wanted.weight != now.weight || wanted.quantum_us != now.quantum_us ||
-           wanted.qos != now.qos || wanted.custody != now.custody || changes_profile;
+           wanted.qos != now.qos || wanted.assignment_policy != now.assignment_policy ||
+           changes_profile;
 }
 
 /// Copies all that a step Set changes.
@@ -126,7 +127,7 @@ void take_settings(const VfDefinition& from, VfDefinition& to) {
     to.weight = from.weight;
     to.quantum_us = from.quantum_us;
     to.qos = from.qos;
-    to.custody = from.custody;
+    to.assignment_policy = from.assignment_policy;
     to.profile = from.profile;
 }
 
@@ -134,17 +135,17 @@ class Planner {
 public:
     explicit Planner(const Surroundings& around) : around_(around) {}
 
-    Result<> add(const WantedGpu& wanted, const GpuInventory& gpu);
+    Result<> add(const DesiredGpu& wanted, const GpuInventory& gpu);
     Result<ChangePlan> plan();
 
 private:
     [[nodiscard]] Result<std::uint32_t> kept_number(const std::string& name,
                                                     const GpuInventory& gpu) const;
     Result<> check_name(const std::string& name) const;
-    Result<> note_name(const std::string& name, const std::string& gpu, bool is_its_own);
-    Result<> want(Work& work, const WantedVf& wanted);
-    void want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted);
-    Result<> want_new(Work& work, const WantedVf& wanted);
+    Result<> record_name(const std::string& name, const std::string& gpu, bool is_its_own);
+    Result<> want(Work& work, const DesiredVf& wanted);
+    void desire_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted);
+    Result<> desire_new(Work& work, const DesiredVf& wanted);
     static Result<> destroy_others(Work& work);
     bool advance();
     bool make_changes(Work& work);
@@ -157,11 +158,11 @@ private:
     const Surroundings& around_;
     std::vector<Work> works_;
     /// The GPU on which a wanted VF has the name, and whether the VF has the name already.
-    struct WantedName {
+    struct DesiredName {
         std::string gpu;
         bool is_its_own = false;
     };
-    std::map<std::string, WantedName> wanted_names_;
+    std::map<std::string, DesiredName> wanted_names_;
     std::multiset<std::string> names_;  ///< of all VFs of the models
     std::vector<Step> kept_, steps_;
 };
@@ -194,8 +195,8 @@ Result<> Planner::check_name(const std::string& name) const {
 
 /// A state may contain a name twice, for example after a GPU returned. The VFs that have the name
 /// keep it; no other VF gets it.
-Result<> Planner::note_name(const std::string& name, const std::string& gpu, bool is_its_own) {
-    const auto [at, is_new] = wanted_names_.try_emplace(name, WantedName{gpu, is_its_own});
+Result<> Planner::record_name(const std::string& name, const std::string& gpu, bool is_its_own) {
+    const auto [at, is_new] = wanted_names_.try_emplace(name, DesiredName{gpu, is_its_own});
     if (is_new || (is_its_own && at->second.is_its_own)) return {};
     return fail(
         ErrorId::BadConfiguration,
@@ -203,9 +204,9 @@ Result<> Planner::note_name(const std::string& name, const std::string& gpu, boo
 }
 
 /// Adds up to three steps for a VF. Each has the current `from`, so their order does not matter.
-void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
+void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
     const VfDefinition& now = vf.definition;
-    const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .trouble = vf.trouble};
+    const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .condition = vf.condition};
     const auto put = [&step](std::vector<Step>& to, Action action, std::string why) -> Step& {
         Step one = step;
         one.action = action;
@@ -220,26 +221,27 @@ void Planner::want_existing(Work& work, const InventoryVf& vf, const VfDefinitio
     }
     if (wants_settings(now, wanted)) {
         Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
-        if (wanted.custody.handover != now.custody.handover) set.in_use = use_of(vf);
+        if (wanted.assignment_policy.assignment_mode != now.assignment_policy.assignment_mode)
+            set.in_use = use_of(vf);
         take_settings(wanted, *set.to);
         is_same = false;
     }
-    if (wanted.shape != now.shape) {
+    if (wanted.resources != now.resources) {
         Step& resize = put(work.resizes, Action::Resize,
                            fmt::format("{} can only change while its driver is unloaded",
-                                       shape_differences(now.shape, wanted.shape)));
-        resize.to->shape = wanted.shape;
+                                       resource_differences(now.resources, wanted.resources)));
+        resize.to->resources = wanted.resources;
         resize.in_use = use_of(vf);
         is_same = false;
     }
     if (is_same)
         put(kept_, Action::Keep,
-            vf.trouble.empty()
+            vf.condition.empty()
                 ? "it matches the configuration"
                 : "its definition matches the configuration, but the VF is not in service");
 }
 
-Result<> Planner::want_new(Work& work, const WantedVf& wanted) {
+Result<> Planner::desire_new(Work& work, const DesiredVf& wanted) {
     TRY(const std::uint32_t kept, kept_number(wanted.definition.name, work.model));
     const std::uint32_t number = wanted.vf > 0 ? wanted.vf : kept;
     if (number > 0) work.kept_numbers.insert(number);
@@ -253,17 +255,17 @@ Result<> Planner::want_new(Work& work, const WantedVf& wanted) {
     return {};
 }
 
-/// Adds the work for a VF of the document; its shape is normalised.
-Result<> Planner::want(Work& work, const WantedVf& wanted) {
+/// Adds the work for a VF of the document; its resources are normalised.
+Result<> Planner::want(Work& work, const DesiredVf& wanted) {
     const GpuInventory& gpu = work.model;
     const VfDefinition& definition = wanted.definition;
     const InventoryVf* existing = find_existing(gpu, wanted);
     const bool is_its_own = existing != nullptr && existing->definition.name == definition.name;
-    TRY_VOID(note_name(definition.name, gpu.id, is_its_own));
+    TRY_VOID(record_name(definition.name, gpu.id, is_its_own));
     if (!is_its_own) TRY_VOID(check_name(definition.name));
     if (existing == nullptr) {
         work.names_before[definition.name] = std::exchange(work.last_new, definition.name);
-        return want_new(work, wanted);
+        return desire_new(work, wanted);
     }
     if (!is_its_own) {
         TRY(const std::uint32_t number, kept_number(definition.name, gpu));
@@ -272,7 +274,7 @@ Result<> Planner::want(Work& work, const WantedVf& wanted) {
                                                         definition.name, number, gpu.id));
     }
     work.matched.insert(existing->vf);
-    want_existing(work, *existing, definition);
+    desire_existing(work, *existing, definition);
     return {};
 }
 
@@ -295,7 +297,7 @@ Result<> Planner::destroy_others(Work& work) {
     return {};
 }
 
-Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
+Result<> Planner::add(const DesiredGpu& wanted, const GpuInventory& gpu) {
     Work work{.model = gpu};
     GpuSettings settings = gpu.settings;
     settings.quantum_us = wanted.quantum_us.value_or(settings.quantum_us);
@@ -307,8 +309,8 @@ Result<> Planner::add(const WantedGpu& wanted, const GpuInventory& gpu) {
                                 .gpu_to = settings,
                                 .why = "takes effect with the next run table"});
     std::vector<VfDefinition> all;
-    for (WantedVf vf : wanted.vfs) {
-        vf.definition.shape = normalised(vf.definition.shape, gpu);
+    for (DesiredVf vf : wanted.vfs) {
+        vf.definition.resources = normalised(vf.definition.resources, gpu);
         all.push_back(vf.definition);
         TRY_VOID(want(work, vf));
     }
@@ -354,7 +356,7 @@ bool Planner::make_changes(Work& work) {
 bool Planner::make_create(Work& work) {
     for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
         Step step = *create;
-        if (step.to->shape.vram_bytes > work.vram_free() || names_.contains(step.to->name))
+        if (step.to->resources.vram_bytes > work.vram_free() || names_.contains(step.to->name))
             continue;
         if (step.vf == 0) step.vf = work.free_number_for(step.to->name);
         if (step.vf == 0 || work.has_number(step.vf)) continue;
@@ -372,11 +374,11 @@ bool Planner::make_create(Work& work) {
 /// of the final sizes fits.
 bool Planner::make_resize(Work& work) {
     std::stable_partition(work.resizes.begin(), work.resizes.end(), [](const Step& step) {
-        return step.to->shape.vram_bytes <= step.from->shape.vram_bytes;
+        return step.to->resources.vram_bytes <= step.from->resources.vram_bytes;
     });
     for (auto resize = work.resizes.begin(); resize != work.resizes.end(); ++resize) {
-        const std::uint64_t has = resize->from->shape.vram_bytes;
-        if (resize->to->shape.vram_bytes > has + work.vram_free()) continue;
+        const std::uint64_t has = resize->from->resources.vram_bytes;
+        if (resize->to->resources.vram_bytes > has + work.vram_free()) continue;
         const Step step = *resize;
         work.resizes.erase(resize);
         perform(step, work.model);
@@ -505,31 +507,32 @@ void perform(const Step& step, GpuInventory& gpu) {
     }
     VfDefinition& vf = at->definition;
     if (step.action == Action::Rename) vf.name = step.to->name;
-    if (step.action == Action::Resize) vf.shape = step.to->shape;
+    if (step.action == Action::Resize) vf.resources = step.to->resources;
     if (step.action != Action::Set) return;
     take_settings(*step.to, vf);
 }
 
 namespace {
 
-GpuRoom room_of(const GpuInventory& gpu, const WantedGpu& wanted) {
+GpuRoom room_of(const GpuInventory& gpu, const DesiredGpu& wanted) {
     GpuRoom room{.gpu = gpu.id,
                  .vram_bytes = gpu.vram_bytes,
                  .pf_vram_bytes = gpu.pf_vram_bytes,
                  .cu_count = gpu.cu_count,
                  .doorbell_pages = gpu.doorbell_pages};
-    for (const WantedVf& vf : wanted.vfs) room.wanted_vram_bytes += vf.definition.shape.vram_bytes;
+    for (const DesiredVf& vf : wanted.vfs)
+        room.wanted_vram_bytes += vf.definition.resources.vram_bytes;
     return room;
 }
 
 }  // namespace
 
-Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
+Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> wanted,
                                     std::span<const GpuInventory> gpus,
                                     const Surroundings& around) {
     Planner planner(around);
     std::vector<GpuRoom> rooms;
-    for (const WantedGpu& one : wanted) {
+    for (const DesiredGpu& one : wanted) {
         const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&one](const GpuInventory& other) {
             return other.id == one.gpu;
         });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // ChangePlan: ordered steps from the current VFs to those of a configuration. VFs are matched by
-// UUID if known, else by name or WantedVf::was. A step changes only its own VF; after each step the
-// schedule is valid, VRAM and VF numbers suffice, and names are unique. Steps without loss come
+// UUID if known, else by name or DesiredVf::was. A step changes only its own VF; after each step
+// the schedule is valid, VRAM and VF numbers suffice, and names are unique. Steps without loss come
 // first (set, rename, create). Steps that empty VRAM (resize, destroy) come earlier only if other
 // steps need the room. VRAM is in scattered units, so only sums matter. Pure; ApplyRun carries
 // plans out.
@@ -39,14 +39,14 @@ struct Step {
     Action action = Action::Keep;
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
-    /// A VF before and after. Set: weight, quantum, contract, custody, profile. Rename: the name.
-    /// Resize: the shape. Create has no `from`, Destroy no `to`.
+    /// A VF before and after. Set: weight, quantum, contract, assignment policy, profile. Rename:
+    /// the name. Resize: the resources. Create has no `from`, Destroy no `to`.
     std::optional<VfDefinition> from{}, to{};
     std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< set if the step changes the GPU itself
     std::optional<OwnerRecord> owner{};  ///< the owner of a destroyed VF, restored if the VF comes
                                          ///< back
-    std::string in_use{};   ///< who uses the VF, if the step therefore requires force; else empty
-    std::string trouble{};  ///< why the VF is not in service as defined; or empty
+    std::string in_use{};     ///< who uses the VF, if the step therefore requires force; else empty
+    std::string condition{};  ///< why the VF is not in service as defined; or empty
     std::string why{};
 
     bool operator==(const Step&) const = default;
@@ -91,7 +91,7 @@ void perform(const Step& step, GpuInventory& gpu);
 /// `gpus`: the inventories of the GPUs in `wanted`, in any order; the plan is valid only for them.
 /// NoVram, NoFreeVf, NoSchedule and OutOfRange name the resource, the shortage and what would fit;
 /// NameTaken names the name.
-Result<ChangePlan> make_change_plan(std::span<const WantedGpu> wanted,
+Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> wanted,
                                     std::span<const GpuInventory> gpus, const Surroundings& around);
 
 /// JSON of schema "vgpu-plan-1" (docs/dbus-api.md).

@@ -19,19 +19,20 @@ OrderedJson scheduling_json(const VfDefinition& vf) {
 OrderedJson special_part(Action action, const VfDefinition& vf) {
     const bool is_all = action == Action::Set;
     OrderedJson json = is_all ? whole_qos_json(vf.qos) : qos_json(vf.qos);
-    json.update(is_all ? whole_custody_json(vf.custody) : custody_json(vf.custody));
+    json.update(is_all ? whole_assignment_policy_json(vf.assignment_policy)
+                       : assignment_policy_json(vf.assignment_policy));
     return json;
 }
 
-OrderedJson shape_json(const VfShape& shape) {
-    OrderedJson json{{"vram_bytes", shape.vram_bytes},
-                     {"cu_mask", shape.cu_mask},
-                     {"doorbell_pages", shape.doorbell_pages},
-                     {"preempt_timeout_us", shape.security.preempt_timeout_us},
-                     {"full_access_timeout_ms", shape.security.full_access_timeout_ms},
-                     {"exclusive_full_access", shape.security.is_exclusive_full_access}};
+OrderedJson resources_json(const VfResources& resources) {
+    OrderedJson json{{"vram_bytes", resources.vram_bytes},
+                     {"cu_mask", resources.cu_mask},
+                     {"doorbell_pages", resources.doorbell_pages},
+                     {"preempt_timeout_us", resources.security.preempt_timeout_us},
+                     {"full_access_timeout_ms", resources.security.full_access_timeout_ms},
+                     {"exclusive_full_access", resources.security.is_exclusive_full_access}};
     for (std::size_t kind = 0; kind < kGuardKinds.size(); ++kind)
-        json["guard_" + std::string(kGuardKinds[kind])] = shape.security.guard_limits[kind];
+        json["guard_" + std::string(kGuardKinds[kind])] = resources.security.guard_limits[kind];
     return json;
 }
 
@@ -41,7 +42,7 @@ OrderedJson part_of(Action action, const VfDefinition& vf) {
     if (is_all || action == Action::Rename) json["name"] = vf.name;
     if (is_all || action == Action::Set) json.update(scheduling_json(vf));
     if (is_all || action == Action::Set) json.update(special_part(action, vf));
-    if (is_all || action == Action::Resize) json.update(shape_json(vf.shape));
+    if (is_all || action == Action::Resize) json.update(resources_json(vf.resources));
     return json;
 }
 
@@ -74,7 +75,7 @@ OrderedJson step_json(const Step& step) {
             {"to", std::move(to)},
             {"disruption", name_of(disruption_of(step.action))},
             {"in_use", step.in_use},
-            {"trouble", step.trouble},
+            {"condition", step.condition},
             {"why", step.why}};
 }
 

@@ -58,12 +58,13 @@ void read_compute_units(JsonSection& section, std::uint64_t& mask) {
     if (count > 0) mask = count >= kMaxCus ? ~0ull : (1ull << count) - 1;
 }
 
-void read_resources(const Json& json, const std::string& path, Error& error, VfShape& shape) {
+void read_resources(const Json& json, const std::string& path, Error& error,
+                    VfResources& resources) {
     JsonSection section(json, path, error);
     section.only({"vram", "doorbell_pages", "compute_units"});
-    read_vram(section, shape.vram_bytes);
-    section.number("doorbell_pages", {1, UINT32_MAX}, shape.doorbell_pages);
-    read_compute_units(section, shape.cu_mask);
+    read_vram(section, resources.vram_bytes);
+    section.number("doorbell_pages", {1, UINT32_MAX}, resources.doorbell_pages);
+    read_compute_units(section, resources.cu_mask);
 }
 
 /// 0: the GPU's quantum.
@@ -99,10 +100,10 @@ void read_guard(const Json& json, const std::string& path, Error& error, VfSecur
 
 void read_security(const Json& json, const std::string& path, Error& error, Profile& profile) {
     JsonSection section(json, path, error);
-    VfSecurity& security = profile.shape.security;
+    VfSecurity& security = profile.resources.security;
     section.only({"preempt_timeout_us", "full_access_timeout_ms", "exclusive_full_access", "guard",
                   "scrub"});
-    read_scrub(section, profile.custody);
+    read_scrub(section, profile.assignment_policy);
     section.number("preempt_timeout_us", {1, kMaxPreemptTimeoutUs}, security.preempt_timeout_us);
     section.number("full_access_timeout_ms", {1, kMaxFullAccessTimeoutMs},
                    security.full_access_timeout_ms);
@@ -115,10 +116,10 @@ void read_security(const Json& json, const std::string& path, Error& error, Prof
 Profile profile_of(const Json& json, const std::string& path, Error& error) {
     Profile profile;
     JsonSection section(json, path, error);
-    section.only({"resources", "scheduler", "security", "handover"});
-    read_handover(section, profile.custody);
+    section.only({"resources", "scheduler", "security", "assignment_mode"});
+    read_assignment_mode(section, profile.assignment_policy);
     if (const Json* resources = section.find("resources"))
-        read_resources(*resources, section.path_of("resources"), error, profile.shape);
+        read_resources(*resources, section.path_of("resources"), error, profile.resources);
     else
         section.complain("resources", "is missing");
     if (const Json* scheduler = section.find("scheduler"))
@@ -213,10 +214,10 @@ GpuSection gpu_section_of(const Json& json, const std::string& path, Error& erro
     return gpu;
 }
 
-void check_count(JsonSection& root, const std::string& path, const Json& list, std::size_t most,
+void check_count(JsonSection& root, const std::string& path, const Json& list, std::size_t max,
                  std::string_view what) {
-    if (list.size() > most)
-        root.complain(path, fmt::format("has {} {}; the limit is {}", list.size(), what, most));
+    if (list.size() > max)
+        root.complain(path, fmt::format("has {} {}; the limit is {}", list.size(), what, max));
 }
 
 void read_profiles(JsonSection& root, Configuration& to) {
@@ -292,8 +293,8 @@ Result<> parse_into(Json& json, std::string_view text) {
     };
     auto read = text::read_json(text, text::Comments::Allowed, note);
     if (!read) {
-        constexpr std::size_t kShown = 300;
-        return fail(ErrorId::BadConfiguration, std::string(start_of(read.error(), kShown)));
+        constexpr std::size_t kDefined = 300;
+        return fail(ErrorId::BadConfiguration, std::string(start_of(read.error(), kDefined)));
     }
     json = *std::move(read);
     if (!twice.key().empty())
@@ -313,7 +314,7 @@ Json compute_units_json(std::uint64_t mask) {
 }
 
 nlohmann::ordered_json security_json(const Profile& profile) {
-    const VfSecurity& security = profile.shape.security;
+    const VfSecurity& security = profile.resources.security;
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
     if (security.preempt_timeout_us > 0) json["preempt_timeout_us"] = security.preempt_timeout_us;
     if (security.full_access_timeout_ms > 0)
@@ -327,25 +328,25 @@ nlohmann::ordered_json security_json(const Profile& profile) {
         else if (limit > 0)
             json["guard"][key] = limit;
     }
-    if (profile.custody.scrub != ScrubPolicy::Request)
-        json["scrub"] = name_of(profile.custody.scrub);
+    if (profile.assignment_policy.scrub != ScrubPolicy::Request)
+        json["scrub"] = name_of(profile.assignment_policy.scrub);
     return json;
 }
 
 nlohmann::ordered_json profile_json(const Profile& profile) {
     nlohmann::ordered_json json;
-    json["resources"]["vram"] = text::exact_size_text(profile.shape.vram_bytes);
-    if (profile.shape.doorbell_pages > 0)
-        json["resources"]["doorbell_pages"] = profile.shape.doorbell_pages;
-    if (profile.shape.cu_mask != 0)
-        json["resources"]["compute_units"] = compute_units_json(profile.shape.cu_mask);
+    json["resources"]["vram"] = text::exact_size_text(profile.resources.vram_bytes);
+    if (profile.resources.doorbell_pages > 0)
+        json["resources"]["doorbell_pages"] = profile.resources.doorbell_pages;
+    if (profile.resources.cu_mask != 0)
+        json["resources"]["compute_units"] = compute_units_json(profile.resources.cu_mask);
     json["scheduler"]["weight"] = profile.weight;
     if (profile.quantum_us > 0) json["scheduler"]["quantum_us"] = profile.quantum_us;
     json["scheduler"].update(qos_json(profile.qos));
     auto security = security_json(profile);
     if (!security.empty()) json["security"] = std::move(security);
-    if (profile.custody.handover != Handover::Default)
-        json["handover"] = name_of(profile.custody.handover);
+    if (profile.assignment_policy.assignment_mode != AssignmentMode::Default)
+        json["assignment_mode"] = name_of(profile.assignment_policy.assignment_mode);
     return json;
 }
 
@@ -399,19 +400,19 @@ Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std
 
 /// Expands the groups of a section. Names are checked later, because they must be unique over all
 /// GPUs.
-std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSection& section,
-                                 const std::string& gpu) {
-    std::vector<WantedVf> vfs;
+std::vector<DesiredVf> wanted_vfs(const Configuration& configuration, const GpuSection& section,
+                                  const std::string& gpu) {
+    std::vector<DesiredVf> vfs;
     for (const VfGroup& group : section.vfs) {
         const Profile& profile = configuration.profiles.at(group.profile);
         for (std::uint32_t n = 1; n <= group.count; ++n) {
-            WantedVf& vf = vfs.emplace_back();
+            DesiredVf& vf = vfs.emplace_back();
             vf.definition.name = name_of(group.name, gpu, n);
-            vf.definition.shape = profile.shape;
+            vf.definition.resources = profile.resources;
             vf.definition.weight = profile.weight;
             vf.definition.quantum_us = profile.quantum_us;
             vf.definition.qos = profile.qos;
-            vf.definition.custody = profile.custody;
+            vf.definition.assignment_policy = profile.assignment_policy;
             vf.definition.profile = group.profile;
             vf.was = name_of(group.was, gpu, n);
         }
@@ -421,11 +422,11 @@ std::vector<WantedVf> wanted_vfs(const Configuration& configuration, const GpuSe
 
 /// Two passes, because a former name must not be a current name of any VF. The plan decides whether
 /// two GPUs may share a name.
-Result<> check_names(const std::vector<WantedGpu>& wanted) {
+Result<> check_names(const std::vector<DesiredGpu>& wanted) {
     std::set<std::string> names;
     std::set<std::pair<std::string, std::string>> given;
-    for (const WantedGpu& gpu : wanted)
-        for (const WantedVf& vf : gpu.vfs) {
+    for (const DesiredGpu& gpu : wanted)
+        for (const DesiredVf& vf : gpu.vfs) {
             const std::string& name = vf.definition.name;
             if (!is_valid_name(name))
                 return fail(ErrorId::InvalidName,
@@ -437,8 +438,8 @@ Result<> check_names(const std::vector<WantedGpu>& wanted) {
                             fmt::format("'{}' is the name of two VFs of {}", name, gpu.gpu));
         }
     std::set<std::string> former;
-    for (const WantedGpu& gpu : wanted)
-        for (const WantedVf& vf : gpu.vfs) {
+    for (const DesiredGpu& gpu : wanted)
+        for (const DesiredVf& vf : gpu.vfs) {
             if (vf.was.empty() || vf.was == vf.definition.name) continue;
             if (names.contains(vf.was) || !former.insert(vf.was).second)
                 return fail(ErrorId::BadConfiguration,
@@ -492,11 +493,11 @@ std::string chosen_label(const Configuration& configuration, const std::string& 
     return is_only_one ? configuration.configs.begin()->first : label;
 }
 
-Result<std::vector<WantedGpu>> want(const Configuration& configuration, const std::string& label,
-                                    std::span<const std::string> gpus) {
+Result<std::vector<DesiredGpu>> want(const Configuration& configuration, const std::string& label,
+                                     std::span<const std::string> gpus) {
     TRY(const std::vector<GpuSection>* sections, sections_of(configuration, label));
     TRY_VOID(check_gpus(*sections, gpus));
-    std::vector<WantedGpu> wanted;
+    std::vector<DesiredGpu> wanted;
     for (const std::string& gpu : gpus) {
         const auto named = std::find_if(sections->begin(), sections->end(),
                                         [&](const GpuSection& one) { return one.gpu == gpu; });

@@ -19,11 +19,11 @@ namespace vgpu::daemon {
 
 /// Common properties of VFs. If a VF is changed later, it still shows the name of its profile.
 struct Profile {
-    VfShape shape{};
+    VfResources resources{};
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
     VfQos qos{};
-    VfCustody custody{};
+    VfAssignmentPolicy assignment_policy{};
 
     bool operator==(const Profile&) const = default;
 };
@@ -58,24 +58,24 @@ struct Configuration {
 
 /// `was`: as in VfGroup, expanded; may be empty. The other members are for VFs that an ApplyIntent
 /// restores; such a VF is found by its UUID, even under another name.
-struct WantedVf {
+struct DesiredVf {
     VfDefinition definition{};
     std::string was{};
     std::uint32_t vf = 0;  ///< number if it is made again; 0: any
     OwnerRecord owner{};   ///< its owner
     bool is_open = false;  ///< a client had it open
 
-    bool operator==(const WantedVf&) const = default;
+    bool operator==(const DesiredVf&) const = default;
 };
 
 /// All VFs of the GPU: others are destroyed.
-struct WantedGpu {
+struct DesiredGpu {
     std::string gpu;
     std::optional<std::uint32_t> quantum_us{};
     std::optional<std::uint32_t> max_gap_ms{};
-    std::vector<WantedVf> vfs{};
+    std::vector<DesiredVf> vfs{};
 
-    bool operator==(const WantedGpu&) const = default;
+    bool operator==(const DesiredGpu&) const = default;
 };
 
 /// Limits of documents, because any caller on the bus may send one. More VFs than a GPU has are
@@ -93,10 +93,10 @@ std::string encode_configuration(const Configuration& configuration);
 
 /// The wanted VFs of one label. `label`: empty if the document has a single label. NoSuchLabel,
 /// NoSuchGpu; BadConfiguration for duplicate names.
-Result<std::vector<WantedGpu>> want(const Configuration& configuration, const std::string& label,
-                                    std::span<const std::string> gpus);
-inline constexpr std::size_t kMostLabelBytes = 62;
-/// Labels and profile names: 1 to kMostLabelBytes of [A-Za-z0-9._-], first a letter or digit.
+Result<std::vector<DesiredGpu>> want(const Configuration& configuration, const std::string& label,
+                                     std::span<const std::string> gpus);
+inline constexpr std::size_t kMaxLabelBytes = 62;
+/// Labels and profile names: 1 to kMaxLabelBytes of [A-Za-z0-9._-], first a letter or digit.
 bool is_valid_label(std::string_view label);
 /// The label want() would take, for messages.
 std::string chosen_label(const Configuration& configuration, const std::string& label);

@@ -15,17 +15,17 @@ namespace vgpu::daemon {
 namespace {
 
 Profile profile_of(const VfDefinition& vf) {
-    return {.shape = vf.shape,
+    return {.resources = vf.resources,
             .weight = vf.weight,
             .quantum_us = vf.quantum_us,
             .qos = vf.qos,
-            .custody = vf.custody};
+            .assignment_policy = vf.assignment_policy};
 }
 
 /// "64MiB", "64MiB-w300"
 std::string descriptive_name(const Profile& profile) {
     constexpr unsigned kMiBShift = 20;
-    std::string name = fmt::format("{}MiB", profile.shape.vram_bytes >> kMiBShift);
+    std::string name = fmt::format("{}MiB", profile.resources.vram_bytes >> kMiBShift);
     if (profile.weight != scheduler::kDefaultWeight) name += fmt::format("-w{}", profile.weight);
     return name;
 }
@@ -41,7 +41,7 @@ std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinit
     std::string name = base;
     for (int n = 2; profiles.contains(name) && profiles.at(name) != profile; ++n) {
         const std::string number = fmt::format("-{}", n);
-        name = base.substr(0, kMostLabelBytes - number.size()) + number;
+        name = base.substr(0, kMaxLabelBytes - number.size()) + number;
     }
     profiles[name] = profile;
     return name;
@@ -87,7 +87,7 @@ void add_split(Configuration& configuration, const GpuInventory& gpu, std::uint3
     if (vram_bytes == 0) return;
     const std::string label = fmt::format("{}-{}", kind, vfs);
     const std::string profile = fmt::format("{}-{}", gpu.id, label);
-    configuration.profiles[profile].shape = {
+    configuration.profiles[profile].resources = {
         .vram_bytes = vram_bytes, .cu_mask = all_cus(gpu), .doorbell_pages = gpu.doorbell_pages};
     configuration.configs[label].push_back(
         {.gpu = gpu.id, .vfs = {{.profile = profile, .count = vfs, .name = gpu.id + "-{n}"}}});
@@ -116,7 +116,7 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
 std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs, Rounding rounding) {
     if (vfs > gpu.total_vfs) return 0;
     const std::uint64_t units =
-        std::min(gpu.vram_bytes / vfs, gpu.vram_most_bytes) / gpu.vram_unit_bytes;
+        std::min(gpu.vram_bytes / vfs, gpu.vram_max_bytes) / gpu.vram_unit_bytes;
     return (rounding == Rounding::PowerOfTwo ? std::bit_floor(units) : units) * gpu.vram_unit_bytes;
 }
 

@@ -9,33 +9,33 @@
 namespace vgpu::daemon {
 
 /// The record of a VF, or a new one for a VF that this vgpud did not make.
-VfRecord GpuModel::record_for(const vgpu_pf_vf& live) const {
+VfRecord GpuModel::record_for(const vgpu_pf_vf& active) const {
     const GpuRecord record = ports_.store.gpu(id_);
-    const auto known = record.vfs.find(live.vf);
-    if (known != record.vfs.end() && is_vf(live, known->second.uuid)) return known->second;
-    Uuid uuid = uuid_of(live);
+    const auto known = record.vfs.find(active.vf);
+    if (known != record.vfs.end() && is_vf(active, known->second.uuid)) return known->second;
+    Uuid uuid = uuid_of(active);
     if (uuid == Uuid{}) uuid = make_uuid();
-    return {.vf = live.vf,
-            .name = fmt::format("{}-vf{}", id_, live.vf),
+    return {.vf = active.vf,
+            .name = fmt::format("{}-vf{}", id_, active.vf),
             .uuid = uuid,
-            .vram_bytes = live.vram_bytes,
-            .cu_mask = live.cu_mask,
-            .doorbell_pages = live.doorbell_pages};
+            .vram_bytes = active.vram_bytes,
+            .cu_mask = active.cu_mask,
+            .doorbell_pages = active.doorbell_pages};
 }
 
 /// Attaches completely or not at all. After a failure VFs are shown as before.
 void GpuModel::try_attach(Nanoseconds now) {
     if (now < retry_at_) return;
-    const auto live = live_;
-    const auto shown = shown_;
+    const auto active = active_;
+    const auto shown = defined_;
     auto attached = attach(now);
     if (attached) {
         pf_.attached();
         retry_delay_ = kFirstRetry;
         return;
     }
-    live_ = live;
-    shown_ = shown;
+    active_ = active;
+    defined_ = shown;
     lose(attached.error(), now);
 }
 
@@ -48,29 +48,29 @@ Result<> GpuModel::attach(Nanoseconds now) {
     if (!ports_.store.is_read_only(id_)) TRY_VOID(pf_.ask(&PfPort::acquire_lease));
     TRY(events_, pf_.ask(&PfPort::open_events));
     TRY(info_, pf_.ask(&PfPort::get_info));
-    note_device_clock();
+    record_device_clock();
     TRY_VOID(read_all_vfs());
     TRY_VOID(adopt_vfs());
-    look_at_handovers();
+    check_assignment_modes();
     schedule_.tell(trace::Restarted{});
     waits_.on_lost();
     refresh_members(now);
     maybe_idle_.clear();
-    for (const auto& [vf, live] : live_) {
-        if (live.has_work != 0)
+    for (const auto& [vf, active] : active_) {
+        if (active.has_work != 0)
             schedule_.on_wake(vf, now);
         else
-            note_parked_idle(vf, now);
+            record_preempted_idle(vf, now);
     }
     TRY(const vgpu_pf_run_table table, pf_.ask(&PfPort::get_run_table));
     schedule_.adopt(table, now);
     table_ = std::make_shared<const vgpu_pf_run_table>(table);
     refreshed_at_ = now;
     notice_device_state();
-    const auto in_service = std::count_if(live_.begin(), live_.end(), [](const auto& entry) {
+    const auto in_service = std::count_if(active_.begin(), active_.end(), [](const auto& entry) {
         return entry.second.state != VGPU_PF_VF_ABSENT;
     });
-    say(0, "attached", fmt::format("{} VFs in service", in_service));
+    emit(0, "attached", fmt::format("{} VFs in service", in_service));
     return {};
 }
 
@@ -82,18 +82,18 @@ Result<> GpuModel::read_all_vfs() {
     for (int i = 0; i < kTries; ++i) {
         events_->skip_to_end();
         const std::uint64_t before = events_->next_seq();
-        live_.clear();
+        active_.clear();
         for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
-            TRY(const vgpu_pf_vf live, ask_vf(vf));
-            if (live.state != VGPU_PF_VF_ABSENT) live_[vf] = live;
+            TRY(const vgpu_pf_vf active, ask_vf(vf));
+            if (active.state != VGPU_PF_VF_ABSENT) active_[vf] = active;
         }
         if (events_->next_seq() == before) break;
     }
     counted_service_ns_.clear();
     counted_reserved_ns_.clear();
-    for (const auto& [vf, live] : live_) {
-        counted_service_ns_[vf] = live.service_ns;
-        counted_reserved_ns_[vf] = live.reserved_service_ns;
+    for (const auto& [vf, active] : active_) {
+        counted_service_ns_[vf] = active.service_ns;
+        counted_reserved_ns_[vf] = active.reserved_service_ns;
     }
     return {};
 }
@@ -101,7 +101,7 @@ Result<> GpuModel::read_all_vfs() {
 /// Reconciles records and PF core; each case says which of the two wins.
 Result<> GpuModel::adopt_vfs() {
     GpuRecord record = record_to_be();
-    shown_.clear();
+    defined_.clear();
     scrubbed_.clear();
     to_scrub_.clear();
     if (!ports_.store.records().contains(id_)) {
@@ -110,71 +110,72 @@ Result<> GpuModel::adopt_vfs() {
     }
     std::vector<VfRecord> missing;
     for (auto at = record.vfs.begin(); at != record.vfs.end();) {
-        const bool is_live = live_.contains(at->first);
-        if (!is_live && !at->second.is_releasing) missing.push_back(at->second);
-        const bool is_over = !is_live && at->second.is_releasing;
+        const bool is_active = active_.contains(at->first);
+        if (!is_active && !at->second.is_releasing) missing.push_back(at->second);
+        const bool is_over = !is_active && at->second.is_releasing;
         if (is_over && !ports_.store.is_read_only(id_)) take_function_back(at->second);
         at = is_over ? record.vfs.erase(at) : std::next(at);
     }
-    // A copy: adopt_vf() may change live_.
-    const auto live = live_;
-    for (const auto& [vf, state] : live) TRY_VOID(adopt_vf(vf, record));
+    // A copy: adopt_vf() may change active_.
+    const auto active = active_;
+    for (const auto& [vf, state] : active) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only(id_)) return {};
     if (const auto kept = ports_.store.commit(id_, record); !kept) {
-        for (const auto& [vf, one] : shown_) unrecorded_.insert(vf);
-        say(0, "record-left", kept.error().cause);
+        for (const auto& [vf, one] : defined_) unrecorded_.insert(vf);
+        emit(0, "record-left", kept.error().cause);
     } else {
         unrecorded_.clear();
         unmade_.clear();
     }
     for (const VfRecord& wanted : missing) {
-        const auto done = wanted.next ? finish_reshape(wanted.vf) : restore_vf(wanted);
+        const auto done = wanted.next ? finish_resize(wanted.vf) : restore_vf(wanted);
         if (done) continue;
         if (!pf_.is_connected()) return done;
-        say(wanted.vf, "record-left", done.error().cause);
+        emit(wanted.vf, "record-left", done.error().cause);
     }
     return {};
 }
 
 Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
-    const vgpu_pf_vf& live = live_.at(vf);
+    const vgpu_pf_vf& active = active_.at(vf);
     const auto known = record.vfs.find(vf);
-    const bool is_known = known != record.vfs.end() && is_vf(live, known->second.uuid);
-    shown_[vf] = is_known ? known->second : record_for(live);
-    if (live.state == VGPU_PF_VF_SCRUBBING) {
+    const bool is_known = known != record.vfs.end() && is_vf(active, known->second.uuid);
+    defined_[vf] = is_known ? known->second : record_for(active);
+    if (active.state == VGPU_PF_VF_SCRUBBING) {
         // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
-        if (pf_.ask(&PfPort::verify_zero, vf, live.generation)) scrubbed_[vf] = live.generation;
+        if (pf_.ask(&PfPort::verify_zero, vf, active.generation)) scrubbed_[vf] = active.generation;
         return {};
     }
     if (is_known) {
-        settle_next(known->second, live);
-        shown_[vf] = known->second;
+        settle_next(known->second, active);
+        defined_[vf] = known->second;
         // If the previous vgpud owed a scrub, this vgpud owes it as well.
         if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
         if (!known->second.is_releasing || ports_.store.is_read_only(id_)) return {};
-        return go_on_releasing(known->second, live);
+        return go_on_releasing(known->second, active);
     }
     if (known != record.vfs.end()) {
         // Same number, other UUID: another program made this VF. Leave both alone: one computes,
         // and the record is the operator's.
-        say(vf, "replaced", trouble(vf));
+        emit(vf, "replaced", condition(vf));
         return {};
     }
-    record.vfs[vf] = shown_[vf];
-    say(vf, "found",
-        fmt::format("VF {} was in service but unknown; weight {} is assumed", vf,
-                    shown_[vf].weight));
+    record.vfs[vf] = defined_[vf];
+    emit(vf, "found",
+         fmt::format("VF {} was in service but unknown; weight {} is assumed", vf,
+                     defined_[vf].weight));
     return {};
 }
 
 /// Continues a destroy that an earlier vgpud began. If the PF core refuses, the VF stays, as in
 /// destroy().
-Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
-    const auto released = pf_.ask(&PfPort::release, record.vf, live.generation);
+Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& active) {
+    const auto released = pf_.ask(&PfPort::release, record.vf, active.generation);
     if (released || !pf_.is_connected()) return released;
     record.is_releasing = false;
-    shown_[record.vf] = record;
-    say(record.vf, "not-released",
+    defined_[record.vf] = record;
+    emit(
+        record.vf, "not-released",
         fmt::format("'{}' was being destroyed when vgpud ended; now the PF core refuses it, so the "
                     "VF stays: {}",
                     record.name, released.error().cause));
@@ -185,7 +186,7 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& live) {
 Result<> GpuModel::restore_vf(const VfRecord& wanted) {
     const auto made = provision(wanted);
     if (made) {
-        say(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.name));
+        emit(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.name));
         return {};
     }
     if (!pf_.is_connected()) return made;
@@ -197,17 +198,17 @@ Result<> GpuModel::restore_vf(const VfRecord& wanted) {
 /// The PF core gives all resources or none. After a refusal the function stays assigned as defined,
 /// because the definition is tried again.
 Result<> GpuModel::provision(const VfRecord& wanted) {
-    vgpu_pf_provision request = provision_of(shape_of(wanted));
+    vgpu_pf_provision request = provision_of(resources_of(wanted));
     request.vf = wanted.vf;
     std::copy(wanted.uuid.begin(), wanted.uuid.end(), std::begin(request.uuid));
-    if (wanted.custody.handover != Handover::Default)
-        TRY_VOID(set_handover(wanted.vf, wanted.custody.handover));
+    if (wanted.assignment_policy.assignment_mode != AssignmentMode::Default)
+        TRY_VOID(set_assignment_mode(wanted.vf, wanted.assignment_policy.assignment_mode));
     TRY_VOID(pf_.ask(&PfPort::provision, request));
-    TRY(const vgpu_pf_vf live, ask_vf(wanted.vf));
-    live_[wanted.vf] = live;
-    shown_[wanted.vf] = wanted;
-    counted_service_ns_[wanted.vf] = live.service_ns;
-    counted_reserved_ns_[wanted.vf] = live.reserved_service_ns;
+    TRY(const vgpu_pf_vf active, ask_vf(wanted.vf));
+    active_[wanted.vf] = active;
+    defined_[wanted.vf] = wanted;
+    counted_service_ns_[wanted.vf] = active.service_ns;
+    counted_reserved_ns_[wanted.vf] = active.reserved_service_ns;
     return {};
 }
 
@@ -219,17 +220,18 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     // VFs continue by the table in force, so being late costs no VF its share.
     retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
     const bool is_mismatch = error.id == ErrorId::VersionMismatch;
-    const bool has_failed = ports_.companions != nullptr && ports_.companions->has_failed();
-    const bool is_starting = ports_.companions != nullptr &&
+    const bool has_failed =
+        ports_.managed_processes != nullptr && ports_.managed_processes->has_failed();
+    const bool is_starting = ports_.managed_processes != nullptr &&
                              (state_ == GpuState::Starting || state_ == GpuState::Failed);
     const GpuState next = is_mismatch   ? GpuState::VersionMismatch
                           : has_failed  ? GpuState::Failed
                           : is_starting ? GpuState::Starting
                                         : GpuState::PfLost;
-    become(next, has_failed ? companions_message_ : error.cause);
+    become(next, has_failed ? managed_processes_message_ : error.cause);
 }
 
-void GpuModel::note_device_clock() {
+void GpuModel::record_device_clock() {
     const auto device = std::min<std::uint64_t>(info_.device_time_ns, INT64_MAX / 2);
     device_clock_ahead_ = Nanoseconds{device} - ports_.clock.now();
 }
@@ -242,7 +244,7 @@ void GpuModel::notice_device_state() {
 }
 
 void GpuModel::become(GpuState state, std::string message) {
-    if (state != state_) say(0, name_of(state), message.empty() ? "in service" : message);
+    if (state != state_) emit(0, name_of(state), message.empty() ? "in service" : message);
     state_ = state;
     message_ = std::move(message);
 }

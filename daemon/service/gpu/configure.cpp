@@ -16,24 +16,24 @@ namespace vgpu::daemon {
 namespace {
 
 /// Compares all but security, which the PF core does not report.
-bool looks_like(const vgpu_pf_vf& live, VfShape shape, const GpuInventory& gpu) {
-    shape = normalised(shape, gpu);
-    shape.security = {};
-    return shape == normalised({.vram_bytes = live.vram_bytes,
-                                .cu_mask = live.cu_mask,
-                                .doorbell_pages = live.doorbell_pages},
-                               gpu);
+bool looks_like(const vgpu_pf_vf& active, VfResources resources, const GpuInventory& gpu) {
+    resources = normalised(resources, gpu);
+    resources.security = {};
+    return resources == normalised({.vram_bytes = active.vram_bytes,
+                                    .cu_mask = active.cu_mask,
+                                    .doorbell_pages = active.doorbell_pages},
+                                   gpu);
 }
 
-InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& live, const GpuInventory& gpu,
-                         UnixTime now, const std::string& trouble) {
+InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& active, const GpuInventory& gpu,
+                         UnixTime now, const std::string& condition) {
     InventoryVf vf{.vf = record.vf,
                    .definition = definition_of(record),
-                   .is_attached = live.attached != 0,
+                   .is_attached = active.attached != 0,
                    .owner = record.owner,
                    .is_lease_over = is_expired(record.owner, now),
-                   .trouble = trouble};
-    vf.definition.shape = normalised(vf.definition.shape, gpu);
+                   .condition = condition};
+    vf.definition.resources = normalised(vf.definition.resources, gpu);
     return vf;
 }
 
@@ -44,7 +44,7 @@ GpuInventory GpuModel::capacity() const {
             .vram_bytes = info_.vram_free_bytes,
             .pf_vram_bytes = info_.vram_pf_bytes,
             .vram_unit_bytes = std::max<std::uint64_t>(1, info_.vram_unit_bytes),
-            .vram_most_bytes = info_.vram_aperture_bytes,
+            .vram_max_bytes = info_.vram_aperture_bytes,
             .total_vfs = info_.total_vfs,
             .doorbell_pages = info_.doorbell_pages,
             .cu_count = info_.cu_count};
@@ -52,23 +52,23 @@ GpuInventory GpuModel::capacity() const {
 
 Result<GpuInventory> GpuModel::inventory() {
     TRY_VOID(usable());
-    TRY_VOID(look_at_gpu());
+    TRY_VOID(check_gpu());
     for (const std::uint32_t vf : vfs()) refresh(vf);
     TRY_VOID(usable());
     const GpuRecord record = record_to_be();
     GpuInventory all = capacity();
     all.settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
-    for (const auto& [vf, live] : live_) {
+    for (const auto& [vf, active] : active_) {
         // The total is free plus used, because get_info() reports only what is free now. VFs being
         // scrubbed still count.
-        all.vram_bytes += live.vram_bytes;
-        all.is_scrubbing = all.is_scrubbing || live.state == VGPU_PF_VF_SCRUBBING;
+        all.vram_bytes += active.vram_bytes;
+        all.is_scrubbing = all.is_scrubbing || active.state == VGPU_PF_VF_SCRUBBING;
         const auto known = record.vfs.find(vf);
         if (known == record.vfs.end() || known->second.is_releasing) continue;
         VfRecord defined = known->second;
-        if (live.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, live);
+        if (active.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, active);
         all.vfs.push_back(
-            inventory_of(defined, live, all, ports_.store.leases().now(), trouble(vf)));
+            inventory_of(defined, active, all, ports_.store.leases().now(), condition(vf)));
     }
     return all;
 }
@@ -85,9 +85,9 @@ Result<> GpuModel::configure(const Settings& settings) {
     if (settings.gpu.quantum_us) record.quantum_us = *settings.gpu.quantum_us;
     if (settings.gpu.max_gap_ms) record.max_gap_ms = *settings.gpu.max_gap_ms;
     for (const auto& [vf, change] : settings.vfs)
-        apply_change(record.vfs.try_emplace(vf, shown_.at(vf)).first->second, change);
+        apply_change(record.vfs.try_emplace(vf, defined_.at(vf)).first->second, change);
     TRY_VOID(settle(before, record, {.force = settings.force}));
-    for (const auto& [vf, change] : settings.vfs) shown_[vf] = record.vfs.at(vf);
+    for (const auto& [vf, change] : settings.vfs) defined_[vf] = record.vfs.at(vf);
     refresh_members(ports_.clock.now());
     return {};
 }
@@ -97,39 +97,39 @@ void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
     if (change.weight) record.weight = *change.weight;
     if (change.quantum_us) record.quantum_us = *change.quantum_us;
     apply(change.qos, record.qos);
-    apply(change.custody, record.custody);
+    apply(change.assignment_policy, record.assignment_policy);
     if (change.profile) record.profile = *change.profile;
 }
 
 /// A VF that is being resized already only gets a new target.
-Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) {
-    TRY_VOID(look_before_change(vf));
+Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force force) {
+    TRY_VOID(refresh_before_change(vf));
     TRY_VOID(defined_here(vf));
-    VfDefinition definition = definition_of(shown_.at(vf));
-    definition.shape = shape;
+    VfDefinition definition = definition_of(defined_.at(vf));
+    definition.resources = resources;
     TRY_VOID(check_vf_capacity(capacity(), definition));
     TRY_VOID(record_again(vf));
     TRY_VOID(check_owner(vf, "resize", force, ""));
-    const vgpu_pf_vf live = live_.at(vf);
-    if (live.state == VGPU_PF_VF_ABSENT) return redefine(vf, shape);
+    const vgpu_pf_vf active = active_.at(vf);
+    if (active.state == VGPU_PF_VF_ABSENT) return redefine(vf, resources);
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
-    VfRecord& record = after.vfs.try_emplace(vf, shown_.at(vf)).first->second;
-    const bool is_under_way = live.state == VGPU_PF_VF_SCRUBBING && record.next.has_value();
-    if (live.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
+    VfRecord& record = after.vfs.try_emplace(vf, defined_.at(vf)).first->second;
+    const bool is_under_way = active.state == VGPU_PF_VF_SCRUBBING && record.next.has_value();
+    if (active.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
         return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
     if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
     // Durable before the release, so that a new vgpud knows that this VF returns, and in which
     // shape.
-    record.next = VfNext{.shape = shape,
-                         .replaces = live.generation,
-                         .owes_scrub = record.next && record.next->owes_scrub};
+    record.next = VfNext{.resources = resources,
+                         .replaces = active.generation,
+                         .needs_scrub = record.next && record.next->needs_scrub};
     TRY_VOID(ports_.store.commit(id_, after));
-    shown_[vf] = record;
+    defined_[vf] = record;
     // The scrub continues; finish_scrub() reads the new target.
     if (is_under_way) return {};
-    if (const auto released = pf_.ask(&PfPort::release, vf, live.generation); !released) {
-        undo_reshape(vf, before);
+    if (const auto released = pf_.ask(&PfPort::release, vf, active.generation); !released) {
+        undo_resize(vf, before);
         return tl::make_unexpected(
             Error{released.error().id,
                   fmt::format("{}/vf{}: resize refused: {}", id_, vf, released.error().cause)});
@@ -141,34 +141,34 @@ Result<> GpuModel::reshape(std::uint32_t vf, const VfShape& shape, Force force) 
 }
 
 /// If the PF core is lost, it may have released the VF, so `next` stays.
-void GpuModel::undo_reshape(std::uint32_t vf, const GpuRecord& before) {
+void GpuModel::undo_resize(std::uint32_t vf, const GpuRecord& before) {
     if (!pf_.is_connected()) return;
     if (const auto known = before.vfs.find(vf); known != before.vfs.end())
-        shown_[vf] = known->second;
+        defined_[vf] = known->second;
     else
-        shown_[vf].next.reset();
+        defined_[vf].next.reset();
     undo_record(vf, before);
 }
 
-/// Writes the previous record again. The caller has restored `shown_`.
+/// Writes the previous record again. The caller has restored `defined_`.
 void GpuModel::undo_record(std::uint32_t vf, const GpuRecord& before) {
     const auto undone = ports_.store.commit(id_, before);
     if (undone) return;
     unrecorded_.insert(vf);
-    say(vf, "record-left", undone.error().cause);
+    emit(vf, "record-left", undone.error().cause);
 }
 
-void GpuModel::put_shown(std::uint32_t vf, GpuRecord& record) const {
+void GpuModel::put_defined(std::uint32_t vf, GpuRecord& record) const {
     const auto known = record.vfs.find(vf);
-    const auto shown = shown_.find(vf);
-    if (known != record.vfs.end() && shown != shown_.end() &&
+    const auto shown = defined_.find(vf);
+    if (known != record.vfs.end() && shown != defined_.end() &&
         known->second.uuid == shown->second.uuid)
         known->second = shown->second;
 }
 
 GpuRecord GpuModel::record_to_be() const {
     GpuRecord record = ports_.store.gpu(id_);
-    for (const std::uint32_t vf : unrecorded_) put_shown(vf, record);
+    for (const std::uint32_t vf : unrecorded_) put_defined(vf, record);
     for (const auto& [vf, uuid] : unmade_) {
         const auto known = record.vfs.find(vf);
         if (known != record.vfs.end() && known->second.uuid == uuid)
@@ -180,7 +180,7 @@ GpuRecord GpuModel::record_to_be() const {
 Result<> GpuModel::record_again(std::uint32_t vf) {
     if (!unrecorded_.contains(vf)) return {};
     GpuRecord record = ports_.store.gpu(id_);
-    put_shown(vf, record);
+    put_defined(vf, record);
     TRY_VOID(ports_.store.commit(id_, record));
     unrecorded_.erase(vf);
     return {};
@@ -188,12 +188,12 @@ Result<> GpuModel::record_again(std::uint32_t vf) {
 
 /// Erases records of failed creates. A VF that the PF core made after all stays until it is
 /// scrubbed.
-Result<> GpuModel::erase_unmade() {
+Result<> GpuModel::erase_uncreated() {
     if (unmade_.empty()) return {};
     GpuRecord record = ports_.store.gpu(id_);
     for (const auto& [vf, uuid] : unmade_) {
         const auto known = record.vfs.find(vf);
-        if (known != record.vfs.end() && known->second.uuid == uuid && !live_.contains(vf))
+        if (known != record.vfs.end() && known->second.uuid == uuid && !active_.contains(vf))
             record.vfs.erase(known);
     }
     TRY_VOID(ports_.store.commit(id_, record));
@@ -206,17 +206,17 @@ void GpuModel::record_all_again(Nanoseconds now) {
     const auto unrecorded = unrecorded_;
     for (const std::uint32_t vf : unrecorded)
         if (!record_again(vf)) scrub_retry_at_ = now + kRefresh;
-    if (!erase_unmade()) scrub_retry_at_ = now + kRefresh;
+    if (!erase_uncreated()) scrub_retry_at_ = now + kRefresh;
 }
 
 /// Gives an ABSENT VF its new shape, or its old shape if the PF core refuses.
-Result<> GpuModel::finish_reshape(std::uint32_t vf) {
+Result<> GpuModel::finish_resize(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord old_one = record.vfs.at(vf);
     old_one.next.reset();
     VfRecord new_one = old_one;
-    set_shape(new_one, record.vfs.at(vf).next->shape);
-    begin_anew(record.vfs.at(vf));
+    set_resources(new_one, record.vfs.at(vf).next->resources);
+    reset_vf(record.vfs.at(vf));
     auto made = provision(new_one);
     if (!made && !pf_.is_connected()) return made;
     if (made) {
@@ -224,11 +224,11 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
         unrecorded_.insert(vf);
         return record_again(vf);
     }
-    say(vf, "not-resized",
-        fmt::format("'{}' did not get {}: {}", new_one.name, size_text(new_one.vram_bytes),
-                    made.error().cause));
+    emit(vf, "not-resized",
+         fmt::format("'{}' did not get {}: {}", new_one.name, size_text(new_one.vram_bytes),
+                     made.error().cause));
     // The record is written first, then the old resources are requested. A VF that is in service
-    // with `next` on record and another generation must have its new shape, even if the PF core
+    // with `next` on record and another generation must have its new resources, even if the PF core
     // reports no difference.
     record.vfs[vf] = old_one;
     const auto kept = ports_.store.commit(id_, record);
@@ -240,20 +240,21 @@ Result<> GpuModel::finish_reshape(std::uint32_t vf) {
 }
 
 /// Finds the shape of a VF after a crash during a resize. With an unchanged generation the VF was
-/// not released, and still owes its scrub, if any (owe_scrub). With another generation it came back
-/// in one of the two shapes.
-void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& live) const {
+/// not released, and still owes its scrub, if any (require_scrub). With another generation it came
+/// back with one of the two sets of resources.
+void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& active) const {
     if (!record.next) return;
     const VfNext next = *record.next;
-    const bool came_back = live.generation != next.replaces;
+    const bool came_back = active.generation != next.replaces;
     // Earlier versions of vgpud recorded an owed scrub only as an unchanged shape.
-    const bool owes_scrub =
-        next.owes_scrub || (record.owner.name.empty() && next.shape == shape_of(record));
+    const bool needs_scrub =
+        next.needs_scrub || (record.owner.name.empty() && next.resources == resources_of(record));
     record.next.reset();
-    if (came_back && looks_like(live, next.shape, capacity())) set_shape(record, next.shape);
-    if (!came_back && owes_scrub)
-        record.next =
-            VfNext{.shape = shape_of(record), .replaces = live.generation, .owes_scrub = true};
+    if (came_back && looks_like(active, next.resources, capacity()))
+        set_resources(record, next.resources);
+    if (!came_back && needs_scrub)
+        record.next = VfNext{
+            .resources = resources_of(record), .replaces = active.generation, .needs_scrub = true};
 }
 
 }  // namespace vgpu::daemon

@@ -23,9 +23,9 @@ constexpr std::array kWords{
     EventWords{VGPU_PF_EVENT_RESET_DONE, "reset-done", "was reset ({0})"},
     EventWords{VGPU_PF_EVENT_GUARD, "guard", "exceeded the guard limit '{0}', level {2}"},
     EventWords{VGPU_PF_EVENT_GUEST_ERROR, "guest-error", "the guest driver reports {1:#x} {2:#x}"},
-    EventWords{VGPU_PF_EVENT_UNTOLD, "guest-error",
+    EventWords{VGPU_PF_EVENT_UNREPORTED, "guest-error",
                "its guest caused {1} more errors, resets or log lines within a minute"},
-    EventWords{VGPU_PF_EVENT_WHOLE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
+    EventWords{VGPU_PF_EVENT_DEVICE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
 };
 
 /// The event that lifts the guard's limits names no limit.
@@ -57,11 +57,11 @@ bool is_mere_switch(const vgpu_pf_event& event) {
 
 constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
                                      VGPU_PF_EVENT_DEVICE_LOST, VGPU_PF_EVENT_DEVICE_BACK,
-                                     VGPU_PF_EVENT_WHOLE_RESET};
+                                     VGPU_PF_EVENT_DEVICE_RESET};
 /// 19 hours: beyond any run, and sums do not overflow.
 constexpr std::uint64_t kLongestRunNs = 1ull << 46;
 /// A year: more than a VF can have received.
-constexpr std::uint64_t kMostServiceNs = 1ull << 55;
+constexpr std::uint64_t kMaxServiceNs = 1ull << 55;
 /// An event time further ahead of our clock than this is cut.
 constexpr Nanoseconds kAhead = std::chrono::seconds(1);
 
@@ -102,7 +102,7 @@ void GpuModel::read_events(Nanoseconds now) {
 }
 
 void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
-    if (!is_possible(event, info_.total_vfs)) return note_impossible(event, now);
+    if (!is_possible(event, info_.total_vfs)) return record_impossible(event, now);
     switch (event.type) {
         case VGPU_PF_EVENT_RUN:
             on_run(event, now);
@@ -112,15 +112,15 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
             return;
         case VGPU_PF_EVENT_IDLE:
             if (event.arg == VGPU_PF_IDLE_CAPPED)
-                note_capped(event.vf, time_of(event, now));
-            else if (event.arg == VGPU_PF_IDLE_PARKED)
-                note_parked_idle(event.vf, time_of(event, now));
+                record_capped(event.vf, time_of(event, now));
+            else if (event.arg == VGPU_PF_IDLE_PREEMPTED)
+                record_preempted_idle(event.vf, time_of(event, now));
             else
-                note_idle(event.vf, time_of(event, now));
+                record_idle(event.vf, time_of(event, now));
             return;
         case VGPU_PF_EVENT_STATE:
-            if (is_mere_switch(event) && live_.contains(event.vf)) {
-                live_[event.vf].state = static_cast<std::uint32_t>(event.arg);
+            if (is_mere_switch(event) && active_.contains(event.vf)) {
+                active_[event.vf].state = static_cast<std::uint32_t>(event.arg);
                 return;
             }
             break;
@@ -138,7 +138,7 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
             break;
     }
     if (event.vf != 0) dirty_.insert(event.vf);
-    note_event(event);
+    record_event(event);
 }
 
 void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
@@ -154,53 +154,53 @@ void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
     waits_.on_run(event.vf, length, end);
 }
 
-void GpuModel::note_impossible(const vgpu_pf_event& event, Nanoseconds now) {
+void GpuModel::record_impossible(const vgpu_pf_event& event, Nanoseconds now) {
     ++impossible_;
     if (now < impossible_at_) return;
     impossible_at_ = now + kImpossiblePause;
-    say(0, "impossible-events",
-        fmt::format(
-            "{} impossible events of vgpu-pf were ignored, the last one: type {}, VF {}, {} ns",
-            std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
+    emit(0, "impossible-events",
+         fmt::format(
+             "{} impossible events of vgpu-pf were ignored, the last one: type {}, VF {}, {} ns",
+             std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
 }
 
 /// arg: mask of all VFs that wait with work, or 0.
 void GpuModel::wake(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds at = std::min(time_of(event, now), now);
-    note_wake(event.vf, at);
+    record_wake(event.vf, at);
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
-        if ((event.arg >> (vf - 1) & 1) != 0) note_wake(vf, at);
+        if ((event.arg >> (vf - 1) & 1) != 0) record_wake(vf, at);
 }
 
-void GpuModel::note_wake(std::uint32_t vf, Nanoseconds at) {
+void GpuModel::record_wake(std::uint32_t vf, Nanoseconds at) {
     schedule_.on_wake(vf, at);
     waits_.on_wake(vf, at);
 }
 
-void GpuModel::note_idle(std::uint32_t vf, Nanoseconds at) {
+void GpuModel::record_idle(std::uint32_t vf, Nanoseconds at) {
     schedule_.tell(trace::WentIdle{.at = at, .vf = vf, .is_parked = false});
     waits_.on_idle(vf);
 }
 
-void GpuModel::note_parked_idle(std::uint32_t vf, Nanoseconds at) {
+void GpuModel::record_preempted_idle(std::uint32_t vf, Nanoseconds at) {
     schedule_.tell(trace::WentIdle{.at = at, .vf = vf, .is_parked = true});
-    waits_.on_parked_idle(vf, at);
+    waits_.on_preempted_idle(vf, at);
 }
 
 /// A VF that waits for tokens does not wait for the engine.
-void GpuModel::note_capped(std::uint32_t vf, Nanoseconds at) {
-    schedule_.tell(trace::HeldBack{.at = at, .vf = vf});
-    waits_.on_parked_idle(vf, at);
+void GpuModel::record_capped(std::uint32_t vf, Nanoseconds at) {
+    schedule_.tell(trace::Throttled{.at = at, .vf = vf});
+    waits_.on_preempted_idle(vf, at);
 }
 
-void GpuModel::note_event(const vgpu_pf_event& event) {
+void GpuModel::record_event(const vgpu_pf_event& event) {
     const auto words = std::find_if(kWords.begin(), kWords.end(),
                                     [&](const EventWords& row) { return row.type == event.type; });
     if (words == kWords.end()) return;
     const std::string_view text =
         is_relaxed(event) ? "is within its guard limits again" : words->text;
-    say(event.vf, words->kind,
-        fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
+    emit(event.vf, words->kind,
+         fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
 }
 
 /// Handles writes to the PF's sysfs files, which arrive while vgpud is the policy writer.
@@ -212,22 +212,22 @@ void GpuModel::obey_policies() {
             const auto obeyed = obey(policy, vf);
             const std::string_view file = policy_name(static_cast<std::uint32_t>(policy.arg));
             if (obeyed)
-                say(vf, "policy", fmt::format("{} {}, from sysfs", file, policy.arg2));
+                emit(vf, "policy", fmt::format("{} {}, from sysfs", file, policy.arg2));
             else
-                say(vf, "policy-refused",
-                    fmt::format("{} {}, from sysfs: {}", file, policy.arg2,
-                                text_of(obeyed.error())));
+                emit(vf, "policy-refused",
+                     fmt::format("{} {}, from sysfs: {}", file, policy.arg2,
+                                 text_of(obeyed.error())));
         }
     }
 }
 
 Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
     constexpr std::uint64_t kUsPerMs = 1000;
-    const auto value = [&](std::uint64_t least, std::uint64_t most,
+    const auto value = [&](std::uint64_t min, std::uint64_t max,
                            std::uint64_t unit) -> Result<std::uint32_t> {
-        if (policy.arg2 >= least && policy.arg2 <= most)
+        if (policy.arg2 >= min && policy.arg2 <= max)
             return static_cast<std::uint32_t>(policy.arg2 * unit);
-        return fail(ErrorId::OutOfRange, fmt::format("it must be {} to {}", least, most));
+        return fail(ErrorId::OutOfRange, fmt::format("it must be {} to {}", min, max));
     };
     VfChange change_of_vf;
     if (policy.arg == VGPU_PF_POLICY_WEIGHT) {
@@ -244,10 +244,10 @@ Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
 void GpuModel::on_lost_events(std::uint64_t count) {
     events_lost_ += count;
     waits_.on_lost();
-    say(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
+    emit(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
     count_missed_service();
     // Lost events may include state changes, so all VFs are read again.
-    for (const auto& [vf, live] : live_) {
+    for (const auto& [vf, active] : active_) {
         dirty_.insert(vf);
         maybe_idle_.insert(vf);
     }
@@ -255,26 +255,26 @@ void GpuModel::on_lost_events(std::uint64_t count) {
 
 /// Adds the service in lost events: the PF core's counters minus the service counted here.
 void GpuModel::count_missed_service() {
-    for (auto& [vf, live] : live_) {
-        auto now_live = ask_vf(vf);
-        if (!now_live) return;
-        live = *now_live;
+    for (auto& [vf, active] : active_) {
+        auto now_active = ask_vf(vf);
+        if (!now_active) return;
+        active = *now_active;
         std::uint64_t& counted = counted_service_ns_[vf];
         std::uint64_t& reserved = counted_reserved_ns_[vf];
         // Reserved service is part of all service, even if the counters contradict.
-        const std::uint64_t missed = live.service_ns - std::min(counted, live.service_ns);
+        const std::uint64_t missed = active.service_ns - std::min(counted, active.service_ns);
         const std::uint64_t missed_reserved =
-            live.reserved_service_ns - std::min(reserved, live.reserved_service_ns);
+            active.reserved_service_ns - std::min(reserved, active.reserved_service_ns);
         if (missed > 0)
             schedule_.tell(trace::Missed{
                 .vf = vf,
                 .ns = static_cast<std::int64_t>(missed),
                 .reserved_ns = static_cast<std::int64_t>(std::min(missed, missed_reserved))});
-        counted = live.service_ns;
-        reserved = live.reserved_service_ns;
-        if (live.state == VGPU_PF_VF_SCRUBBING &&
-            pf_.ask(&PfPort::verify_zero, vf, live.generation))
-            scrubbed_[vf] = live.generation;
+        counted = active.service_ns;
+        reserved = active.reserved_service_ns;
+        if (active.state == VGPU_PF_VF_SCRUBBING &&
+            pf_.ask(&PfPort::verify_zero, vf, active.generation))
+            scrubbed_[vf] = active.generation;
     }
     if (events_) events_->skip_to_end();
 }
@@ -283,14 +283,14 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
     if (scrubbed_.empty() || now < scrub_retry_at_ || ports_.store.is_read_only(id_)) return;
     const auto scrubbed = scrubbed_;
     for (const auto& [vf, generation] : scrubbed) {
-        const auto live = live_.find(vf);
-        if (live == live_.end() || live->second.state != VGPU_PF_VF_SCRUBBING ||
-            live->second.generation != generation) {
+        const auto active = active_.find(vf);
+        if (active == active_.end() || active->second.state != VGPU_PF_VF_SCRUBBING ||
+            active->second.generation != generation) {
             scrubbed_.erase(vf);
             vgpu_pf_event scrubbed_event{};
             scrubbed_event.type = VGPU_PF_EVENT_SCRUBBED;
             scrubbed_event.vf = vf;
-            note_impossible(scrubbed_event, now);
+            record_impossible(scrubbed_event, now);
             continue;
         }
         const auto done = finish_scrub(vf, generation);
@@ -299,7 +299,7 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         if (!pf_.is_connected()) return;
         // The VRAM stays out of use until the record is written.
         scrub_retry_at_ = now + kRefresh;
-        say(vf, "scrub-not-recorded", done.error().cause);
+        emit(vf, "scrub-not-recorded", done.error().cause);
     }
 }
 
@@ -321,14 +321,14 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     ask_again();
     restore_at_ = Nanoseconds{0};
     if (!comes_back) take_function_back(released);
-    if (wanted.next) return finish_reshape(vf);
+    if (wanted.next) return finish_resize(vf);
     if (comes_back) {
-        begin_anew(wanted);
+        reset_vf(wanted);
         TRY_VOID(restore_vf(wanted));
         refresh_members(ports_.clock.now());
         return {};
     }
-    say(vf, "released", fmt::format("VF {} is scrubbed and free", vf));
+    emit(vf, "released", fmt::format("VF {} is scrubbed and free", vf));
     dirty_.insert(vf);
     ask_again();
     return {};
@@ -340,36 +340,36 @@ void GpuModel::refresh(std::uint32_t vf) {
 }
 
 Result<vgpu_pf_vf> GpuModel::ask_vf(std::uint32_t vf) {
-    TRY(vgpu_pf_vf live, pf_.ask(&PfPort::get_vf, vf));
-    live.vf = vf;
-    live.service_ns = std::min<std::uint64_t>(live.service_ns, kMostServiceNs);
-    live.reserved_service_ns = std::min(live.reserved_service_ns, live.service_ns);
-    return live;
+    TRY(vgpu_pf_vf active, pf_.ask(&PfPort::get_vf, vf));
+    active.vf = vf;
+    active.service_ns = std::min<std::uint64_t>(active.service_ns, kMaxServiceNs);
+    active.reserved_service_ns = std::min(active.reserved_service_ns, active.service_ns);
+    return active;
 }
 
 Result<> GpuModel::look_at(std::uint32_t vf) {
-    auto live = ask_vf(vf);
-    if (!live) return tl::make_unexpected(live.error());
-    if (live->state == VGPU_PF_VF_ABSENT) {
-        note_absent(*live);
+    auto active = ask_vf(vf);
+    if (!active) return tl::make_unexpected(active.error());
+    if (active->state == VGPU_PF_VF_ABSENT) {
+        record_absent(*active);
         return {};
     }
-    live_[vf] = *live;
+    active_[vf] = *active;
     clients_.erase(vf);  // The VF may have another client now.
     const bool may_be_idle = maybe_idle_.erase(vf) != 0;
-    if (live->has_work != 0)
+    if (active->has_work != 0)
         schedule_.on_wake(vf, ports_.clock.now());
     else if (may_be_idle)
-        note_parked_idle(vf, ports_.clock.now());
-    if (!shown_.contains(vf)) shown_[vf] = record_for(*live);
+        record_preempted_idle(vf, ports_.clock.now());
+    if (!defined_.contains(vf)) defined_[vf] = record_for(*active);
     return {};
 }
 
-Result<> GpuModel::look_at_gpu() {
+Result<> GpuModel::check_gpu() {
     const auto info = pf_.ask(&PfPort::get_info);
     if (!info) return fail(info.error().id, fmt::format("{}: {}", id_, info.error().cause));
     info_ = *info;
-    note_device_clock();
+    record_device_clock();
     notice_device_state();
     return {};
 }
@@ -377,17 +377,17 @@ Result<> GpuModel::look_at_gpu() {
 void GpuModel::refresh_all(Nanoseconds now) {
     if (!pf_.is_connected() || now - refreshed_at_ < kRefresh) return;
     refreshed_at_ = now;
-    if (!look_at_gpu()) return;
+    if (!check_gpu()) return;
     looked_at_ = now;
-    look_at_handovers();
+    check_assignment_modes();
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
-        if (live_.contains(vf)) dirty_.insert(vf);
+        if (active_.contains(vf)) dirty_.insert(vf);
 }
 
 void GpuModel::freshen(Freshness wanted) {
     const Nanoseconds now = ports_.clock.now();
     if (!pf_.is_connected() || now - refreshed_at_ < kFreshEnough) return;
-    if (wanted == Freshness::Gpu) static_cast<void>(look_at_gpu());
+    if (wanted == Freshness::Gpu) static_cast<void>(check_gpu());
     if (wanted != Freshness::Counters) return;
     refreshed_at_ = now - kRefresh;
     refresh_all(now);
@@ -395,11 +395,11 @@ void GpuModel::freshen(Freshness wanted) {
 }
 
 /// Reads the GPU last: values of a device that was lost meanwhile do not count.
-Result<> GpuModel::look_now(std::uint32_t vf) {
+Result<> GpuModel::refresh_now(std::uint32_t vf) {
     TRY_VOID(in_reach());
     TRY_VOID(known(vf));
     TRY_VOID(look_at(vf));
-    TRY_VOID(look_at_gpu());
+    TRY_VOID(check_gpu());
     TRY_VOID(in_reach());
     return known(vf);
 }
@@ -413,16 +413,16 @@ void GpuModel::refresh_members(Nanoseconds now) {
     are_members_stale_ = false;
     const GpuPolicy policy = ports_.store.policy(id_);
     std::vector<GpuSchedule::Member> members;
-    for (const auto& [vf, live] : live_)
-        if (may_compete(live.state) && shown_.contains(vf))
-            add_member(members, shown_.at(vf), policy);
-    look_at_loosened(members);
+    for (const auto& [vf, active] : active_)
+        if (may_compete(active.state) && defined_.contains(vf))
+            add_member(members, defined_.at(vf), policy);
+    check_loosened(members);
     schedule_.set_members(members, policy.max_gap_ms, now);
 }
 
 /// While a VF is strict its IDLE event changes nothing, and the event is not repeated when the VF
 /// stops being strict. So the VF is read again.
-void GpuModel::look_at_loosened(const std::vector<GpuSchedule::Member>& members) {
+void GpuModel::check_loosened(const std::vector<GpuSchedule::Member>& members) {
     for (const GpuSchedule::Member& member : members) {
         const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
         if (is_strict || !schedule_->is_strict(member.vf)) continue;
@@ -450,14 +450,14 @@ void GpuModel::install_table(Nanoseconds now) {
     } else {
         schedule_.tell(trace::TableRefused{.at = now});
     }
-    note_table_trouble(set ? "" : set.error().cause);
+    record_table_condition(set ? "" : set.error().cause);
 }
 
 /// Emits each reason once.
-void GpuModel::note_table_trouble(std::string trouble) {
-    if (trouble == table_trouble_) return;
-    table_trouble_ = std::move(trouble);
-    if (!table_trouble_.empty()) say(0, "table-refused", table_trouble_);
+void GpuModel::record_table_condition(std::string condition) {
+    if (condition == table_condition_) return;
+    table_condition_ = std::move(condition);
+    if (!table_condition_.empty()) emit(0, "table-refused", table_condition_);
 }
 
 }  // namespace vgpu::daemon

@@ -21,7 +21,7 @@ trace::Recorder::Source GpuModel::trace_source() const {
             .names =
                 [this] {
                     std::map<std::uint32_t, std::string> names;
-                    for (const auto& [vf, record] : shown_) names[vf] = record.name;
+                    for (const auto& [vf, record] : defined_) names[vf] = record.name;
                     return names;
                 },
             .unix_time = [this] { return ports_.clock.unix_time().count(); }};
@@ -29,10 +29,10 @@ trace::Recorder::Source GpuModel::trace_source() const {
 
 void GpuModel::step() {
     const Nanoseconds now = ports_.clock.now();
-    for (Notice& due : fold_.take_due(now)) tell(std::move(due), now);
-    if (ports_.companions && now >= companions_at_) {
-        companions_message_ = ports_.companions->step(now);
-        companions_at_ = ports_.companions->next_step(now);
+    for (AdminEvent& due : fold_.take_due(now)) tell(std::move(due), now);
+    if (ports_.managed_processes && now >= managed_processes_at_) {
+        managed_processes_message_ = ports_.managed_processes->step(now);
+        managed_processes_at_ = ports_.managed_processes->next_step(now);
     }
     if (!pf_.is_connected()) try_attach(now);
     if (!pf_.is_connected()) return;
@@ -47,7 +47,7 @@ void GpuModel::step() {
     scrub_released(now);
     retry_scrubs(now);
     restore_missing(now);
-    look_for_orphans(now);
+    find_orphans(now);
     // Done here and not in the request, because the request's answer would wait for it.
     if (are_members_stale_) refresh_members(now);
     install_table(now);
@@ -57,11 +57,11 @@ Nanoseconds GpuModel::wake_at() const {
     const Nanoseconds now = ports_.clock.now();
     Nanoseconds at = pf_.is_connected() ? refreshed_at_ + kRefresh : retry_at_;
     if (may_plan()) at = std::min(at, schedule_->next_check(now));
-    if (ports_.companions) at = std::min(at, companions_at_);
+    if (ports_.managed_processes) at = std::min(at, managed_processes_at_);
     if (const auto due = fold_.next_due()) at = std::min(at, *due);
     // Events and refreshes show clients that disconnect; this time is for a client that does not.
     for (const auto& [vf, since] : to_scrub_)
-        at = std::min(at, std::max(since + kDetachPatience, scrub_begin_at_));
+        at = std::min(at, std::max(since + kDetachTimeout, scrub_begin_at_));
     return at;
 }
 
@@ -72,7 +72,7 @@ std::vector<int> GpuModel::wait_fds() const {
 
 std::vector<std::uint32_t> GpuModel::vfs() const {
     std::vector<std::uint32_t> numbers;
-    for (const auto& [vf, live] : live_) numbers.push_back(vf);
+    for (const auto& [vf, active] : active_) numbers.push_back(vf);
     return numbers;
 }
 
@@ -83,12 +83,12 @@ std::string GpuModel::socket_of(std::uint32_t vf) const {
 
 std::string GpuModel::client_of(std::uint32_t vf) const {
     const std::string socket = socket_of(vf);
-    if (live_.at(vf).attached == 0 || socket.empty() || ports_.owners == nullptr) return "";
+    if (active_.at(vf).attached == 0 || socket.empty() || ports_.owners == nullptr) return "";
     return printable(ports_.owners->client_of(socket));
 }
 
 VfView GpuModel::view(std::uint32_t vf) {
-    VfView view{.gpu = id_, .record = shown_.at(vf), .live = live_.at(vf), .socket = ""};
+    VfView view{.gpu = id_, .record = defined_.at(vf), .active = active_.at(vf), .socket = ""};
     view.socket = socket_of(vf);
     const auto [client, is_new] = clients_.try_emplace(vf);
     if (is_new) client->second = client_of(vf);
@@ -109,12 +109,13 @@ VfView GpuModel::view(std::uint32_t vf) {
     };
     view.wait_p50_ns = wait(0.5);
     view.wait_p99_ns = wait(0.99);
-    if (const auto at = handovers_.find(vf); at != handovers_.end()) view.handover = at->second;
+    if (const auto at = assignment_modes_.find(vf); at != assignment_modes_.end())
+        view.assignment_mode = at->second;
     view.lease_expires = ports_.store.leases().wall_time(view.record.owner.expires);
-    view.trouble = trouble(vf);
-    for (const auto* troubles : {&handover_troubles_, &name_clashes_})
-        if (const auto at = troubles->find(vf); view.trouble.empty() && at != troubles->end())
-            view.trouble = at->second;
+    view.condition = condition(vf);
+    for (const auto* conditions : {&assignment_mode_conditions_, &name_clashes_})
+        if (const auto at = conditions->find(vf); view.condition.empty() && at != conditions->end())
+            view.condition = at->second;
     if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
     return view;
 }
@@ -125,8 +126,8 @@ std::string GpuModel::state_text() const {
             "{} of its VFs differ from their definitions; 'vgpuctl doctor' shows which and why",
             troubled);
     const bool is_all = state_ == GpuState::Ok || state_ == GpuState::Failed;
-    if (is_all || companions_message_.empty()) return message_;
-    return message_ + "; " + companions_message_;
+    if (is_all || managed_processes_message_.empty()) return message_;
+    return message_ + "; " + managed_processes_message_;
 }
 
 GpuView GpuModel::view() {
@@ -139,8 +140,8 @@ GpuView GpuModel::view() {
             .message = state_text(),
             .uapi_socket = paths_.uapi_socket,
             .vf_socket_dir = paths_.vf_socket_dir,
-            .softgpu_pid = ports_.companions ? ports_.companions->softgpu_pid() : 0,
-            .pf_pid = ports_.companions ? ports_.companions->pf_pid() : 0,
+            .softgpu_pid = ports_.managed_processes ? ports_.managed_processes->softgpu_pid() : 0,
+            .pf_pid = ports_.managed_processes ? ports_.managed_processes->pf_pid() : 0,
             .quantum_us = policy.quantum_us,
             .max_gap_ms = policy.max_gap_ms,
             .info = info,
@@ -151,21 +152,21 @@ GpuView GpuModel::view() {
             .events_lost = events_lost_};
 }
 
-std::vector<Notice> GpuModel::take_notices() {
-    return std::exchange(notices_, {});
+std::vector<AdminEvent> GpuModel::take_admin_events() {
+    return std::exchange(admin_events_, {});
 }
 
-void GpuModel::say(std::uint32_t vf, std::string_view kind, std::string text) {
+void GpuModel::emit(std::uint32_t vf, std::string_view kind, std::string text) {
     const Nanoseconds now = ports_.clock.now();
-    Notice notice{.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)};
-    if (fold_.admits(notice, now)) tell(std::move(notice), now);
+    AdminEvent admin_event{.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)};
+    if (fold_.admits(admin_event, now)) tell(std::move(admin_event), now);
 }
 
-void GpuModel::tell(Notice notice, Nanoseconds now) {
+void GpuModel::tell(AdminEvent admin_event, Nanoseconds now) {
     // Bounds memory if the main loop hangs.
-    constexpr std::size_t kMaxNotices = 1024;
-    schedule_.note(notice.vf, notice.kind, notice.text, now);
-    if (notices_.size() < kMaxNotices) notices_.push_back(std::move(notice));
+    constexpr std::size_t kMaxAdminEvents = 1024;
+    schedule_.note(admin_event.vf, admin_event.kind, admin_event.text, now);
+    if (admin_events_.size() < kMaxAdminEvents) admin_events_.push_back(std::move(admin_event));
 }
 
 }  // namespace vgpu::daemon

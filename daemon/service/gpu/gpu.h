@@ -11,18 +11,18 @@
 // core answers. Runs in the one thread of its GpuHost.
 #pragma once
 
+#include "daemon/ports/assignment_port.h"
 #include "daemon/ports/clock.h"
-#include "daemon/ports/handover_port.h"
 #include "daemon/ports/owner_port.h"
 #include "daemon/ports/pf_port.h"
-#include "daemon/service/gpu/companions.h"
+#include "daemon/service/gpu/managed_processes.h"
 #include "daemon/service/gpu/pf_link.h"
 #include "daemon/service/slicing/gpu_schedule.h"
 #include "daemon/service/slicing/wait_account.h"
 #include "daemon/service/state/store.h"
 #include "daemon/service/trace/recorder.h"
 #include "daemon/service/vf/gpu_inventory.h"
-#include "daemon/service/views/notice_fold.h"
+#include "daemon/service/views/event_fold.h"
 #include "daemon/service/views/views.h"
 
 #include <map>
@@ -42,7 +42,7 @@ struct CreateRequest {
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;
     VfQos qos{};
-    VfCustody custody{};
+    VfAssignmentPolicy assignment_policy{};
     std::uint64_t cu_mask = 0;
     std::uint32_t doorbell_pages = 0;
     VfSecurity security{};
@@ -58,7 +58,7 @@ struct VfChange {
     std::optional<std::uint32_t> weight{};
     std::optional<std::uint32_t> quantum_us{};
     QosChange qos{};
-    CustodyChange custody{};
+    AssignmentPolicyChange assignment_policy{};
     std::optional<std::string> profile{};
 };
 
@@ -77,7 +77,7 @@ enum class Freshness { Events, Gpu, Counters };
 inline constexpr std::size_t kFreshnesses = 3;
 
 /// The user that requests a change; an empty owner means no user.
-struct Asker {
+struct Requester {
     std::string owner{};
     Force force = Force::No;
 };
@@ -86,7 +86,7 @@ struct Asker {
 struct Settings {
     GpuChange gpu{};
     std::map<std::uint32_t, VfChange> vfs{};
-    Force force = Force::No;  ///< for changes of the handover of VFs in use
+    Force force = Force::No;  ///< for changes of the assignment mode of VFs in use
 };
 
 /// Effect of the end of a claim. Keep: the VRAM is emptied only if the VF's ScrubPolicy says so.
@@ -116,16 +116,17 @@ public:
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
     /// Time that a client may keep a VF open after the VF's release; then the VF is taken from the
     /// client. The device notices the death of a client only a moment later.
-    static constexpr Nanoseconds kDetachPatience = std::chrono::seconds(5);
+    static constexpr Nanoseconds kDetachTimeout = std::chrono::seconds(5);
 
     /// References must outlive the model.
     struct Ports {
         std::unique_ptr<PfPort> pf;
-        std::unique_ptr<Companions> companions;  ///< none: the GPU is attached
+        std::unique_ptr<ManagedProcesses> managed_processes;  ///< none: the GPU is attached
         StateStore& store;
         const Clock& clock;
-        const OwnerPort* owners = nullptr;         ///< none: nothing is known about owners
-        std::unique_ptr<HandoverPort> handover{};  ///< none: the platform decides for every VF
+        const OwnerPort* owners = nullptr;  ///< none: nothing is known about owners
+        std::unique_ptr<AssignmentPort>
+            assignment_mode{};  ///< none: the platform decides for every VF
     };
 
     GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
@@ -148,8 +149,8 @@ public:
     /// Destroys a VF. `by`: the user that requests it; may be empty. Returns when the release has
     /// begun; step() does the rest. Succeeds if the VF is already being scrubbed.
     Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
-    /// `asker` is needed only if the handover changes.
-    Result<> change(std::uint32_t vf, const VfChange& change, const Asker& asker = {});
+    /// `requester` is needed only if the assignment mode changes.
+    Result<> change(std::uint32_t vf, const VfChange& change, const Requester& requester = {});
     /// Not recorded: the PF core knows which VFs are paused. WrongState without force if `action`
     /// would take the engine from a client that has the VF open.
     Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
@@ -170,8 +171,8 @@ public:
     /// Makes many changes with one durable record: after a crash all of them are made or none.
     Result<> configure(const Settings& settings);
     /// Changes the resources of a VF, which empties its VRAM. Continues in step(), until the record
-    /// has no `next`; the VF's shape then shows the result.
-    Result<> reshape(std::uint32_t vf, const VfShape& shape, Force force);
+    /// has no `next`; the VF's resources then show the result.
+    Result<> resize(std::uint32_t vf, const VfResources& resources, Force force);
     /// Writes the PF core's diagnostic dump to `fd`, which stays the caller's.
     Result<> dump(int fd);
     /// Recent decisions and their reasons, beginning at the place `after` (trace/recorder.h).
@@ -183,12 +184,12 @@ public:
     void freshen(Freshness wanted);
     /// Reads the VF, then the GPU, even if both were read just now. NoSuchVf; PfLost, DeviceLost or
     /// VersionMismatch without a usable answer.
-    Result<> look_now(std::uint32_t vf);
+    Result<> refresh_now(std::uint32_t vf);
 
     /// VFs that have resources or a record.
     [[nodiscard]] std::vector<std::uint32_t> vfs() const;
-    [[nodiscard]] bool has_vf(std::uint32_t vf) const { return live_.contains(vf); }
-    [[nodiscard]] bool has_record(std::uint32_t vf) const { return shown_.contains(vf); }
+    [[nodiscard]] bool has_vf(std::uint32_t vf) const { return active_.contains(vf); }
+    [[nodiscard]] bool has_record(std::uint32_t vf) const { return defined_.contains(vf); }
     /// `vf`: one of vfs() with a record. Does not ask the PF core.
     [[nodiscard]] VfView view(std::uint32_t vf);
     [[nodiscard]] GpuView view();
@@ -208,21 +209,21 @@ public:
         return are_members_stale_ ? 0 : events_read_to_;
     }
 
-    /// By VF: why the VF's name does not lead to it. Shown as its trouble.
+    /// By VF: why the VF's name does not lead to it. Shown as its condition.
     void set_name_clashes(std::map<std::uint32_t, std::string> clashes) {
         name_clashes_ = std::move(clashes);
     }
 
-    /// The VF, if only its record and handover have changed since the last call; else none.
+    /// The VF, if only its record and assignment mode have changed since the last call; else none.
     [[nodiscard]] std::optional<std::uint32_t> take_only_change() {
         return std::exchange(only_change_, std::nullopt);
     }
     /// A request has changed the input of the next table.
     [[nodiscard]] bool owes_table() const { return are_members_stale_; }
 
-    [[nodiscard]] bool has_notices() const { return !notices_.empty(); }
-    /// Bounded: while 1024 notices are not taken, further ones are dropped.
-    std::vector<Notice> take_notices();
+    [[nodiscard]] bool has_admin_events() const { return !admin_events_.empty(); }
+    /// Bounded: while 1024 events are not taken, further ones are dropped.
+    std::vector<AdminEvent> take_admin_events();
 
     /// Any thread: ends a wait for the PF core.
     void interrupt() { pf_.interrupt(); }
@@ -232,14 +233,14 @@ private:
     void try_attach(Nanoseconds now);
     /// After a failure everything is as after lose(), except for state that was read.
     Result<> attach(Nanoseconds now);
-    /// Fills live_ and the counters that RUN events continue.
+    /// Fills active_ and the counters that RUN events continue.
     Result<> read_all_vfs();
     /// Reconciles records and device: unknown VFs get a record, missing VFs are made again.
     Result<> adopt_vfs();
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
-    Result<> go_on_releasing(VfRecord& record, const vgpu_pf_vf& live);
+    Result<> go_on_releasing(VfRecord& record, const vgpu_pf_vf& active);
     /// The record of the VF with this UUID, because the number may have been given to another VF.
-    [[nodiscard]] VfRecord record_for(const vgpu_pf_vf& live) const;
+    [[nodiscard]] VfRecord record_for(const vgpu_pf_vf& active) const;
     /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
     /// and shows the reason (hold()).
     Result<> restore_vf(const VfRecord& wanted);
@@ -247,7 +248,7 @@ private:
     /// Keeps the known state in view until attach() reads it again, because VFs keep computing.
     void lose(const Error& error, Nanoseconds now);
     /// Updates the offset from CLOCK_MONOTONIC to the device's clock, which RUN events use.
-    void note_device_clock();
+    void record_device_clock();
     void notice_device_state();
     void become(GpuState state, std::string message);
 
@@ -258,50 +259,50 @@ private:
         std::string text{};
     };
     /// Why the VF is not as defined; empty if it is.
-    [[nodiscard]] std::string trouble(std::uint32_t vf) const;
+    [[nodiscard]] std::string condition(std::uint32_t vf) const;
     [[nodiscard]] std::size_t count_troubled() const;
     /// Whether the VF in service under this number is not the VF on record.
     [[nodiscard]] bool is_replaced(std::uint32_t vf) const;
-    void note_refusal(std::uint32_t vf, std::string text);
+    void record_refusal(std::uint32_t vf, std::string text);
     /// Keeps a VF without resources in view, and its number reserved.
     void hold(const VfRecord& wanted, std::string why);
     void show_absent(const VfRecord& wanted);
-    void begin_anew(const VfRecord& wanted);
-    void note_absent(const vgpu_pf_vf& absent);
+    void reset_vf(const VfRecord& wanted);
+    void record_absent(const vgpu_pf_vf& absent);
     /// Tries every kRestoreRetry, and at once after resources were freed.
     void restore_missing(Nanoseconds now);
     Result<> forget_definition(std::uint32_t vf);
     /// Gives a VF that need not exist another shape. Success: the definition is durable.
-    Result<> redefine(std::uint32_t vf, const VfShape& shape);
+    Result<> redefine(std::uint32_t vf, const VfResources& resources);
     [[nodiscard]] std::string state_text() const;
     /// WrongState, with the reason, while the VF has a record but no resources.
     [[nodiscard]] Result<> in_service(std::uint32_t vf) const;
     /// WrongState while the VF in service under this number is not as defined.
     [[nodiscard]] Result<> defined_here(std::uint32_t vf) const;
 
-    // assignment of functions (handover.cpp)
-    Result<> settle(const GpuRecord& before, const GpuRecord& after, const Asker& asker);
-    [[nodiscard]] Result<> check_handovers(const GpuRecord& before, const GpuRecord& after,
-                                           const Asker& asker) const;
-    Result<> move_handovers(const GpuRecord& before, const GpuRecord& after);
-    Result<> set_handover(std::uint32_t vf, Handover handover);
+    // assignment of functions (assignment_mode.cpp)
+    Result<> settle(const GpuRecord& before, const GpuRecord& after, const Requester& requester);
+    [[nodiscard]] Result<> check_assignment_modes(const GpuRecord& before, const GpuRecord& after,
+                                                  const Requester& requester) const;
+    Result<> move_assignment_modes(const GpuRecord& before, const GpuRecord& after);
+    Result<> set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode);
     void take_function_back(const VfRecord& record);
-    void look_at_handovers();
+    void check_assignment_modes();
 
     // owners (owners.cpp)
-    [[nodiscard]] std::string name_text(std::uint32_t vf) const;
+    [[nodiscard]] std::string describe_name(std::uint32_t vf) const;
     [[nodiscard]] Result<> check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                        const std::string& by) const;
-    void owe_scrub(VfRecord& record) const;
+    void require_scrub(VfRecord& record) const;
     void scrub_released(Nanoseconds now);
     void retry_scrubs(Nanoseconds now);
-    [[nodiscard]] Result<> scrub_released(std::uint32_t vf, const vgpu_pf_vf& live);
+    [[nodiscard]] Result<> scrub_released(std::uint32_t vf, const vgpu_pf_vf& active);
     tl::unexpected<Error> scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                              const OwnerRecord& before);
-    /// Emits notices and sets `orphan` in views; never ends a claim.
-    void look_for_orphans(Nanoseconds now);
-    void look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
-                       Nanoseconds now);
+    /// Emits events and sets `orphan` in views; never ends a claim.
+    void find_orphans(Nanoseconds now);
+    void probe_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
+                     Nanoseconds now);
 
     // events (events.cpp)
     /// Reads all events in bounded batches, then reads each VF whose state may have changed once.
@@ -309,7 +310,7 @@ private:
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
     void on_run(const vgpu_pf_event& event, Nanoseconds now);
     /// Logs the first event at once. Within kImpossiblePause further ones are only counted.
-    void note_impossible(const vgpu_pf_event& event, Nanoseconds now);
+    void record_impossible(const vgpu_pf_event& event, Nanoseconds now);
     void on_lost_events(std::uint64_t count);
     /// While vgpud holds the lease, writes to the PF's sysfs files arrive as events. They are
     /// handled like D-Bus requests: checked and made durable.
@@ -317,11 +318,11 @@ private:
     Result<> obey(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
     void wake(const vgpu_pf_event& event, Nanoseconds now);
-    void note_wake(std::uint32_t vf, Nanoseconds at);
-    void note_idle(std::uint32_t vf, Nanoseconds at);
-    void note_parked_idle(std::uint32_t vf, Nanoseconds at);
-    void note_capped(std::uint32_t vf, Nanoseconds at);
-    void note_event(const vgpu_pf_event& event);
+    void record_wake(std::uint32_t vf, Nanoseconds at);
+    void record_idle(std::uint32_t vf, Nanoseconds at);
+    void record_preempted_idle(std::uint32_t vf, Nanoseconds at);
+    void record_capped(std::uint32_t vf, Nanoseconds at);
+    void record_event(const vgpu_pf_event& event);
     /// Records finished scrubs; retries those that the disk refused.
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
@@ -329,14 +330,14 @@ private:
     Result<> look_at(std::uint32_t vf);
     /// GET_VF. Checks that numbers are plausible, because the PF core is another process.
     Result<vgpu_pf_vf> ask_vf(std::uint32_t vf);
-    Result<> look_at_gpu();
+    Result<> check_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
-    void look_at_loosened(const std::vector<GpuSchedule::Member>& members);
+    void check_loosened(const std::vector<GpuSchedule::Member>& members);
     [[nodiscard]] bool may_plan() const;
     /// Done last in each step, because the table depends on everything that was read.
     void install_table(Nanoseconds now);
-    void note_table_trouble(std::string trouble);
+    void record_table_condition(std::string condition);
     void ask_again();
 
     // requests (requests.cpp)
@@ -347,7 +348,7 @@ private:
     /// NoSuchVf unless the VF is in view.
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
     /// Reads the VF before anything is recorded, in case that the PF core is lost.
-    Result<> look_before_change(std::uint32_t vf);
+    Result<> refresh_before_change(std::uint32_t vf);
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
     /// Empty if sockets are not shown.
@@ -355,7 +356,7 @@ private:
     /// The client of an attached VF, as far as known.
     [[nodiscard]] std::string client_of(std::uint32_t vf) const;
     [[nodiscard]] bool comes_back(std::uint32_t vf) const;
-    Result<> keep_away(std::uint32_t vf);
+    Result<> cancel_recreate(std::uint32_t vf);
     /// Restores the record after the PF core refused a create that is on record already.
     void undo_create(const VfRecord& wanted, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf();
@@ -374,28 +375,29 @@ private:
 
     // plans (configure.cpp)
     static void apply_change(VfRecord& record, const VfChange& change);
-    void undo_reshape(std::uint32_t vf, const GpuRecord& before);
+    void undo_resize(std::uint32_t vf, const GpuRecord& before);
     /// Restores the record after the PF core refused a change that is on record already.
     void undo_record(std::uint32_t vf, const GpuRecord& before);
     /// Copies the shown record into `record`, if both describe the same VF.
-    void put_shown(std::uint32_t vf, GpuRecord& record) const;
+    void put_defined(std::uint32_t vf, GpuRecord& record) const;
     /// The record, including all changes that the disk has refused.
     [[nodiscard]] GpuRecord record_to_be() const;
     /// Tries again to write a record that the disk refused.
     Result<> record_again(std::uint32_t vf);
-    /// Erases records of failed creates. Only while connected, because live_ then shows whether the
-    /// VF was made after all.
-    Result<> erase_unmade();
+    /// Erases records of failed creates. Only while connected, because active_ then shows whether
+    /// the VF was made after all.
+    Result<> erase_uncreated();
     void record_all_again(Nanoseconds now);
     /// Requires `next` in the record, and a VF without resources.
-    Result<> finish_reshape(std::uint32_t vf);
-    /// Finds out which of its two shapes a VF in service has, and whether it owes a scrub.
-    void settle_next(VfRecord& record, const vgpu_pf_vf& live) const;
+    Result<> finish_resize(std::uint32_t vf);
+    /// Finds out which of its two sets of resources a VF in service has, and whether it owes a
+    /// scrub.
+    void settle_next(VfRecord& record, const vgpu_pf_vf& active) const;
 
     /// Emits a notice. `kind` must live as long as vgpud (a literal, name_of()), because notices
     /// keep the view. VF 0: the GPU.
-    void say(std::uint32_t vf, std::string_view kind, std::string text);
-    void tell(Notice notice, Nanoseconds now);
+    void emit(std::uint32_t vf, std::string_view kind, std::string text);
+    void tell(AdminEvent admin_event, Nanoseconds now);
     [[nodiscard]] trace::Recorder::Source trace_source() const;
 
     std::string id_;
@@ -405,10 +407,10 @@ private:
     PfLink pf_;
     GpuState state_ = GpuState::Starting;
     std::string message_ = "not attached yet";
-    std::string companions_message_;
+    std::string managed_processes_message_;
     Nanoseconds retry_at_{0};
     Nanoseconds retry_delay_ = kFirstRetry;
-    Nanoseconds companions_at_{0};
+    Nanoseconds managed_processes_at_{0};
     Nanoseconds refreshed_at_{0};
     vgpu_pf_info info_{};
     Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
@@ -420,15 +422,15 @@ private:
     std::uint64_t events_lost_ = 0;
     std::uint64_t impossible_ = 0;  ///< events since the last log line
     Nanoseconds impossible_at_{0};  ///< earliest time of the next line
-    std::string table_trouble_;
-    std::map<std::uint32_t, vgpu_pf_vf> live_;  ///< VFs that are not ABSENT
-    std::map<std::uint32_t, VfRecord> shown_;   ///< record of each live VF; made up if read-only
+    std::string table_condition_;
+    std::map<std::uint32_t, vgpu_pf_vf> active_;  ///< VFs that are not ABSENT
+    std::map<std::uint32_t, VfRecord> defined_;   ///< record of each live VF; made up if read-only
     /// Service from RUN events, on top of the PF core's counters at attach. Later differences to
     /// these counters are service in lost events.
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
-    std::set<std::uint32_t> unrecorded_;               ///< VFs whose record is not yet shown_
+    std::set<std::uint32_t> unrecorded_;               ///< VFs whose record is not yet defined_
     std::map<std::uint32_t, Uuid> unmade_;             ///< refused creates whose record is still on
                                                        ///< disk
     Nanoseconds scrub_retry_at_{0};
@@ -440,12 +442,14 @@ private:
     WaitAccount waits_;
     std::map<std::uint32_t, Refusal> refusals_;  ///< last refusal per VF
     Nanoseconds restore_at_{0};
-    std::map<std::uint32_t, Handover> handovers_;  ///< per VF: who gets the function, as last read
-    std::map<std::uint32_t, std::string> handover_troubles_;  ///< per VF: why not as defined
-    std::map<std::uint32_t, std::string> name_clashes_;       ///< per VF: the other VFs with its
-                                                              ///< name
-    std::map<std::uint32_t, std::string> orphans_;            ///< per VF: why its claim looks
-                                                              ///< forgotten
+    std::map<std::uint32_t, AssignmentMode>
+        assignment_modes_;  ///< per VF: who gets the function, as last read
+    std::map<std::uint32_t, std::string>
+        assignment_mode_conditions_;                     ///< per VF: why not as defined
+    std::map<std::uint32_t, std::string> name_clashes_;  ///< per VF: the other VFs with its
+                                                         ///< name
+    std::map<std::uint32_t, std::string> orphans_;       ///< per VF: why its claim looks
+                                                         ///< forgotten
     std::map<std::uint32_t, Nanoseconds> unattached_since_;
     std::map<std::uint32_t, std::string>
         clients_;  ///< as shown last; read again after each refresh
@@ -453,8 +457,8 @@ private:
     std::map<std::uint32_t, Nanoseconds> to_scrub_;  ///< per VF: time of the release
     Nanoseconds scrub_begin_at_{0};                  ///< earliest time, after a refusal
     std::shared_ptr<const vgpu_pf_run_table> table_;
-    NoticeFold fold_;
-    std::vector<Notice> notices_;
+    EventFold fold_;
+    std::vector<AdminEvent> admin_events_;
 };
 
 }  // namespace vgpu::daemon

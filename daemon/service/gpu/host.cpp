@@ -8,7 +8,8 @@ namespace vgpu::daemon {
 
 std::uint32_t GpuSnapshot::vf_state(std::uint32_t vf) const {
     const auto at = vfs.find(vf);
-    return at == vfs.end() ? static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT) : at->second.live.state;
+    return at == vfs.end() ? static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT)
+                           : at->second.active.state;
 }
 
 bool GpuSnapshot::has_more_than(const GpuSnapshot& before) const {
@@ -28,8 +29,8 @@ GpuHost::~GpuHost() {
     if (runner_) runner_->stop();
 }
 
-void GpuHost::start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_news) {
-    on_news_ = std::move(on_news);
+void GpuHost::start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_change) {
+    on_change_ = std::move(on_change);
     runner_ = std::move(runner);
     runner_->start(*this);
 }
@@ -68,9 +69,9 @@ bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
     const auto looked_at = fresh_at_.at(static_cast<std::size_t>(wanted));
     if (max_age > Nanoseconds::zero() && looked_at && clock_.now() - *looked_at <= max_age)
         return false;
-    const bool is_late = fresh_wanted_ != fresh_done_;
+    const bool is_late = desired_info_ != fresh_done_;
     // A turn that is under way may have taken a request for less.
-    if (!is_late || wanted > freshness_) ++fresh_wanted_;
+    if (!is_late || wanted > freshness_) ++desired_info_;
     freshness_ = std::max(freshness_, wanted);
     lock.unlock();
     if (!runner_) {
@@ -85,13 +86,13 @@ bool GpuHost::knows_all_events() const {
     return clock_.now() - snapshot_->made_at <= GpuModel::kFreshEnough && snapshot_->is_current();
 }
 
-void GpuHost::note_look(Freshness freshness, Nanoseconds at) {
+void GpuHost::record_look(Freshness freshness, Nanoseconds at) {
     for (std::size_t i = 0; i <= static_cast<std::size_t>(freshness); ++i) fresh_at_.at(i) = at;
 }
 
 void GpuHost::await_fresh(Nanoseconds limit) {
     std::unique_lock lock(mutex_);
-    turned_.wait_for(lock, limit, [this] { return fresh_wanted_ == fresh_done_; });
+    turned_.wait_for(lock, limit, [this] { return desired_info_ == fresh_done_; });
 }
 
 void GpuHost::wait_for_first(Nanoseconds limit) {
@@ -99,10 +100,10 @@ void GpuHost::wait_for_first(Nanoseconds limit) {
     turned_.wait_for(lock, limit, [this] { return turns_ > 0; });
 }
 
-std::vector<Notice> GpuHost::take_notices() {
-    if (!is_newer(told_)) return {};
+std::vector<AdminEvent> GpuHost::take_admin_events() {
+    if (!is_newer(reported_)) return {};
     const std::scoped_lock lock(mutex_);
-    return std::exchange(notices_, {});
+    return std::exchange(admin_events_, {});
 }
 
 // --- the GPU's thread
@@ -110,7 +111,7 @@ std::vector<Notice> GpuHost::take_notices() {
 GpuHost::Answer GpuHost::do_job(const Queued& queued) {
     // The caller has timed out on the bus: answer without doing the work.
     const Nanoseconds waited = clock_.now() - queued.since;
-    if (waited <= kPatience) return queued.job(model_.get(), {});
+    if (waited <= kTimeout) return queued.job(model_.get(), {});
     return queued.job(
         nullptr, {ErrorId::TimedOut,
                   fmt::format("{}: vgpu-pf was busy for {} s; the request was not started", id_,
@@ -119,15 +120,15 @@ GpuHost::Answer GpuHost::do_job(const Queued& queued) {
 
 void GpuHost::turn() {
     std::vector<Queued> queue;
-    std::uint64_t fresh_wanted = 0;
+    std::uint64_t desired_info = 0;
     bool wants_fresh = false;
     Freshness freshness = Freshness::Events;
     {
         const std::scoped_lock lock(mutex_);
         // Swap under the lock and work outside it, so that the main loop can queue more.
         queue.swap(queue_);
-        fresh_wanted = fresh_wanted_;
-        wants_fresh = fresh_wanted_ != fresh_done_;
+        desired_info = desired_info_;
+        wants_fresh = desired_info_ != fresh_done_;
         freshness = std::exchange(freshness_, Freshness::Events);
     }
     std::vector<Answer> answers;
@@ -153,12 +154,12 @@ void GpuHost::turn() {
     const bool is_due = has_looked || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
     // Every world switch is an event. A snapshot for each would cost more than the turns.
-    if (is_due || wants_fresh || model_->has_notices() || !runner_) publish({});
+    if (is_due || wants_fresh || model_->has_admin_events() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++turns_;
-    fresh_done_ = fresh_wanted;
-    if (wants_fresh) note_look(freshness, began_at);
-    if (has_looked) note_look(Freshness::Counters, *model_->looked_at());
+    fresh_done_ = desired_info;
+    if (wants_fresh) record_look(freshness, began_at);
+    if (has_looked) record_look(Freshness::Counters, *model_->looked_at());
     turned_.notify_all();
 }
 
@@ -195,7 +196,7 @@ void GpuHost::publish(std::vector<Answer> answers) {
         if (model_->has_record(vf)) fresh.vfs.set(vf, model_->view(vf), before->vfs);
     published_at_ = fresh.made_at;
     has_unpublished_ = false;
-    hand_out(std::move(fresh), std::move(answers));
+    allocate(std::move(fresh), std::move(answers));
 }
 
 void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
@@ -203,25 +204,26 @@ void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
     fresh.vfs = look()->vfs;
     fresh.vfs.set(vf, model_->view(vf));
     has_unpublished_ = true;
-    hand_out(std::move(fresh), std::move(answers));
+    allocate(std::move(fresh), std::move(answers));
 }
 
 /// Wakes the main loop only for news, because most refreshes change nothing.
-void GpuHost::hand_out(GpuSnapshot fresh, std::vector<Answer> answers) {
+void GpuHost::allocate(GpuSnapshot fresh, std::vector<Answer> answers) {
     // `made` becomes the previous snapshot
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
-    std::vector<Notice> notices = model_->take_notices();
-    const bool is_news = made->has_more_than(*look()) || !answers.empty() || !notices.empty();
+    std::vector<AdminEvent> admin_events = model_->take_admin_events();
+    const bool is_change =
+        made->has_more_than(*look()) || !answers.empty() || !admin_events.empty();
     {
         const std::scoped_lock lock(mutex_);
         snapshot_.swap(made);
         answers_.insert(answers_.end(), std::make_move_iterator(answers.begin()),
                         std::make_move_iterator(answers.end()));
-        notices_.insert(notices_.end(), std::make_move_iterator(notices.begin()),
-                        std::make_move_iterator(notices.end()));
-        if (is_news) snapshots_.fetch_add(1, std::memory_order_release);
+        admin_events_.insert(admin_events_.end(), std::make_move_iterator(admin_events.begin()),
+                             std::make_move_iterator(admin_events.end()));
+        if (is_change) snapshots_.fetch_add(1, std::memory_order_release);
     }
-    if (is_news && on_news_) on_news_();
+    if (is_change && on_change_) on_change_();
 }
 
 }  // namespace vgpu::daemon

@@ -9,7 +9,7 @@
 //                finish() <---------------------- done(result) ----------------+
 //
 // Consecutive settings get one table: the step waits a moment for more settings, so that no request
-// waits for a table that the next setting replaces. A request that waited longer than kPatience is
+// waits for a table that the next setting replaces. A request that waited longer than kTimeout is
 // answered with TimedOut and not done, because its caller has timed out. PfPort bounds requests
 // under way.
 #pragma once
@@ -56,11 +56,11 @@ template <typename T, typename Start> void or_refuse(const Done<T>& done, const 
     if (const Result<> started = start(); !started) done(tl::make_unexpected(started.error()));
 }
 
-/// mutex_ guards the members that both threads use: queue, answers, notices, and the pointer to a
+/// mutex_ guards the members that both threads use: queue, answers, events, and the pointer to a
 /// snapshot.
 class GpuHost final : public GpuTurns {
 public:
-    static constexpr Nanoseconds kPatience = std::chrono::seconds(15);
+    static constexpr Nanoseconds kTimeout = std::chrono::seconds(15);
     /// Minimum time between two snapshots that no request asked for.
     static constexpr Nanoseconds kPublish = std::chrono::milliseconds(10);
     /// A new table waits this long for another setting, but at most kLatestTable after the first.
@@ -73,11 +73,11 @@ public:
     GpuHost& operator=(const GpuHost&) = delete;
 
     // --- main loop
-    /// `on_news`: called in the GPU's thread when look() or finish() has something new.
-    void start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_news);
+    /// `on_change`: called in the GPU's thread when look() or finish() has something new.
+    void start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_change);
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] std::shared_ptr<const GpuSnapshot> look() const;
-    /// Whether look(), answers or notices have changed since the last call with this `seen`
+    /// Whether look(), answers or events have changed since the last call with this `seen`
     /// (initially 0). Takes no lock, because the main loop calls this for every GPU in every turn.
     [[nodiscard]] bool is_newer(std::uint64_t& seen) const {
         const std::uint64_t made = snapshots_.load(std::memory_order_acquire);
@@ -100,7 +100,7 @@ public:
     /// Waits for the first turn.
     void wait_for_first(Nanoseconds limit);
     /// Notices since the last call, oldest first.
-    std::vector<Notice> take_notices();
+    std::vector<AdminEvent> take_admin_events();
 
     // --- GpuTurns
     void turn() override;
@@ -129,14 +129,14 @@ private:
     [[nodiscard]] Answer do_job(const Queued& queued);
     /// Whether to delay the step, because the requests only changed settings and more may follow.
     [[nodiscard]] bool puts_off_step();
-    void note_look(Freshness freshness, Nanoseconds at);
+    void record_look(Freshness freshness, Nanoseconds at);
     /// Whether all events are read, and other values are at most GpuModel::kFreshEnough old.
     [[nodiscard]] bool knows_all_events() const;
     void publish(std::vector<Answer> answers);
     /// For a job that changed only the record of `vf`: the views of other VFs stay.
     void publish_record(std::uint32_t vf, std::vector<Answer> answers);
     [[nodiscard]] GpuSnapshot snapshot_without_vfs();
-    void hand_out(GpuSnapshot fresh, std::vector<Answer> answers);
+    void allocate(GpuSnapshot fresh, std::vector<Answer> answers);
 
     std::string id_;
     std::unique_ptr<GpuModel> model_;  ///< GPU thread only
@@ -145,20 +145,20 @@ private:
     bool has_unpublished_ = false;
     std::optional<Nanoseconds> put_off_since_;  ///< the step is put off until step_at_
     Nanoseconds step_at_{0};
-    std::function<void()> on_news_;
+    std::function<void()> on_change_;
     std::unique_ptr<GpuRunner> runner_;
-    /// Number of snapshots with news, answers or notices.
+    /// Number of snapshots with changes, answers or events.
     std::atomic<std::uint64_t> snapshots_{0};
-    std::uint64_t finished_ = 0, told_ = 0;  ///< seen by finish() and take_notices()
+    std::uint64_t finished_ = 0, reported_ = 0;  ///< seen by finish() and take_admin_events()
 
     mutable std::mutex mutex_;  ///< guards the members below
     std::condition_variable turned_;
     std::shared_ptr<const GpuSnapshot> snapshot_ = std::make_shared<const GpuSnapshot>();
     std::vector<Queued> queue_;
     std::vector<Answer> answers_;
-    std::vector<Notice> notices_;
+    std::vector<AdminEvent> admin_events_;
     std::uint64_t turns_ = 0;
-    std::uint64_t fresh_wanted_ = 0, fresh_done_ = 0;
+    std::uint64_t desired_info_ = 0, fresh_done_ = 0;
     Freshness freshness_ = Freshness::Events;  ///< of the pending request
     /// Start of the last read that was at least as full, by Freshness.
     std::array<std::optional<Nanoseconds>, kFreshnesses> fresh_at_;

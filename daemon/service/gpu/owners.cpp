@@ -51,8 +51,8 @@ bool may_scrub(const OwnerRecord& owner) {
 
 }  // namespace
 
-std::string GpuModel::name_text(std::uint32_t vf) const {
-    return fmt::format("{}/vf{} ('{}')", id_, vf, shown_.at(vf).name);
+std::string GpuModel::describe_name(std::uint32_t vf) const {
+    return fmt::format("{}/vf{} ('{}')", id_, vf, defined_.at(vf).name);
 }
 
 Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& request) {
@@ -62,31 +62,32 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     TRY_VOID(defined_here(vf));
     TRY_VOID(record_again(vf));
     GpuRecord record = ports_.store.gpu(id_);
-    VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
     if (one.is_releasing)
-        return fail(ErrorId::WrongState, fmt::format("{} is being destroyed", name_text(vf)));
+        return fail(ErrorId::WrongState, fmt::format("{} is being destroyed", describe_name(vf)));
     if (one.next)
-        return fail(ErrorId::WrongState,
-                    fmt::format("{} is being scrubbed and is available afterwards", name_text(vf)));
+        return fail(
+            ErrorId::WrongState,
+            fmt::format("{} is being scrubbed and is available afterwards", describe_name(vf)));
     const OwnerRecord before = one.owner;
     ClaimRequest full = request;
     full.owner = full_name(request.owner, ports_.owners);
     TRY(one.owner, daemon::claim(one.owner, full,
-                                 {.target = name_text(vf),
+                                 {.target = describe_name(vf),
                                   .now = ports_.store.leases().now(),
-                                  .is_attached = live_.at(vf).attached != 0,
+                                  .is_attached = active_.at(vf).attached != 0,
                                   .next_generation = record.claims + 1,
                                   .boot = ports_.store.leases().boot()}));
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
-    if (is_taken_over && one.custody.scrub == ScrubPolicy::Release)
+    if (is_taken_over && one.assignment_policy.scrub == ScrubPolicy::Release)
         return scrub_before_claim(vf, record, before);
     // Generations are never reused on this GPU, so that a late release names a claim that no longer
     // exists.
     record.claims = std::max(record.claims, one.owner.generation);
     TRY_VOID(ports_.store.commit(id_, record));
-    if (shown_.at(vf).owner.generation != one.owner.generation) unattached_since_.erase(vf);
-    shown_[vf] = one;
-    look_at_owner(vf, one.owner, {}, ports_.clock.now());
+    if (defined_.at(vf).owner.generation != one.owner.generation) unattached_since_.erase(vf);
+    defined_[vf] = one;
+    probe_owner(vf, one.owner, {}, ports_.clock.now());
     return one.owner.generation;
 }
 
@@ -96,12 +97,12 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
                                                    const OwnerRecord& before) {
     VfRecord& one = record.vfs.at(vf);
     one.owner = {};
-    owe_scrub(one);
+    require_scrub(one);
     if (const auto kept = ports_.store.commit(id_, record); !kept)
         return tl::make_unexpected(kept.error());
-    shown_[vf] = one;
+    defined_[vf] = one;
     to_scrub_.try_emplace(vf, ports_.clock.now());
-    look_at_owner(vf, {}, {}, ports_.clock.now());
+    probe_owner(vf, {}, {}, ports_.clock.now());
     step();
     return fail(
         ErrorId::WrongState,
@@ -119,68 +120,69 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     GpuRecord record = ports_.store.gpu(id_);
     const auto one = record.vfs.find(vf);
     if (one == record.vfs.end()) return {};
-    TRY_VOID(check_release(one->second.owner, owner, generation, name_text(vf)));
+    TRY_VOID(check_release(one->second.owner, owner, generation, describe_name(vf)));
     const bool scrubs =
-        after != AfterRelease::Keep || one->second.custody.scrub == ScrubPolicy::Release;
+        after != AfterRelease::Keep || one->second.assignment_policy.scrub == ScrubPolicy::Release;
     const bool was_owned = !one->second.owner.name.empty();
-    const bool is_same = shown_.at(vf).uuid == one->second.uuid;
+    const bool is_same = defined_.at(vf).uuid == one->second.uuid;
     if (after != AfterRelease::Pause || !is_reservation(one->second.owner)) one->second.owner = {};
-    if (scrubs && was_owned && is_same) owe_scrub(one->second);
+    if (scrubs && was_owned && is_same) require_scrub(one->second);
     TRY_VOID(ports_.store.commit(id_, record));
-    if (is_same) shown_[vf] = one->second;
-    look_at_owner(vf, one->second.owner, {}, ports_.clock.now());
-    if (shown_.at(vf).next) to_scrub_.try_emplace(vf, ports_.clock.now());
+    if (is_same) defined_[vf] = one->second;
+    probe_owner(vf, one->second.owner, {}, ports_.clock.now());
+    if (defined_.at(vf).next) to_scrub_.try_emplace(vf, ports_.clock.now());
     step();
     return {};
 }
 
-/// An owed scrub is a resize to the same shape. Once it is on record, no vgpud gives the VF to a
-/// new owner. If the PF core is lost, a recorded resize or destroy may be dropped, but not the
+/// An owed scrub is a resize to the same resources. Once it is on record, no vgpud gives the VF to
+/// a new owner. If the PF core is lost, a recorded resize or destroy may be dropped, but not the
 /// scrub.
-void GpuModel::owe_scrub(VfRecord& record) const {
-    const vgpu_pf_vf& live = live_.at(record.vf);
-    const bool has_vram = live.state != VGPU_PF_VF_ABSENT && live.state != VGPU_PF_VF_SCRUBBING;
+void GpuModel::require_scrub(VfRecord& record) const {
+    const vgpu_pf_vf& active = active_.at(record.vf);
+    const bool has_vram = active.state != VGPU_PF_VF_ABSENT && active.state != VGPU_PF_VF_SCRUBBING;
     if (!has_vram) return;
-    if (!record.next) record.next = VfNext{.shape = shape_of(record), .replaces = live.generation};
-    record.next->owes_scrub = true;
+    if (!record.next)
+        record.next = VfNext{.resources = resources_of(record), .replaces = active.generation};
+    record.next->needs_scrub = true;
 }
 
-/// Begins owed scrubs once the device reports that the client is gone, or after kDetachPatience.
+/// Begins owed scrubs once the device reports that the client is gone, or after kDetachTimeout.
 void GpuModel::scrub_released(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
     // A copy: releases erase entries.
     const auto owed = to_scrub_;
     for (const auto& [vf, since] : owed) {
-        const auto live = live_.find(vf);
-        const bool is_owed = live != live_.end() && shown_.contains(vf) && shown_.at(vf).next &&
-                             may_scrub(shown_.at(vf).owner) &&
-                             live->second.generation == shown_.at(vf).next->replaces &&
-                             live->second.state != VGPU_PF_VF_SCRUBBING;
+        const auto active = active_.find(vf);
+        const bool is_owed = active != active_.end() && defined_.contains(vf) &&
+                             defined_.at(vf).next && may_scrub(defined_.at(vf).owner) &&
+                             active->second.generation == defined_.at(vf).next->replaces &&
+                             active->second.state != VGPU_PF_VF_SCRUBBING;
         if (!is_owed) {
             to_scrub_.erase(vf);
             continue;
         }
-        const bool is_open = live->second.attached != 0;
-        if (is_open && now - since < kDetachPatience) continue;
+        const bool is_open = active->second.attached != 0;
+        if (is_open && now - since < kDetachTimeout) continue;
         if (is_open)
-            say(vf, "taken-back",
-                fmt::format("{} was released {} s ago and a client still has it open; that client "
-                            "loses the VF",
-                            name_text(vf), kDetachPatience.count() / 1'000'000'000));
-        if (const auto begun = scrub_released(vf, live->second); !begun) {
+            emit(vf, "taken-back",
+                 fmt::format("{} was released {} s ago and a client still has it open; that client "
+                             "loses the VF",
+                             describe_name(vf), kDetachTimeout.count() / 1'000'000'000));
+        if (const auto begun = scrub_released(vf, active->second); !begun) {
             scrub_begin_at_ = now + kRefresh;
-            say(vf, "not-scrubbed", begun.error().cause);
+            emit(vf, "not-scrubbed", begun.error().cause);
         }
         if (!pf_.is_connected()) return;
     }
 }
 
 /// Releases the VF in the PF core. After a failure scrub_released(now) retries later.
-Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
-    const auto released = pf_.ask(&PfPort::release, vf, live.generation);
+Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& active) {
+    const auto released = pf_.ask(&PfPort::release, vf, active.generation);
     if (!released)
-        return fail(released.error().id, fmt::format("{} could not be scrubbed: {}", name_text(vf),
-                                                     released.error().cause));
+        return fail(released.error().id, fmt::format("{} could not be scrubbed: {}",
+                                                     describe_name(vf), released.error().cause));
     to_scrub_.erase(vf);
     refresh(vf);
     refresh_members(ports_.clock.now());
@@ -192,16 +194,16 @@ Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& live) {
 /// succeeds.
 void GpuModel::retry_scrubs(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < rescrub_at_) return;
-    const auto live = live_;
-    for (const auto& [vf, one] : live) {
+    const auto active = active_;
+    for (const auto& [vf, one] : active) {
         if (one.state != VGPU_PF_VF_SCRUBBING || one.last_error == VGPU_PF_REASON_NONE) continue;
         rescrub_at_ = now + kRestoreRetry;
         std::string why = fmt::format("its VRAM could not be scrubbed ({}); vgpud tries again",
                                       reason_name(one.last_error));
         const auto begun = pf_.ask(&PfPort::release, vf, one.generation);
         if (!begun) why += ", but the attempt was refused: " + begun.error().cause;
-        say(vf, "not-scrubbed", fmt::format("{}: {}", name_text(vf), why));
-        note_refusal(vf, std::move(why));
+        emit(vf, "not-scrubbed", fmt::format("{}: {}", describe_name(vf), why));
+        record_refusal(vf, std::move(why));
         if (!pf_.is_connected()) return;
         refresh(vf);
     }
@@ -210,30 +212,30 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
 /// A request that ends an owner's work must name that owner, or use force.
 Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                const std::string& by) const {
-    const OwnerRecord& owner = shown_.at(vf).owner;
+    const OwnerRecord& owner = defined_.at(vf).owner;
     if (owner.name.empty() || is_same_owner(owner.name, by) || force == Force::Yes) return {};
     if (is_expired(owner, ports_.store.leases().now())) return {};
     return fail(ErrorId::Claimed, fmt::format("{} belongs to {}; {} it on behalf of the owner "
                                               "(option 'owner') or with option 'force'",
-                                              name_text(vf), claim_text(owner), verb));
+                                              describe_name(vf), claim_text(owner), verb));
 }
 
-void GpuModel::look_for_orphans(Nanoseconds now) {
+void GpuModel::find_orphans(Nanoseconds now) {
     if (now < owners_at_) return;
     owners_at_ = now + kOwnerCheck;
-    const bool has_lease = std::any_of(shown_.begin(), shown_.end(), [](const auto& entry) {
+    const bool has_lease = std::any_of(defined_.begin(), defined_.end(), [](const auto& entry) {
         return entry.second.owner.lease_s > 0;
     });
-    if (has_lease) ports_.store.note_time(id_);
+    if (has_lease) ports_.store.record_time(id_);
     Present present(ports_.owners);
-    for (const auto& [vf, record] : shown_)
-        look_at_owner(vf, record.owner, present.has(record.owner.name), now);
+    for (const auto& [vf, record] : defined_)
+        probe_owner(vf, record.owner, present.has(record.owner.name), now);
 }
 
-void GpuModel::look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
-                             Nanoseconds now) {
-    const auto live = live_.find(vf);
-    const bool is_attached = live != live_.end() && live->second.attached != 0;
+void GpuModel::probe_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
+                           Nanoseconds now) {
+    const auto active = active_.find(vf);
+    const bool is_attached = active != active_.end() && active->second.attached != 0;
     if (is_attached || owner.name.empty()) unattached_since_.erase(vf);
     const Nanoseconds since = is_attached || owner.name.empty()
                                   ? now
@@ -246,7 +248,7 @@ void GpuModel::look_at_owner(std::uint32_t vf, const OwnerRecord& owner, std::op
     std::string& known_cause = orphans_[vf];
     if (cause == known_cause) return;
     known_cause = cause;
-    if (!cause.empty()) say(vf, "orphan", cause);
+    if (!cause.empty()) emit(vf, "orphan", cause);
 }
 
 }  // namespace vgpu::daemon

@@ -77,11 +77,11 @@ Result<> GpuModel::in_reach() const {
 }
 
 Result<> GpuModel::known(std::uint32_t vf) const {
-    if (live_.contains(vf) && shown_.contains(vf)) return {};
+    if (active_.contains(vf) && defined_.contains(vf)) return {};
     return fail(ErrorId::NoSuchVf, fmt::format("{} has no VF {} in service", id_, vf));
 }
 
-Result<> GpuModel::look_before_change(std::uint32_t vf) {
+Result<> GpuModel::refresh_before_change(std::uint32_t vf) {
     TRY_VOID(usable());
     TRY_VOID(known(vf));
     refresh(vf);
@@ -95,7 +95,7 @@ Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = ports_.store.gpu(id_);
     std::optional<std::uint32_t> open;
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
-        if (live_.contains(vf) || record.vfs.contains(vf)) continue;
+        if (active_.contains(vf) || record.vfs.contains(vf)) continue;
         const auto absent = pf_.ask(&PfPort::get_vf, vf);
         if (!absent) return tl::make_unexpected(absent.error());
         if (absent->attached == 0) return vf;
@@ -110,22 +110,22 @@ Result<std::uint32_t> GpuModel::free_vf() {
 Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
     if (!request.vf) return free_vf();
     const bool exists = *request.vf >= 1 && *request.vf <= info_.total_vfs;
-    if (exists && !live_.contains(*request.vf)) return *request.vf;
+    if (exists && !active_.contains(*request.vf)) return *request.vf;
     return fail(ErrorId::NoFreeVf,
                 fmt::format("{}/vf{} {}", id_, *request.vf,
                             exists ? "is in use or being scrubbed" : "does not exist"));
 }
 
 std::uint64_t GpuModel::vram_available() const {
-    const std::uint64_t most = std::min(info_.vram_free_bytes, info_.vram_largest_free_bytes);
-    return round_down(std::min(most, info_.vram_aperture_bytes), info_.vram_unit_bytes);
+    const std::uint64_t max = std::min(info_.vram_free_bytes, info_.vram_largest_free_bytes);
+    return round_down(std::min(max, info_.vram_aperture_bytes), info_.vram_unit_bytes);
 }
 
 /// Default: free VRAM / number of VFs not in service, so that sixteen creates get equal parts.
 Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     if (request.vram_bytes) return *request.vram_bytes;
     const std::uint64_t vfs_left =
-        info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, live_.size());
+        info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, active_.size());
     const std::uint64_t part =
         std::min(vram_available(), round_down(info_.vram_free_bytes / vfs_left,
                                               std::max<std::uint64_t>(1, info_.vram_unit_bytes)));
@@ -165,8 +165,8 @@ Result<> GpuModel::admit(const GpuRecord& record) const {
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(usable());
-    TRY_VOID(erase_unmade());
-    TRY_VOID(look_at_gpu());
+    TRY_VOID(erase_uncreated());
+    TRY_VOID(check_gpu());
     TRY_VOID(in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
     TRY(const std::uint64_t vram_bytes, vram_for(request));
@@ -177,7 +177,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
         .weight = request.weight,
         .quantum_us = request.quantum_us,
         .qos = request.qos,
-        .custody = request.custody,
+        .assignment_policy = request.assignment_policy,
         .vram_bytes = vram_bytes,
         .cu_mask = request.cu_mask,
         .doorbell_pages = request.doorbell_pages,
@@ -204,9 +204,9 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
 /// A PF core that is lost may still make the VF, so its record stays, to be released later.
 void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
     GpuRecord after = before;
-    const auto function = handovers_.find(wanted.vf);
-    const bool was_handed_over =
-        function != handovers_.end() && function->second == wanted.custody.handover;
+    const auto function = assignment_modes_.find(wanted.vf);
+    const bool was_handed_over = function != assignment_modes_.end() &&
+                                 function->second == wanted.assignment_policy.assignment_mode;
     if (pf_.is_connected()) {
         // after a refusal nothing has changed in the platform
         if (was_handed_over) take_function_back(wanted);
@@ -216,40 +216,40 @@ void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
     }
     if (const auto undone = ports_.store.commit(id_, after); !undone) {
         unmade_[wanted.vf] = wanted.uuid;
-        say(wanted.vf, "record-left", undone.error().cause);
+        emit(wanted.vf, "record-left", undone.error().cause);
     }
 }
 
 Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
-    if (live_.at(vf).attached == 0 || force == Force::Yes) return {};
+    if (active_.at(vf).attached == 0 || force == Force::Yes) return {};
     const std::string socket = socket_of(vf), client = client_of(vf);
     return fail(
         ErrorId::WrongState,
         fmt::format("{}/vf{} ('{}') is attached: {} has it open{}, and its driver would lose the "
                     "VF; shut down or suspend that VM first, or {} the VF with option 'force'",
-                    id_, vf, shown_.at(vf).name, client.empty() ? "a client" : client,
+                    id_, vf, defined_.at(vf).name, client.empty() ? "a client" : client,
                     socket.empty() ? "" : " (" + socket + ")", verb));
 }
 
 Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {
-    TRY_VOID(look_before_change(vf));
+    TRY_VOID(refresh_before_change(vf));
     TRY_VOID(record_again(vf));
-    const vgpu_pf_vf live = live_.at(vf);
-    const bool is_scrubbing = live.state == VGPU_PF_VF_SCRUBBING;
+    const vgpu_pf_vf active = active_.at(vf);
+    const bool is_scrubbing = active.state == VGPU_PF_VF_SCRUBBING;
     if (is_scrubbing && !comes_back(vf)) return {};
     if (!is_scrubbing) TRY_VOID(check_attached(vf, "destroy", force));
     TRY_VOID(check_owner(vf, "destroy", force, by));
-    if (is_scrubbing) return keep_away(vf);
-    if (live.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
+    if (is_scrubbing) return cancel_recreate(vf);
+    if (active.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
     const bool is_defined = after.vfs.contains(vf) && defined_here(vf);
     if (is_defined) after.vfs[vf].is_releasing = true;
     TRY_VOID(ports_.store.commit(id_, after));
-    if (is_defined) shown_[vf].is_releasing = true;
-    if (const auto released = pf_.ask(&PfPort::release, vf, live.generation); !released) {
+    if (is_defined) defined_[vf].is_releasing = true;
+    if (const auto released = pf_.ask(&PfPort::release, vf, active.generation); !released) {
         if (pf_.is_connected()) {
-            shown_[vf].is_releasing = false;
+            defined_[vf].is_releasing = false;
             undo_record(vf, before);
         }
         return tl::make_unexpected(
@@ -266,34 +266,34 @@ bool GpuModel::comes_back(std::uint32_t vf) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(vf);
     return known != record.vfs.end() && !known->second.is_releasing &&
-           known->second.uuid == shown_.at(vf).uuid;
+           known->second.uuid == defined_.at(vf).uuid;
 }
 
 /// Keeps a VF from coming back after its scrub. The scrub continues; finish_scrub() reads the new
 /// record.
-Result<> GpuModel::keep_away(std::uint32_t vf) {
+Result<> GpuModel::cancel_recreate(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.at(vf);
     one.is_releasing = true;
     one.next.reset();
     TRY_VOID(ports_.store.commit(id_, record));
-    shown_[vf] = one;
+    defined_[vf] = one;
     refresh_members(ports_.clock.now());
     step();
     return {};
 }
 
-Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Asker& asker) {
+Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Requester& requester) {
     TRY_VOID(ports_.store.writable(id_));
     TRY_VOID(known(vf));
     TRY_VOID(defined_here(vf));
     TRY_VOID(record_again(vf));
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord record = before;
-    VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
+    VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
     apply_change(one, change);
-    TRY_VOID(settle(before, record, asker));
-    shown_[vf] = one;
+    TRY_VOID(settle(before, record, requester));
+    defined_[vf] = one;
     are_members_stale_ = true;
     only_change_ = vf;
     return {};
@@ -312,16 +312,16 @@ Result<> GpuModel::change_gpu(const GpuChange& change) {
 
 Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                            const std::string& by) {
-    TRY_VOID(look_before_change(vf));
-    const vgpu_pf_vf live = live_.at(vf);
+    TRY_VOID(refresh_before_change(vf));
+    const vgpu_pf_vf active = active_.at(vf);
     const ActionRow& row = row_of_action(action);
     const std::string target = fmt::format("{}/vf{}", id_, vf);
     TRY_VOID(in_service(vf));
     if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
     if (row.ends_state) TRY_VOID(check_owner(vf, row.verb, force, by));
-    TRY_VOID(check_quarantine(action, live.state, target));
+    TRY_VOID(check_quarantine(action, active.state, target));
     if (const auto done =
-            pf_.ask(&PfPort::control, vf, live.generation, way_to(action, live.state));
+            pf_.ask(&PfPort::control, vf, active.generation, way_to(action, active.state));
         !done) {
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
     }
@@ -336,12 +336,12 @@ Result<> GpuModel::dump(int fd) {
 }
 
 void GpuModel::forget(std::uint32_t vf) {
-    live_.erase(vf);
-    shown_.erase(vf);
+    active_.erase(vf);
+    defined_.erase(vf);
     scrubbed_.erase(vf);
     unrecorded_.erase(vf);
     refusals_.erase(vf);
-    handover_troubles_.erase(vf);
+    assignment_mode_conditions_.erase(vf);
     orphans_.erase(vf);
     unattached_since_.erase(vf);
     clients_.erase(vf);

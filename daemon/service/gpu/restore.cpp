@@ -12,46 +12,46 @@ namespace vgpu::daemon {
 namespace {
 
 /// The generation of the VF's resources; 0 if ABSENT.
-std::uint32_t life_of(const vgpu_pf_vf& live) {
-    return live.state == VGPU_PF_VF_ABSENT ? 0 : live.generation;
+std::uint32_t incarnation_of(const vgpu_pf_vf& active) {
+    return active.state == VGPU_PF_VF_ABSENT ? 0 : active.generation;
 }
 
 }  // namespace
 
 bool GpuModel::is_replaced(std::uint32_t vf) const {
     const auto defined = ports_.store.uuid(id_, vf);
-    return defined && !is_vf(live_.at(vf), *defined);
+    return defined && !is_vf(active_.at(vf), *defined);
 }
 
-std::string GpuModel::trouble(std::uint32_t vf) const {
-    const auto live = live_.find(vf);
-    if (live == live_.end()) return "";
+std::string GpuModel::condition(std::uint32_t vf) const {
+    const auto active = active_.find(vf);
+    if (active == active_.end()) return "";
     const auto why = refusals_.find(vf);
-    if (why != refusals_.end() && why->second.generation == life_of(live->second))
+    if (why != refusals_.end() && why->second.generation == incarnation_of(active->second))
         return why->second.text;
-    if (life_of(live->second) == 0 || !is_replaced(vf)) return "";
+    if (incarnation_of(active->second) == 0 || !is_replaced(vf)) return "";
     const std::string name = ports_.store.gpu(id_).vfs.at(vf).name;
     return fmt::format(
         "'{}' is defined here, but another VF {} (UUID {}) is in service; destroy it to restore "
         "'{}'",
-        name, vf, uuid_text(uuid_of(live->second)), name);
+        name, vf, uuid_text(uuid_of(active->second)), name);
 }
 
 std::size_t GpuModel::count_troubled() const {
     return static_cast<std::size_t>(
-        std::count_if(live_.begin(), live_.end(),
-                      [this](const auto& entry) { return !trouble(entry.first).empty(); }));
+        std::count_if(active_.begin(), active_.end(),
+                      [this](const auto& entry) { return !condition(entry.first).empty(); }));
 }
 
-void GpuModel::note_refusal(std::uint32_t vf, std::string text) {
-    refusals_[vf] = {.generation = life_of(live_.at(vf)), .text = std::move(text)};
+void GpuModel::record_refusal(std::uint32_t vf, std::string text) {
+    refusals_[vf] = {.generation = incarnation_of(active_.at(vf)), .text = std::move(text)};
 }
 
 /// Shows a VF without resources, and logs each reason once.
 void GpuModel::hold(const VfRecord& wanted, std::string why) {
-    if (trouble(wanted.vf) != why) say(wanted.vf, "not-restored", why);
+    if (condition(wanted.vf) != why) emit(wanted.vf, "not-restored", why);
     show_absent(wanted);
-    note_refusal(wanted.vf, std::move(why));
+    record_refusal(wanted.vf, std::move(why));
 }
 
 /// Adds the VF as the PF core would report it.
@@ -59,13 +59,13 @@ void GpuModel::show_absent(const VfRecord& wanted) {
     vgpu_pf_vf absent{};
     absent.vf = wanted.vf;
     absent.state = VGPU_PF_VF_ABSENT;
-    live_[wanted.vf] = absent;
-    shown_[wanted.vf] = wanted;
+    active_[wanted.vf] = absent;
+    defined_[wanted.vf] = wanted;
 }
 
 /// Drops counters and waits of the scrubbed VF. Keeps the VF in view, even if the PF core is lost
 /// before it makes the new VF. Keeps the refusal, so that it is not logged again.
-void GpuModel::begin_anew(const VfRecord& wanted) {
+void GpuModel::reset_vf(const VfRecord& wanted) {
     auto refusal = refusals_.extract(wanted.vf);
     forget(wanted.vf);
     show_absent(wanted);
@@ -74,30 +74,30 @@ void GpuModel::begin_anew(const VfRecord& wanted) {
 
 /// The VF has no resources. Forgets it if it is not defined; else keeps it in view, for
 /// restore_missing().
-void GpuModel::note_absent(const vgpu_pf_vf& absent) {
+void GpuModel::record_absent(const vgpu_pf_vf& absent) {
     const GpuRecord record = record_to_be();
     const auto wanted = record.vfs.find(absent.vf);
     const bool is_defined = wanted != record.vfs.end() && !wanted->second.is_releasing;
     if (!is_defined) return forget(absent.vf);
-    if (live_.contains(absent.vf) && life_of(live_.at(absent.vf)) == 0)
-        live_[absent.vf] = absent;
+    if (active_.contains(absent.vf) && incarnation_of(active_.at(absent.vf)) == 0)
+        active_[absent.vf] = absent;
     else
         hold(wanted->second,
              fmt::format("'{}' was released by another program", wanted->second.name));
 }
 
 void GpuModel::restore_missing(Nanoseconds now) {
-    const auto is_absent = [](const auto& entry) { return life_of(entry.second) == 0; };
+    const auto is_absent = [](const auto& entry) { return incarnation_of(entry.second) == 0; };
     if (now < restore_at_ || !may_plan()) return;
-    if (std::none_of(live_.begin(), live_.end(), is_absent)) return;
+    if (std::none_of(active_.begin(), active_.end(), is_absent)) return;
     // Missing resources rarely return by themselves. Requests that may free resources reset
     // restore_at_.
     restore_at_ = now + kRestoreRetry;
     const GpuRecord record = ports_.store.gpu(id_);
     for (const auto& [vf, wanted] : record.vfs) {
-        const auto live = live_.find(vf);
-        if (live == live_.end() || !is_absent(*live) || wanted.is_releasing) continue;
-        const auto done = wanted.next ? finish_reshape(vf) : restore_vf(wanted);
+        const auto active = active_.find(vf);
+        if (active == active_.end() || !is_absent(*active) || wanted.is_releasing) continue;
+        const auto done = wanted.next ? finish_resize(vf) : restore_vf(wanted);
         if (!pf_.is_connected()) return;
         if (done) ask_again();
     }
@@ -109,36 +109,36 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     record.vfs.erase(vf);
     TRY_VOID(ports_.store.commit(id_, record));
-    take_function_back(shown_.at(vf));
+    take_function_back(defined_.at(vf));
     forget(vf);
-    say(vf, "released", fmt::format("VF {} is no longer defined; it had no resources", vf));
+    emit(vf, "released", fmt::format("VF {} is no longer defined; it had no resources", vf));
     return {};
 }
 
 /// Defines other resources for a VF that has none, and tries at once to get them.
-Result<> GpuModel::redefine(std::uint32_t vf, const VfShape& shape) {
+Result<> GpuModel::redefine(std::uint32_t vf, const VfResources& resources) {
     GpuRecord record = ports_.store.gpu(id_);
-    VfRecord& one = record.vfs.try_emplace(vf, shown_.at(vf)).first->second;
-    set_shape(one, shape);
+    VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
+    set_resources(one, resources);
     one.next.reset();
     TRY_VOID(ports_.store.commit(id_, record));
-    shown_[vf] = one;
+    defined_[vf] = one;
     restore_at_ = Nanoseconds{0};
     step();
     return {};
 }
 
 Result<> GpuModel::in_service(std::uint32_t vf) const {
-    if (live_.at(vf).state != VGPU_PF_VF_ABSENT) return {};
-    const std::string why = trouble(vf);
-    return fail(ErrorId::WrongState, fmt::format("{} has no resources now: {}", name_text(vf),
+    if (active_.at(vf).state != VGPU_PF_VF_ABSENT) return {};
+    const std::string why = condition(vf);
+    return fail(ErrorId::WrongState, fmt::format("{} has no resources now: {}", describe_name(vf),
                                                  why.empty() ? "it is being created" : why));
 }
 
 /// Success without a VF in service under this number, or if it is as defined.
 Result<> GpuModel::defined_here(std::uint32_t vf) const {
-    if (life_of(live_.at(vf)) == 0) return {};
-    const std::string why = trouble(vf);
+    if (incarnation_of(active_.at(vf)) == 0) return {};
+    const std::string why = condition(vf);
     if (why.empty()) return {};
     return fail(ErrorId::WrongState, fmt::format("{}/vf{}: {}", id_, vf, why));
 }

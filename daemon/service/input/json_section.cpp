@@ -13,8 +13,8 @@ namespace {
 
 /// Cuts a text for messages, because a hostile value may be long.
 std::string clipped(std::string text) {
-    constexpr std::size_t kShown = 60;
-    return text.size() <= kShown ? text : std::string(start_of(text, kShown)) + "...";
+    constexpr std::size_t kDefined = 60;
+    return text.size() <= kDefined ? text : std::string(start_of(text, kDefined)) + "...";
 }
 
 }  // namespace
@@ -47,19 +47,19 @@ void JsonSection::only(const std::vector<std::string_view>& known) {
 void JsonSection::number(const std::string& key, Bounds bounds, std::uint32_t& to) {
     const nlohmann::json* value = find(key);
     if (value == nullptr) return;
-    if (!value->is_number_unsigned() || value->get<std::uint64_t>() < bounds.least ||
-        value->get<std::uint64_t>() > bounds.most)
-        complain(key, fmt::format("must be a whole number within {}..{}, not {}", bounds.least,
-                                  bounds.most, shown(*value)));
+    if (!value->is_number_unsigned() || value->get<std::uint64_t>() < bounds.min ||
+        value->get<std::uint64_t>() > bounds.max)
+        complain(key, fmt::format("must be a whole number within {}..{}, not {}", bounds.min,
+                                  bounds.max, shown(*value)));
     else
         to = value->get<std::uint32_t>();
 }
 
-void JsonSection::real(const std::string& key, double least, double most, double& to) {
+void JsonSection::real(const std::string& key, double min, double max, double& to) {
     const nlohmann::json* value = find(key);
     if (value == nullptr) return;
-    if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most))
-        complain(key, fmt::format("must be a number within {:g}..{:g}, not {}", least, most,
+    if (!value->is_number() || !(value->get<double>() >= min && value->get<double>() <= max))
+        complain(key, fmt::format("must be a number within {:g}..{:g}, not {}", min, max,
                                   shown(*value)));
     else
         to = value->get<double>();

@@ -17,8 +17,8 @@
 namespace vgpu::daemon {
 
 struct Bounds {
-    std::uint32_t least;
-    std::uint32_t most;
+    std::uint32_t min;
+    std::uint32_t max;
 };
 
 /// `value` for messages: clipped; lists and objects only by their type.
@@ -37,7 +37,7 @@ public:
     /// wrong.
     void number(const std::string& key, Bounds bounds, std::uint32_t& to);
     /// Accepts numbers with and without a fraction.
-    void real(const std::string& key, double least, double most, double& to);
+    void real(const std::string& key, double min, double max, double& to);
     /// An empty text is a mistake.
     void text(const std::string& key, std::string& to);
     void flag(const std::string& key, bool& to);

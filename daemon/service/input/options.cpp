@@ -30,9 +30,9 @@ tl::unexpected<Error> wrong_type(const std::string& name, std::string_view wante
 }
 
 tl::unexpected<Error> out_of_range(const std::string& name, Range range, const std::string& value) {
-    const std::string wanted = range.most == UINT64_MAX
-                                   ? fmt::format("{} or more", range.least)
-                                   : fmt::format("within {}..{}", range.least, range.most);
+    const std::string wanted = range.max == UINT64_MAX
+                                   ? fmt::format("{} or more", range.min)
+                                   : fmt::format("within {}..{}", range.min, range.max);
     return fail(ErrorId::OutOfRange, fmt::format("option '{}' is {}, not {}", name, value, wanted));
 }
 
@@ -42,8 +42,8 @@ Result<> OptionReader::only(std::span<const std::string_view> known) const {
     for (const auto& [name, value] : options_) {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
         // Clip the caller's name, which may be long.
-        constexpr std::size_t kShown = 40;
-        const std::string shown(start_of(name, kShown));
+        constexpr std::size_t kDefined = 40;
+        const std::string shown(start_of(name, kDefined));
         const std::string all = known.empty()
                                     ? "it has no options"
                                     : fmt::format("the options are: {}", fmt::join(known, ", "));
@@ -65,13 +65,13 @@ Result<std::optional<std::uint64_t>> OptionReader::number(const std::string& nam
     if (with_sign == nullptr && plain == nullptr)
         return wrong_type(name, "a whole number (u, t, i or x)", *value);
     const std::uint64_t number = plain != nullptr ? *plain : static_cast<std::uint64_t>(*with_sign);
-    if (number < range.least || number > range.most)
+    if (number < range.min || number > range.max)
         return out_of_range(name, range, std::to_string(number));
     return std::optional(number);
 }
 
-Result<std::optional<double>> OptionReader::real(const std::string& name, double least,
-                                                 double most) const {
+Result<std::optional<double>> OptionReader::real(const std::string& name, double min,
+                                                 double max) const {
     const Value* value = find(name);
     if (value == nullptr) return std::optional<double>{};
     double number = 0;
@@ -83,9 +83,9 @@ Result<std::optional<double>> OptionReader::real(const std::string& name, double
         number = static_cast<double>(*plain);
     else
         return wrong_type(name, "a number (d, u, t, i or x)", *value);
-    if (number >= least && number <= most) return std::optional(number);
-    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is {:g}, not within {:g}..{:g}", name,
-                                                 number, least, most));
+    if (number >= min && number <= max) return std::optional(number);
+    return fail(ErrorId::OutOfRange,
+                fmt::format("option '{}' is {:g}, not within {:g}..{:g}", name, number, min, max));
 }
 
 Result<std::optional<std::string>> OptionReader::text(const std::string& name) const {

@@ -21,8 +21,8 @@ using Options = std::map<std::string, Value>;
 
 /// Both ends are included.
 struct Range {
-    std::uint64_t least = 0;
-    std::uint64_t most = UINT64_MAX;
+    std::uint64_t min = 0;
+    std::uint64_t max = UINT64_MAX;
 };
 
 /// Refers to the options, so it must not outlive the call.
@@ -37,8 +37,8 @@ public:
     [[nodiscard]] Result<std::optional<std::uint64_t>> number(const std::string& name,
                                                               Range range) const;
     /// Accepts numbers with and without a fraction.
-    [[nodiscard]] Result<std::optional<double>> real(const std::string& name, double least,
-                                                     double most) const;
+    [[nodiscard]] Result<std::optional<double>> real(const std::string& name, double min,
+                                                     double max) const;
     [[nodiscard]] Result<std::optional<std::string>> text(const std::string& name) const;
     /// False if the option is absent.
     [[nodiscard]] Result<bool> flag(const std::string& name) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Word: a word for a value of an enum, in options, documents or the state file. Tables of Words are
-// constexpr arrays; errors list a table's words. Used by vf/qos and vf/custody.
+// constexpr arrays; errors list a table's words. Used by vf/qos and vf/assignment_policy.
 #pragma once
 
 #include "daemon/service/input/json_section.h"

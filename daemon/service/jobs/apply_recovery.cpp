@@ -18,19 +18,20 @@ ApplyRecovery::ApplyRecovery(Manager& manager, const Clock& clock, ApplyIntent i
       runner_(manager, clock) {
     step_text_ = "reading the current state";
     hold();
-    manager_.say("apply-resumed",
-                 intent_.goes_forward()
-                     ? fmt::format("{}: it was interrupted and continues", holder_)
-                     : fmt::format("{}: it is being rolled back: {}", holder_, intent_.back_cause));
+    manager_.emit(
+        "apply-resumed",
+        intent_.goes_forward()
+            ? fmt::format("{}: it was interrupted and continues", holder_)
+            : fmt::format("{}: it is being rolled back: {}", holder_, intent_.rollback_reason));
 }
 
 ApplyRecovery::~ApplyRecovery() {
-    if (is_holding_) manager_.let_go();
+    if (is_locking_) manager_.unlock();
 }
 
 JobRun::State ApplyRecovery::state() const {
     if (phase_ == Phase::Over) return ended_as_;
-    return intent_.goes_forward() ? State::Running : State::TakingBack;
+    return intent_.goes_forward() ? State::Running : State::RollingBack;
 }
 
 double ApplyRecovery::progress() const {
@@ -38,7 +39,7 @@ double ApplyRecovery::progress() const {
     return acts_.empty() ? 0.0 : static_cast<double>(next_) / static_cast<double>(acts_.size());
 }
 
-Nanoseconds ApplyRecovery::next_look(Nanoseconds now) const {
+Nanoseconds ApplyRecovery::next_refresh(Nanoseconds now) const {
     return std::max(look_at_, now + kLook);
 }
 
@@ -51,7 +52,7 @@ bool ApplyRecovery::advance() {
     if (is_over() || is_asking_) return false;
     if (runner_.is_under_way()) {
         const auto end = runner_.take_end();
-        if (end) end_act(end->result);
+        if (end) end_step(end->result);
         return end.has_value();
     }
     if (clock_.now() < look_at_) return false;
@@ -63,33 +64,33 @@ bool ApplyRecovery::advance() {
 
 /// Waits if another job has locked the GPUs, which should not happen.
 void ApplyRecovery::hold() {
-    if (is_holding_) return;
+    if (is_locking_) return;
     const auto held = manager_.hold(holder_, gpus_of(intent_), names_of(intent_));
-    is_holding_ = held.has_value();
+    is_locking_ = held.has_value();
     if (!held) wait(held.error().cause);
 }
 
 bool ApplyRecovery::look() {
     hold();
-    if (!is_holding_) return false;
+    if (!is_locking_) return false;
     if (is_cancelled() && intent_.goes_forward()) {
         heed_cancel();
         turn_back({ErrorId::Cancelled, "it was cancelled"});
     }
     if (!is_noted_) {
-        note_direction();
+        record_direction();
         return !is_asking_;
     }
     if (const std::string what = missing(); !what.empty()) {
         wait("waiting for " + what);
         return false;
     }
-    begin_survey();
+    begin_inventories();
     return !is_asking_;
 }
 
 /// Makes the direction durable. Writes nothing if the state files have it already.
-void ApplyRecovery::note_direction() {
+void ApplyRecovery::record_direction() {
     is_asking_ = true;
     manager_.commit_apply(intent_, [this](const Result<>& kept) {
         is_asking_ = false;
@@ -118,34 +119,34 @@ std::string ApplyRecovery::missing() {
 
 void ApplyRecovery::drop(const std::string& gpu, std::string why) {
     dropped_.insert(gpu);
-    troubles_.push_back(fmt::format("{}: {}", gpu, why));
+    conditions_.push_back(fmt::format("{}: {}", gpu, why));
 }
 
-std::vector<WantedGpu> ApplyRecovery::goal() const {
-    std::vector<WantedGpu> gpus = intent_.goal();
-    std::erase_if(gpus, [this](const WantedGpu& gpu) { return dropped_.contains(gpu.gpu); });
+std::vector<DesiredGpu> ApplyRecovery::goal() const {
+    std::vector<DesiredGpu> gpus = intent_.goal();
+    std::erase_if(gpus, [this](const DesiredGpu& gpu) { return dropped_.contains(gpu.gpu); });
     return gpus;
 }
 
-void ApplyRecovery::begin_survey() {
+void ApplyRecovery::begin_inventories() {
     std::vector<std::string> gpus;
-    for (const WantedGpu& gpu : goal()) gpus.push_back(gpu.gpu);
+    for (const DesiredGpu& gpu : goal()) gpus.push_back(gpu.gpu);
     step_text_ = "reading the current state";
     is_asking_ = true;
-    survey(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
+    inventories(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
         is_asking_ = false;
-        on_survey(std::move(found));
+        on_inventories(std::move(found));
     });
 }
 
 /// Waits for a PF core that was lost between two looks.
-void ApplyRecovery::on_survey(Result<std::vector<GpuInventory>> found) {
+void ApplyRecovery::on_inventories(Result<std::vector<GpuInventory>> found) {
     if (!found) return wait(found.error().cause);
     if (waits_for_scrubs(*found)) return;
     auto plan = plan_for(manager_, intent_.label, goal(), *found);
     if (plan) return accept(*std::move(plan), *found);
     if (intent_.goes_forward()) return turn_back(plan.error());
-    troubles_.push_back(plan.error().cause);
+    conditions_.push_back(plan.error().cause);
     phase_ = Phase::Clearing;
 }
 
@@ -158,7 +159,7 @@ bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
         scrub_deadline_.reset();
         return false;
     }
-    if (!scrub_deadline_) scrub_deadline_ = clock_.now() + ActRunner::kTimeout;
+    if (!scrub_deadline_) scrub_deadline_ = clock_.now() + StepExecutor::kTimeout;
     if (clock_.now() < *scrub_deadline_) {
         wait("waiting for scrubs of VFs", kScrubAgain);
         return true;
@@ -186,10 +187,11 @@ Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
     for (const Step& step : plan.steps) {
         if (!step.in_use.empty() && !is_use_forgiven(intent_, step, found))
             return fail(ErrorId::WrongState,
-                        fmt::format("{}: {}; the use would end", words_for(step), step.in_use));
-        const bool has_failed = step.action == Action::Keep && !step.trouble.empty();
+                        fmt::format("{}: {}; the use would end", describe(step), step.in_use));
+        const bool has_failed = step.action == Action::Keep && !step.condition.empty();
         if (has_failed && is_changed_by(intent_, step))
-            return fail(ErrorId::WrongState, fmt::format("{}: {}", target_of(step), step.trouble));
+            return fail(ErrorId::WrongState,
+                        fmt::format("{}: {}", target_of(step), step.condition));
     }
     return {};
 }
@@ -197,7 +199,7 @@ Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
 void ApplyRecovery::leave_out_used(ChangePlan& plan, const std::vector<GpuInventory>& found) {
     std::erase_if(plan.steps, [&](const Step& step) {
         if (step.in_use.empty() || is_use_forgiven(intent_, step, found)) return false;
-        troubles_.push_back(fmt::format("{}: {}", words_for(step), step.in_use));
+        conditions_.push_back(fmt::format("{}: {}", describe(step), step.in_use));
         return true;
     });
 }
@@ -214,12 +216,12 @@ bool ApplyRecovery::begin_next() {
         return true;
     }
     const Act& act = acts_[next_];
-    step_text_ = (intent_.goes_forward() ? "" : "rolling back: ") + words_for(act);
+    step_text_ = (intent_.goes_forward() ? "" : "rolling back: ") + describe(act);
     runner_.begin(act, intent_);
     return true;
 }
 
-void ApplyRecovery::end_act(const Result<>& result) {
+void ApplyRecovery::end_step(const Result<>& result) {
     const Act& act = acts_[next_];
     if (result) {
         if (!intent_.goes_forward() && empties(act))
@@ -228,18 +230,18 @@ void ApplyRecovery::end_act(const Result<>& result) {
         return;
     }
     const Error& error = result.error();
-    if (may_pass(error.id) && (!is_loss(error.id) || ++losses_ <= kMostLosses)) {
+    if (may_pass(error.id) && (!is_loss(error.id) || ++losses_ <= kMaxLosses)) {
         phase_ = Phase::Looking;
         return wait(error.cause);
     }
     if (intent_.goes_forward())
-        return turn_back({error.id, fmt::format("{}: {}", words_for(act), error.cause)});
-    troubles_.push_back(fmt::format("{}: {}", words_for(act), error.cause));
+        return turn_back({error.id, fmt::format("{}: {}", describe(act), error.cause)});
+    conditions_.push_back(fmt::format("{}: {}", describe(act), error.cause));
     ++next_;
 }
 
 void ApplyRecovery::turn_back(Error error) {
-    intent_.back_cause = error.cause;
+    intent_.rollback_reason = error.cause;
     error_ = std::move(error);
     is_noted_ = false;
     scrub_deadline_.reset();
@@ -266,29 +268,29 @@ void ApplyRecovery::clear() {
 void ApplyRecovery::end() {
     const std::string left = aftermath();
     ended_as_ = State::Done;
-    if (error_ || !troubles_.empty()) {
-        const Error cause = error_.value_or(Error{ErrorId::WrongState, intent_.back_cause});
+    if (error_ || !conditions_.empty()) {
+        const Error cause = error_.value_or(Error{ErrorId::WrongState, intent_.rollback_reason});
         ended_as_ = cause.id == ErrorId::Cancelled ? State::Cancelled : State::Failed;
         error_ = Error{cause.id, cause.cause.empty() ? left : cause.cause + "; " + left};
     }
-    const bool is_whole = troubles_.empty();
-    manager_.say(!is_whole                ? "apply-unfinished"
-                 : intent_.goes_forward() ? "apply-finished"
-                                          : "apply-taken-back",
-                 fmt::format("{}: {}", holder_, error_ ? error_->cause : left));
+    const bool is_whole = conditions_.empty();
+    manager_.emit(!is_whole                ? "apply-unfinished"
+                  : intent_.goes_forward() ? "apply-finished"
+                                           : "apply-taken-back",
+                  fmt::format("{}: {}", holder_, error_ ? error_->cause : left));
     step_text_ = ended_as_ == State::Done && intent_.goes_forward() ? "done" : "over";
     phase_ = Phase::Over;
-    if (is_holding_) manager_.let_go();
-    is_holding_ = false;
+    if (is_locking_) manager_.unlock();
+    is_locking_ = false;
 }
 
 std::string ApplyRecovery::aftermath() const {
     std::string text = "the configuration is in force";
     if (!intent_.goes_forward()) text = "everything is as before";
-    if (!troubles_.empty())
+    if (!conditions_.empty())
         text = fmt::format(
             "not everything could be {} ({}); 'vgpuctl plan FILE' shows the remaining steps",
-            intent_.goes_forward() ? "done" : "rolled back", fmt::join(troubles_, "; "));
+            intent_.goes_forward() ? "done" : "rolled back", fmt::join(conditions_, "; "));
     if (!emptied_.empty())
         text += fmt::format(", but the VRAM of {} is empty", fmt::join(emptied_, ", "));
     return text;

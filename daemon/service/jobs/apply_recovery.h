@@ -5,7 +5,7 @@
 // current state, because VMs may have come meanwhile:
 //   1. forward, if all the rest can be done and no later user loses a VF;
 //   2. else back, as far as no later user loses a VF;
-//   3. reports the rest (notice apply-unfinished, the job's error).
+//   3. reports the rest (event apply-unfinished, the job's error).
 //
 // The direction changes only from forward to back, and durably. Each act is tried once, and a few
 // times more if the PF core is lost. So a recovery ends, or waits harmlessly for the disk or for a
@@ -20,8 +20,8 @@
 #pragma once
 
 #include "daemon/service/config/apply_intent.h"
-#include "daemon/service/jobs/act_runner.h"
 #include "daemon/service/jobs/job_run.h"
+#include "daemon/service/jobs/step_executor.h"
 
 #include <optional>
 #include <set>
@@ -36,7 +36,7 @@ public:
     static constexpr Nanoseconds kAgain = std::chrono::seconds(1);
     static constexpr Nanoseconds kScrubAgain = std::chrono::milliseconds(50);
     /// Limit of losses of a PF core during acts, in each direction.
-    static constexpr int kMostLosses = 2;
+    static constexpr int kMaxLosses = 2;
 
     /// `holder`: "job 1 (recovery of apply 'day')"
     ApplyRecovery(Manager& manager, const Clock& clock, ApplyIntent intent, std::string holder);
@@ -46,7 +46,7 @@ public:
     /// Done: the new or the old configuration is complete.
     [[nodiscard]] State state() const override;
     [[nodiscard]] double progress() const override;
-    [[nodiscard]] Nanoseconds next_look(Nanoseconds now) const override;
+    [[nodiscard]] Nanoseconds next_refresh(Nanoseconds now) const override;
 
 private:
     enum class Phase { Looking, Acting, Clearing, Over };
@@ -55,44 +55,44 @@ private:
     /// False if the recovery has to wait.
     bool look();
     void hold();
-    void note_direction();
+    void record_direction();
     /// Names what the recovery waits for; drops GPUs that it does not wait for.
     [[nodiscard]] std::string missing();
     void drop(const std::string& gpu, std::string why);
-    void begin_survey();
-    void on_survey(Result<std::vector<GpuInventory>> found);
+    void begin_inventories();
+    void on_inventories(Result<std::vector<GpuInventory>> found);
     bool waits_for_scrubs(const std::vector<GpuInventory>& found);
     void accept(ChangePlan plan, const std::vector<GpuInventory>& found);
     [[nodiscard]] Result<> check_forward(const ChangePlan& plan,
                                          const std::vector<GpuInventory>& found) const;
     void leave_out_used(ChangePlan& plan, const std::vector<GpuInventory>& found);
     bool begin_next();
-    void end_act(const Result<>& result);
+    void end_step(const Result<>& result);
     void turn_back(Error error);
     void wait(std::string why, Nanoseconds time = kAgain);
     void clear();
     void end();
     [[nodiscard]] std::string aftermath() const;
-    [[nodiscard]] std::vector<WantedGpu> goal() const;
+    [[nodiscard]] std::vector<DesiredGpu> goal() const;
 
     Manager& manager_;
     const Clock& clock_;
     ApplyIntent intent_;
     std::string holder_;
-    ActRunner runner_;
+    StepExecutor runner_;
     Phase phase_ = Phase::Looking;
     State ended_as_ = State::Failed;
-    bool is_asking_ = false, is_holding_ = false;
+    bool is_asking_ = false, is_locking_ = false;
     bool is_noted_ = false;  ///< the direction is durable
     Nanoseconds look_at_{0};
     std::optional<Nanoseconds> scrub_deadline_;  ///< deadline of scrubs that are under way since an
                                                  ///< earlier look
     int losses_ = 0;
     std::vector<Act> acts_;
-    std::size_t next_ = 0;               ///< into acts_
-    std::set<std::string> dropped_;      ///< GPUs that are not waited for
-    std::vector<std::string> emptied_;   ///< VFs whose VRAM was emptied on the way back
-    std::vector<std::string> troubles_;  ///< failures
+    std::size_t next_ = 0;                 ///< into acts_
+    std::set<std::string> dropped_;        ///< GPUs that are not waited for
+    std::vector<std::string> emptied_;     ///< VFs whose VRAM was emptied on the way back
+    std::vector<std::string> conditions_;  ///< failures
 };
 
 }  // namespace vgpu::daemon

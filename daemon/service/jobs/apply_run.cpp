@@ -11,48 +11,50 @@ namespace vgpu::daemon {
 namespace {
 
 /// Inventories collected so far; shared by the answers of all GPUs.
-struct Gathering {
+struct PendingReplies {
     std::map<std::string, GpuInventory> found;
     std::optional<Error> error;
     std::size_t missing = 0;
 };
 
 Result<std::vector<GpuInventory>> in_order(const std::vector<std::string>& gpus,
-                                           const Gathering& gathering) {
-    if (gathering.error) return tl::make_unexpected(*gathering.error);
+                                           const PendingReplies& pending) {
+    if (pending.error) return tl::make_unexpected(*pending.error);
     std::vector<GpuInventory> all;
-    for (const std::string& gpu : gpus) all.push_back(gathering.found.at(gpu));
+    for (const std::string& gpu : gpus) all.push_back(pending.found.at(gpu));
     return all;
 }
 
 }  // namespace
 
-void survey(Manager& manager, const std::vector<std::string>& gpus,
-            const Done<std::vector<GpuInventory>>& done) {
+void inventories(Manager& manager, const std::vector<std::string>& gpus,
+                 const Done<std::vector<GpuInventory>>& done) {
     if (gpus.empty()) return done(std::vector<GpuInventory>{});
-    auto gathering = std::make_shared<Gathering>();
-    gathering->missing = gpus.size();
+    auto pending = std::make_shared<PendingReplies>();
+    pending->missing = gpus.size();
     for (const std::string& gpu : gpus)
         manager.find_gpu(gpu)->ask<GpuInventory>(
             [](GpuModel& model) { return model.inventory(); },
-            [gathering, gpus, gpu, done](Result<GpuInventory> inventory) {
+            [pending, gpus, gpu, done](Result<GpuInventory> inventory) {
                 if (inventory)
-                    gathering->found[gpu] = *std::move(inventory);
-                else if (!gathering->error)
-                    gathering->error = inventory.error();
-                if (--gathering->missing == 0) done(in_order(gpus, *gathering));
+                    pending->found[gpu] = *std::move(inventory);
+                else if (!pending->error)
+                    pending->error = inventory.error();
+                if (--pending->missing == 0) done(in_order(gpus, *pending));
             });
 }
 
 /// Names of other GPUs come from the records, so that absent GPUs count.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
-                            const std::vector<WantedGpu>& wanted,
+                            const std::vector<DesiredGpu>& wanted,
                             const std::vector<GpuInventory>& gpus) {
     Surroundings around;
     const std::set<std::string> gpus_known = manager.known_gpus();
     around.gpus = {gpus_known.begin(), gpus_known.end()};
     for (const auto& [name, place] : manager.store().names()) {
-        const auto is_meant = [&gpu = place.first](const WantedGpu& one) { return one.gpu == gpu; };
+        const auto is_meant = [&gpu = place.first](const DesiredGpu& one) {
+            return one.gpu == gpu;
+        };
         if (std::none_of(wanted.begin(), wanted.end(), is_meant))
             around.names[name] = path_of({place.first, place.second});
     }
@@ -67,12 +69,12 @@ ApplyRun::ApplyRun(Manager& manager, const Clock& clock, ApplyOrder order)
 }
 
 ApplyRun::~ApplyRun() {
-    if (is_holding_) manager_.let_go();
+    if (is_locking_) manager_.unlock();
 }
 
 JobRun::State ApplyRun::state() const {
     if (phase_ == Phase::Over) return ended_as_;
-    return phase_ == Phase::Undoing ? State::TakingBack : State::Running;
+    return phase_ == Phase::Undoing ? State::RollingBack : State::Running;
 }
 
 double ApplyRun::progress() const {
@@ -90,53 +92,53 @@ bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
     if (runner_.is_under_way()) {
         const auto end = runner_.take_end();
-        if (end) end_act(*end);
+        if (end) end_step(*end);
         return end.has_value();
     }
     if (phase_ == Phase::Acting) return begin_next();
     if (phase_ == Phase::Undoing) return begin_undo();
-    if (clock_.now() < survey_at_) return false;
-    begin_survey();
+    if (clock_.now() < inventories_at_) return false;
+    begin_inventories();
     return !is_asking_;
 }
 
 /// Locks GPUs and names before the inventories are read, so that these stay true.
-void ApplyRun::begin_survey() {
+void ApplyRun::begin_inventories() {
     std::vector<std::string> gpus, names;
-    for (const WantedGpu& gpu : order_.wanted) {
+    for (const DesiredGpu& gpu : order_.wanted) {
         gpus.push_back(gpu.gpu);
-        for (const WantedVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+        for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.definition.name);
     }
-    if (is_cancelled()) return give_up({ErrorId::Cancelled, "it was cancelled before it started"});
-    if (!is_holding_) {
+    if (is_cancelled()) return abandon({ErrorId::Cancelled, "it was cancelled before it started"});
+    if (!is_locking_) {
         if (const auto held = manager_.hold(order_.holder, gpus, names); !held)
-            return give_up(held.error());
-        is_holding_ = true;
-        survey_deadline_ = clock_.now() + ActRunner::kTimeout;
+            return abandon(held.error());
+        is_locking_ = true;
+        inventories_deadline_ = clock_.now() + StepExecutor::kTimeout;
     }
     step_text_ = "reading the current state";
     is_asking_ = true;
-    survey(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
+    inventories(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
         is_asking_ = false;
-        on_survey(std::move(found));
+        on_inventories(std::move(found));
     });
 }
 
 /// Waits for running scrubs, which hold resources that the plan needs.
-void ApplyRun::on_survey(Result<std::vector<GpuInventory>> gpus) {
-    if (!gpus) return give_up(gpus.error());
+void ApplyRun::on_inventories(Result<std::vector<GpuInventory>> gpus) {
+    if (!gpus) return abandon(gpus.error());
     const bool is_scrubbing =
         std::any_of(gpus->begin(), gpus->end(), [](const auto& gpu) { return gpu.is_scrubbing; });
     if (is_scrubbing && !order_.is_dry_run) {
-        if (clock_.now() >= *survey_deadline_)
-            return give_up({ErrorId::TimedOut, "VFs that were destroyed are still being scrubbed"});
+        if (clock_.now() >= *inventories_deadline_)
+            return abandon({ErrorId::TimedOut, "VFs that were destroyed are still being scrubbed"});
         step_text_ = "waiting for scrubs of VFs";
-        survey_at_ = clock_.now() + kSurveyAgain;
+        inventories_at_ = clock_.now() + kInventoriesAgain;
         return;
     }
     auto plan = plan_for(manager_, order_.label, order_.wanted, *gpus);
-    if (!plan) return give_up(plan.error());
-    if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) give_up(accepted.error());
+    if (!plan) return abandon(plan.error());
+    if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) abandon(accepted.error());
 }
 
 /// Refuses steps that need force before the first act, so that a plan that cannot be finished
@@ -149,23 +151,23 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
         return {};
     }
     for (const Step& step : plan.steps)
-        if (disruption_of(step.action) > order_.most)
+        if (disruption_of(step.action) > order_.max)
             return fail(ErrorId::WrongState,
                         fmt::format("{} now needs '{}', but at most '{}' was accepted; nothing was "
                                     "done. Plan again",
-                                    words_for(step), name_of(disruption_of(step.action)),
-                                    name_of(order_.most)));
+                                    describe(step), name_of(disruption_of(step.action)),
+                                    name_of(order_.max)));
     for (const Step& step : plan.steps)
         if (!step.in_use.empty() && order_.force == Force::No)
             return fail(ErrorId::WrongState,
                         fmt::format("{}: {}; the use would end; nothing was done. End that use "
                                     "first, or apply with option 'force'",
-                                    words_for(step), step.in_use));
+                                    describe(step), step.in_use));
     intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
     // includes names of VFs to be destroyed, which may have to come back
-    manager_.hold_names(names_of(intent_));
+    manager_.lock_names(names_of(intent_));
     commit(intent_, [this](const Result<>& kept) {
-        if (!kept) return give_up(kept.error());
+        if (!kept) return abandon(kept.error());
         phase_ = Phase::Acting;
     });
     return {};
@@ -182,7 +184,7 @@ void ApplyRun::commit(const std::optional<ApplyIntent>& intent, const Done<>& th
 /// A cancel takes effect only between acts, because half an act cannot be rolled back.
 bool ApplyRun::begin_next() {
     if (is_cancelled()) {
-        give_up({ErrorId::Cancelled,
+        abandon({ErrorId::Cancelled,
                  fmt::format("it was cancelled after {} of {} steps", next_, acts_.size())});
         return true;
     }
@@ -191,7 +193,7 @@ bool ApplyRun::begin_next() {
         return true;
     }
     const Act& act = acts_[next_];
-    step_text_ = words_for(act);
+    step_text_ = describe(act);
     runner_.begin(act, intent_);
     return true;
 }
@@ -209,12 +211,12 @@ bool ApplyRun::begin_undo() {
         return true;
     }
     const Act& act = to_undo_.back();
-    step_text_ = "rolling back: " + words_for(act);
+    step_text_ = "rolling back: " + describe(act);
     runner_.begin(act, intent_);
     return true;
 }
 
-void ApplyRun::end_act(const ActEnd& end) {
+void ApplyRun::end_step(const StepEnd& end) {
     if (phase_ == Phase::Undoing) return end_undo(end.result);
     const Act& act = acts_[next_];
     const bool is_resized = act.front().action == Action::Resize && end.ended == Ended::Afterwards;
@@ -235,10 +237,10 @@ void ApplyRun::end_act(const ActEnd& end) {
     // The record may already have the VF's new definition, which a GPU follows when it returns.
     if (is_loss(end.result.error().id) && !is_setting(act)) {
         may_be_recovered_ = true;
-        troubles_.push_back(fmt::format("{}: {}", words_for(act), end.result.error().cause));
+        conditions_.push_back(fmt::format("{}: {}", describe(act), end.result.error().cause));
     }
-    give_up({end.result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, acts_.size(),
-                                                words_for(act), end.result.error().cause)});
+    abandon({end.result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, acts_.size(),
+                                                describe(act), end.result.error().cause)});
 }
 
 void ApplyRun::end_undo(const Result<>& result) {
@@ -248,29 +250,29 @@ void ApplyRun::end_undo(const Result<>& result) {
     if (result) return;
     const Step& step = act.front();
     // the VF had no resources before the apply
-    if (step.action == Action::Resize && !step.trouble.empty() &&
-        defined_only(step) == step.to->shape)
+    if (step.action == Action::Resize && !step.condition.empty() &&
+        defined_only(step) == step.to->resources)
         return;
-    troubles_.push_back(fmt::format("{}: {}", words_for(act), result.error().cause));
+    conditions_.push_back(fmt::format("{}: {}", describe(act), result.error().cause));
     may_be_recovered_ = may_be_recovered_ || may_pass(result.error().id);
 }
 
-std::optional<VfShape> ApplyRun::defined_only(const Step& step) const {
+std::optional<VfResources> ApplyRun::defined_only(const Step& step) const {
     const auto seen = manager_.find_gpu(step.gpu)->look();
     if (!seen->has_vf(step.vf) || seen->vf_state(step.vf) != VGPU_PF_VF_ABSENT) return {};
-    return shape_of(seen->vfs.at(step.vf).record);
+    return resources_of(seen->vfs.at(step.vf).record);
 }
 
 /// Rolls back. The direction is made durable first, so that after a crash no vgpud goes forward.
-void ApplyRun::give_up(Error error) {
+void ApplyRun::abandon(Error error) {
     error_ = std::move(error);
     if (phase_ == Phase::Surveying)
         return end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
-    intent_.back_cause = error_->cause;
+    intent_.rollback_reason = error_->cause;
     commit(intent_, [this](const Result<>& kept) {
         phase_ = Phase::Undoing;
         if (kept) return;
-        troubles_.push_back(kept.error().cause);
+        conditions_.push_back(kept.error().cause);
         leave();
     });
 }
@@ -295,20 +297,20 @@ void ApplyRun::end(State state) {
     phase_ = Phase::Over;
     ended_as_ = state;
     step_text_ = state == State::Done ? "done" : "over";
-    if (is_holding_) manager_.let_go();
-    is_holding_ = false;
+    if (is_locking_) manager_.unlock();
+    is_locking_ = false;
 }
 
 std::string ApplyRun::aftermath() const {
     std::string text = "everything is as before";
     if (left_over_)
         text = fmt::format("not everything could be rolled back yet ({}); a recovery job continues",
-                           fmt::join(troubles_, "; "));
-    else if (!troubles_.empty())
+                           fmt::join(conditions_, "; "));
+    else if (!conditions_.empty())
         text = fmt::format(
             "not everything could be rolled back ({}); 'vgpuctl plan FILE' shows the remaining "
             "steps",
-            fmt::join(troubles_, "; "));
+            fmt::join(conditions_, "; "));
     if (!emptied_.empty())
         text += fmt::format(", but the VRAM of {} is empty", fmt::join(emptied_, ", "));
     return text;

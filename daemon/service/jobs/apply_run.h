@@ -16,8 +16,8 @@
 
 #include "daemon/service/config/apply_intent.h"
 #include "daemon/service/config/change_plan.h"
-#include "daemon/service/jobs/act_runner.h"
 #include "daemon/service/jobs/job_run.h"
+#include "daemon/service/jobs/step_executor.h"
 #include "daemon/service/manager.h"
 
 #include <optional>
@@ -28,29 +28,29 @@
 namespace vgpu::daemon {
 
 /// Collects the inventories of `gpus`, in that order; fails with the first error.
-void survey(Manager& manager, const std::vector<std::string>& gpus,
-            const Done<std::vector<GpuInventory>>& done);
+void inventories(Manager& manager, const std::vector<std::string>& gpus,
+                 const Done<std::vector<GpuInventory>>& done);
 
 /// The plan for `wanted`, from `gpus` and the names on other GPUs.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
-                            const std::vector<WantedGpu>& wanted,
+                            const std::vector<DesiredGpu>& wanted,
                             const std::vector<GpuInventory>& gpus);
 
 /// `wanted` must have been checked against the existing GPUs (want()).
 struct ApplyOrder {
     std::string label;
-    std::vector<WantedGpu> wanted;
-    Force force = Force::No;               ///< may take VFs that are in use
-    Disruption most = Disruption::VfLoss;  ///< a plan with more disruption is refused
-    bool is_dry_run = false;               ///< ends when the plan is made
-    std::string holder;                    ///< "job 3 (apply 'day')"
+    std::vector<DesiredGpu> wanted;
+    Force force = Force::No;              ///< may take VFs that are in use
+    Disruption max = Disruption::VfLoss;  ///< a plan with more disruption is refused
+    bool is_dry_run = false;              ///< ends when the plan is made
+    std::string holder;                   ///< "job 3 (apply 'day')"
 };
 
-/// Locks its GPUs and names (Manager::hold) from begin_survey() on, so that nothing planned
+/// Locks its GPUs and names (Manager::hold) from begin_inventories() on, so that nothing planned
 /// changes.
 class ApplyRun final : public JobRun {
 public:
-    static constexpr Nanoseconds kSurveyAgain = std::chrono::milliseconds(50);
+    static constexpr Nanoseconds kInventoriesAgain = std::chrono::milliseconds(50);
 
     ApplyRun(Manager& manager, const Clock& clock, ApplyOrder order);
     ~ApplyRun() override;
@@ -64,20 +64,20 @@ private:
     enum class Phase { Surveying, Acting, Undoing, Over };
 
     bool advance();
-    void begin_survey();
-    void on_survey(Result<std::vector<GpuInventory>> gpus);
+    void begin_inventories();
+    void on_inventories(Result<std::vector<GpuInventory>> gpus);
     Result<> accept(const ChangePlan& plan, std::span<const GpuInventory> gpus);
     /// Makes the record durable, then calls `then`.
     void commit(const std::optional<ApplyIntent>& intent, const Done<>& then);
     bool begin_next();
     bool begin_undo();
     /// Records the act's inverse if there is something to roll back. After a failure, gives up.
-    void end_act(const ActEnd& end);
+    void end_step(const StepEnd& end);
     /// Records a step that could not be rolled back.
     void end_undo(const Result<>& result);
-    /// The shape defined for the VF of `step`, if the VF has no resources now.
-    [[nodiscard]] std::optional<VfShape> defined_only(const Step& step) const;
-    void give_up(Error error);
+    /// The resources defined for the VF of `step`, if the VF has no resources now.
+    [[nodiscard]] std::optional<VfResources> defined_only(const Step& step) const;
+    void abandon(Error error);
     void finish(State state);
     void leave();
     void end(State state);
@@ -86,19 +86,19 @@ private:
     Manager& manager_;
     const Clock& clock_;
     ApplyOrder order_;
-    ActRunner runner_;
+    StepExecutor runner_;
     Phase phase_ = Phase::Surveying;
     State ended_as_ = State::Failed;
-    bool is_asking_ = false, is_holding_ = false;
-    Nanoseconds survey_at_{0};
-    std::optional<Nanoseconds> survey_deadline_;
+    bool is_asking_ = false, is_locking_ = false;
+    Nanoseconds inventories_at_{0};
+    std::optional<Nanoseconds> inventories_deadline_;
     ApplyIntent intent_;
     std::vector<Act> acts_;
-    std::size_t next_ = 0;               ///< into acts_
-    std::vector<Act> to_undo_;           ///< inverses; the last one first
-    std::vector<std::string> emptied_;   ///< VFs that were made again without their content
-    std::vector<std::string> troubles_;  ///< failures while rolling back
-    bool may_be_recovered_ = false;      ///< some of troubles_ are temporary
+    std::size_t next_ = 0;                 ///< into acts_
+    std::vector<Act> to_undo_;             ///< inverses; the last one first
+    std::vector<std::string> emptied_;     ///< VFs that were made again without their content
+    std::vector<std::string> conditions_;  ///< failures while rolling back
+    bool may_be_recovered_ = false;        ///< some of conditions_ are temporary
     std::optional<ApplyIntent> left_over_;
 };
 

@@ -16,8 +16,8 @@ namespace vgpu::daemon {
 
 class JobRun {
 public:
-    enum class State { Running, TakingBack, Done, Failed, Cancelled };
-    /// Default of next_look().
+    enum class State { Running, RollingBack, Done, Failed, Cancelled };
+    /// Default of next_refresh().
     static constexpr Nanoseconds kLook = std::chrono::milliseconds(20);
 
     JobRun() = default;
@@ -31,7 +31,7 @@ public:
     /// 0..1: part of the acts that are done, not of the time.
     [[nodiscard]] virtual double progress() const = 0;
     /// When to call step() again if nothing else happens.
-    [[nodiscard]] virtual Nanoseconds next_look(Nanoseconds now) const { return now + kLook; }
+    [[nodiscard]] virtual Nanoseconds next_refresh(Nanoseconds now) const { return now + kLook; }
     /// After the end: the apply that a recovery has to finish or roll back, if any.
     [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
     [[nodiscard]] virtual bool can_be_cancelled() const { return true; }

@@ -22,33 +22,33 @@ constexpr std::string_view kApply = "apply", kRecovery = "recovery";
 constexpr std::array<std::string_view, 5> kStates{"running", "rolling-back", "done", "failed",
                                                   "cancelled"};
 
-struct Wish {
+struct PlanRequest {
     std::string label;
-    std::vector<WantedGpu> wanted;
+    std::vector<DesiredGpu> wanted;
 };
 
 /// Checks the whole document before a job is made.
-Result<Wish> wish_of(const std::string& document, const OptionReader& reader,
-                     const std::vector<std::string>& gpus) {
+Result<PlanRequest> plan_request_of(const std::string& document, const OptionReader& reader,
+                                    const std::vector<std::string>& gpus) {
     TRY(const auto label, reader.text("label"));
     TRY(const Configuration configuration, parse_configuration(document));
-    TRY(std::vector<WantedGpu> wanted, want(configuration, label.value_or(""), gpus));
-    return Wish{.label = chosen_label(configuration, label.value_or("")),
-                .wanted = std::move(wanted)};
+    TRY(std::vector<DesiredGpu> wanted, want(configuration, label.value_or(""), gpus));
+    return PlanRequest{.label = chosen_label(configuration, label.value_or("")),
+                       .wanted = std::move(wanted)};
 }
 
-Result<Disruption> most_disruption(const OptionReader& reader) {
+Result<Disruption> max_disruption(const OptionReader& reader) {
     TRY(const auto word, reader.text("disruption"));
     if (!word) return Disruption::VfLoss;
-    if (const auto most = disruption_named(*word)) return *most;
+    if (const auto max = disruption_named(*word)) return *max;
     return fail(ErrorId::OutOfRange,
                 fmt::format("option 'disruption' is '{}', not none, vf-restart or vf-loss",
                             word->substr(0, 40)));
 }
 
-std::vector<std::string> ids_of(const std::vector<WantedGpu>& wanted) {
+std::vector<std::string> ids_of(const std::vector<DesiredGpu>& wanted) {
     std::vector<std::string> ids;
-    for (const WantedGpu& gpu : wanted) ids.push_back(gpu.gpu);
+    for (const DesiredGpu& gpu : wanted) ids.push_back(gpu.gpu);
     return ids;
 }
 
@@ -59,7 +59,7 @@ Jobs::Jobs(Manager& manager, const Clock& clock) : manager_(manager), clock_(clo
 }
 
 void Jobs::add(std::unique_ptr<Job> job) {
-    news_.push_back({.id = job->id, .result = ""});
+    changes_.push_back({.id = job->id, .result = ""});
     jobs_.push_back(std::move(job));
 }
 
@@ -87,25 +87,25 @@ void Jobs::plan(const std::string& document, const Options& options,
         constexpr std::array<std::string_view, 1> kKnown{"label"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
-        TRY(const Wish wish, wish_of(document, reader, manager_.gpu_ids()));
-        survey(manager_, ids_of(wish.wanted),
-               [this, wish, done](const Result<std::vector<GpuInventory>>& found) {
-                   if (!found) return done(tl::make_unexpected(found.error()));
-                   const auto plan = plan_for(manager_, wish.label, wish.wanted, *found);
-                   if (!plan) return done(tl::make_unexpected(plan.error()));
-                   done(encode_change_plan(*plan));
-               });
+        TRY(const PlanRequest wish, plan_request_of(document, reader, manager_.gpu_ids()));
+        inventories(manager_, ids_of(wish.wanted),
+                    [this, wish, done](const Result<std::vector<GpuInventory>>& found) {
+                        if (!found) return done(tl::make_unexpected(found.error()));
+                        const auto plan = plan_for(manager_, wish.label, wish.wanted, *found);
+                        if (!plan) return done(tl::make_unexpected(plan.error()));
+                        done(encode_change_plan(*plan));
+                    });
         return {};
     });
 }
 
 void Jobs::write_document(const std::vector<std::string>& gpus, const Done<std::string>& done,
                           std::function<Configuration(const std::vector<GpuInventory>&)> write) {
-    survey(manager_, gpus,
-           [done, write = std::move(write)](const Result<std::vector<GpuInventory>>& found) {
-               if (!found) return done(tl::make_unexpected(found.error()));
-               done(encode_configuration(write(*found)));
-           });
+    inventories(manager_, gpus,
+                [done, write = std::move(write)](const Result<std::vector<GpuInventory>>& found) {
+                    if (!found) return done(tl::make_unexpected(found.error()));
+                    done(encode_configuration(write(*found)));
+                });
 }
 
 void Jobs::export_document(const Options& options, const Done<std::string>& done) {
@@ -143,13 +143,13 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
     constexpr std::array<std::string_view, 4> kKnown{"label", "force", "dry_run", "disruption"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
-    TRY(const Disruption most, most_disruption(reader));
+    TRY(const Disruption max, max_disruption(reader));
     TRY(const bool is_forced, reader.flag("force"));
     TRY(const bool is_dry_run, reader.flag("dry_run"));
-    TRY(const Wish wish, wish_of(document, reader, manager_.gpu_ids()));
+    TRY(const PlanRequest wish, plan_request_of(document, reader, manager_.gpu_ids()));
     const auto waiting =
         std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->is_begun; });
-    if (static_cast<std::size_t>(waiting) >= kMostWaiting)
+    if (static_cast<std::size_t>(waiting) >= kMaxWaiting)
         return fail(ErrorId::Busy,
                     fmt::format("{} jobs wait behind job {}", waiting, active()->id));
     auto job = std::make_unique<Job>();
@@ -160,7 +160,7 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
         ApplyOrder{.label = wish.label,
                    .wanted = wish.wanted,
                    .force = is_forced ? Force::Yes : Force::No,
-                   .most = most,
+                   .max = max,
                    .is_dry_run = is_dry_run,
                    .holder = fmt::format("job {} (apply '{}')", job->id, wish.label)});
     add(std::move(job));
@@ -171,7 +171,7 @@ Result<std::uint32_t> Jobs::start(CallOrder order) {
     const auto under_way = std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) {
         return job->is_call && !job->run->is_over();
     });
-    if (static_cast<std::size_t>(under_way) >= kMostCalls)
+    if (static_cast<std::size_t>(under_way) >= kMaxCalls)
         return fail(ErrorId::Busy, fmt::format("{} jobs of single VFs are under way", under_way));
     auto job = std::make_unique<Job>();
     job->kind = order.kind;
@@ -220,12 +220,12 @@ void Jobs::step() {
         if (const auto left = job->run->left_over()) recover(*left);
     }
     for (const auto& job : jobs_) {
-        if (job->is_told) continue;
+        if (job->is_notified) continue;
         if (job->is_call) job->run->step();
         if (!job->run->is_over()) continue;
-        job->is_told = true;
+        job->is_notified = true;
         job->ended_at = clock_.now();
-        news_.push_back({.id = job->id, .result = view_of(*job).state});
+        changes_.push_back({.id = job->id, .result = view_of(*job).state});
     }
     forget_old();
 }
@@ -233,10 +233,11 @@ void Jobs::step() {
 /// Forgets no job before its end is reported, so that listeners learn of every end.
 void Jobs::forget_old() {
     const Nanoseconds now = clock_.now();
-    auto over = static_cast<std::size_t>(
-        std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return job->is_told; }));
+    auto over = static_cast<std::size_t>(std::count_if(
+        jobs_.begin(), jobs_.end(), [](const auto& job) { return job->is_notified; }));
     std::erase_if(jobs_, [&](const auto& job) {
-        const bool is_old = job->is_told && (over > kKeepMost || now - job->ended_at >= kKeepFor);
+        const bool is_old =
+            job->is_notified && (over > kKeepMax || now - job->ended_at >= kKeepFor);
         if (is_old) --over;
         return is_old;
     });
@@ -246,19 +247,19 @@ std::optional<Nanoseconds> Jobs::next_step() const {
     const Nanoseconds now = clock_.now();
     // A request may be answered after step() in the same iteration.
     for (const auto& job : jobs_)
-        if (job->is_call && !job->is_told && job->run->is_over()) return now;
+        if (job->is_call && !job->is_notified && job->run->is_over()) return now;
     // Snapshots wake the loop for scrubs; this time is for deadlines and retries.
-    if (const Job* job = active()) return job->run->next_look(now);
+    if (const Job* job = active()) return job->run->next_refresh(now);
     std::optional<Nanoseconds> first;
     for (const auto& job : jobs_) {
-        if (!job->is_told) continue;
+        if (!job->is_notified) continue;
         if (const Nanoseconds at = job->ended_at + kKeepFor; !first || at < *first) first = at;
     }
     return first;
 }
 
-std::vector<JobNews> Jobs::take_news() {
-    return std::exchange(news_, {});
+std::vector<JobEvent> Jobs::take_changes() {
+    return std::exchange(changes_, {});
 }
 
 JobView Jobs::view_of(const Job& job) {

@@ -2,7 +2,7 @@
 //
 // Jobs: long requests, and questions about configurations. Applies (ApplyRun) run one after the
 // other; a recovery (ApplyRecovery) runs before them. A CallRun, one request for a VF, waits for no
-// other job. Jobs belong to vgpud, so their callers may leave. The newest kKeepMost finished jobs
+// other job. Jobs belong to vgpud, so their callers may leave. The newest kKeepMax finished jobs
 // stay readable for kKeepFor. Main loop, which calls step() in every iteration.
 #pragma once
 
@@ -31,7 +31,7 @@ struct JobView {
 };
 
 /// A job was added, or ended with `result`; in order.
-struct JobNews {
+struct JobEvent {
     std::uint32_t id = 0;
     std::string result;  ///< last state; empty: added
 };
@@ -40,9 +40,9 @@ struct JobNews {
 class Jobs {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
-    static constexpr std::size_t kKeepMost = 32;
-    static constexpr std::size_t kMostWaiting = 8;
-    static constexpr std::size_t kMostCalls = 32;  ///< under way
+    static constexpr std::size_t kKeepMax = 32;
+    static constexpr std::size_t kMaxWaiting = 8;
+    static constexpr std::size_t kMaxCalls = 32;  ///< under way
 
     /// Begins the recovery of an apply found in the state files, and locks its GPUs.
     Jobs(Manager& manager, const Clock& clock);
@@ -56,10 +56,10 @@ public:
     void automatic_document(const Options& options, const Done<std::string>& done);
 
     // --- jobs
-    /// The number of the new job. Options: label, force, dry_run, disruption. Busy if kMostWaiting
+    /// The number of the new job. Options: label, force, dry_run, disruption. Busy if kMaxWaiting
     /// jobs wait. The next vgpud recovers the running job; waiting ones end with vgpud.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
-    /// The number of the new job, or its refusal. Busy if kMostCalls are under way.
+    /// The number of the new job, or its refusal. Busy if kMaxCalls are under way.
     Result<std::uint32_t> start(CallOrder order);
     /// Cancels a job. A cancel takes effect after the current act, and rolls back. WrongState if
     /// the job is over or cannot be cancelled.
@@ -70,9 +70,9 @@ public:
     void step();
     /// When to call step() if nothing else happens; none if there is no need.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
-    /// Whether list() or take_news() may have changed.
-    [[nodiscard]] bool has_news() const { return !news_.empty() || active() != nullptr; }
-    std::vector<JobNews> take_news();
+    /// Whether list() or take_changes() may have changed.
+    [[nodiscard]] bool has_changes() const { return !changes_.empty() || active() != nullptr; }
+    std::vector<JobEvent> take_changes();
 
 private:
     struct Job {
@@ -82,7 +82,7 @@ private:
         Nanoseconds ended_at{0};
         bool is_call = false;
         bool is_begun = false;
-        bool is_told = false;  ///< its end is in news_
+        bool is_notified = false;  ///< its end is in changes_
     };
 
     [[nodiscard]] Result<std::vector<std::string>> gpus_of(const Options& options) const;
@@ -98,7 +98,7 @@ private:
     const Clock& clock_;
     std::uint32_t last_id_ = 0;
     std::deque<std::unique_ptr<Job>> jobs_;  ///< by number
-    std::vector<JobNews> news_;
+    std::vector<JobEvent> changes_;
 };
 
 }  // namespace vgpu::daemon

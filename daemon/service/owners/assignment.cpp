@@ -33,30 +33,32 @@ bool is_in_use(Availability availability) {
            availability == Availability::Claimed || availability == Availability::Open;
 }
 
-/// Whether the VF has a socket, but its handover 'none' gives it to no VM.
+/// Whether the VF has a socket, but its assignment mode 'none' gives it to no VM.
 bool is_withheld(const VfView& view) {
-    return view.record.custody.handover == Handover::None && !view.socket.empty();
+    return view.record.assignment_policy.assignment_mode == AssignmentMode::None &&
+           !view.socket.empty();
 }
 
 /// Availability and its reason. Temporary reasons come first, so that a request may wait.
 std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
                                            bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
-    const bool is_open = view.live.attached != 0;
+    const bool is_open = view.active.attached != 0;
     const bool is_own = is_same_owner(owned.name, owner);
-    if (view.record.next || view.live.state == VGPU_PF_VF_SCRUBBING)
+    if (view.record.next || view.active.state == VGPU_PF_VF_SCRUBBING)
         return {Availability::Scrubbing, "is being scrubbed"};
-    if (view.live.state == VGPU_PF_VF_RESETTING) return {Availability::Scrubbing, "is being reset"};
+    if (view.active.state == VGPU_PF_VF_RESETTING)
+        return {Availability::Scrubbing, "is being reset"};
     if (is_own && is_open) return {Availability::OwnOpen, "is still open"};
     if (!is_own && !owned.name.empty() && (!is_expired(owned, now) || is_open))
         return {Availability::Claimed, "belongs to " + claim_text(owned)};
-    if (!is_usable(view.live.state))
+    if (!is_usable(view.active.state))
         return {Availability::NotInService,
-                view.trouble.empty() ? fmt::format("is {}", vf_state_name(view.live.state))
-                                     : view.trouble};
+                view.condition.empty() ? fmt::format("is {}", vf_state_name(view.active.state))
+                                       : view.condition};
     if (is_reserved) return {Availability::Claimed, "is being given to another domain"};
     if (is_withheld(view))
-        return {Availability::NotInService, "is not available (handover 'none')"};
+        return {Availability::NotInService, "is not available (assignment mode 'none')"};
     if (is_own) return {Availability::Own, ""};
     if (is_open) return {Availability::Open, "has no owner, but a client has it open"};
     return {Availability::Free, ""};
@@ -155,7 +157,7 @@ private:
             if (one.is_orphan) orphans.push_back(one.target);
             may_pass = may_pass || is_soon_takeable(one.availability);
             ++reasons[taken_.contains(one.target) ? "already given to this domain"
-                                                  : words_for(one.availability)];
+                                                  : describe(one.availability)];
         }
         const std::string shown = profile.substr(0, 64);
         if (there_are == 0)
@@ -173,7 +175,7 @@ private:
                        may_pass);
     }
 
-    static std::string words_for(Availability availability) {
+    static std::string describe(Availability availability) {
         switch (availability) {
             case Availability::Scrubbing:
                 return "being scrubbed";
@@ -200,12 +202,12 @@ private:
 }  // namespace
 
 Result<> check_wants(std::size_t count) {
-    if (count > 0 && count <= kMostWants) return {};
+    if (count > 0 && count <= kMaxSelectors) return {};
     return fail(ErrorId::OutOfRange,
-                fmt::format("{} VFs requested; 1 to {} are allowed", count, kMostWants));
+                fmt::format("{} VFs requested; 1 to {} are allowed", count, kMaxSelectors));
 }
 
-Result<Want> want_of(const std::string& by, const std::string& value) {
+Result<VfSelector> selector_of(const std::string& by, const std::string& value) {
     if (by != "name" && by != "profile")
         return fail(
             ErrorId::UnknownOption,
@@ -215,7 +217,8 @@ Result<Want> want_of(const std::string& by, const std::string& value) {
         return fail(ErrorId::InvalidName,
                     fmt::format("'{}' is not a valid {} of a VF", value.substr(0, 64),
                                 by == "name" ? "name" : "profile"));
-    return Want{.by = by == "name" ? Want::By::Name : Want::By::Profile, .value = value};
+    return VfSelector{.by = by == "name" ? VfSelector::By::Name : VfSelector::By::Profile,
+                      .value = value};
 }
 
 std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
@@ -249,16 +252,16 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
     return all;
 }
 
-tl::expected<std::vector<Target>, Refusal> choose(std::span<const Want> wants,
+tl::expected<std::vector<Target>, Refusal> choose(std::span<const VfSelector> wants,
                                                   std::span<const Candidate> candidates) {
     Chooser chooser(candidates);
     std::vector<Target> chosen(wants.size());
     // names first: a profile must not take a named VF
-    for (const Want::By by : {Want::By::Name, Want::By::Profile})
+    for (const VfSelector::By by : {VfSelector::By::Name, VfSelector::By::Profile})
         for (std::size_t i = 0; i < wants.size(); ++i) {
             if (wants[i].by != by) continue;
-            auto one = by == Want::By::Name ? chooser.by_name(wants[i].value)
-                                            : chooser.by_profile(wants[i].value);
+            auto one = by == VfSelector::By::Name ? chooser.by_name(wants[i].value)
+                                                  : chooser.by_profile(wants[i].value);
             if (!one) return tl::make_unexpected(std::move(one).error());
             chosen[i] = *one;
         }

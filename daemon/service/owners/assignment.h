@@ -14,16 +14,16 @@
 
 namespace vgpu::daemon {
 
-struct Want {
+struct VfSelector {
     enum class By { Name, Profile };
     By by = By::Name;
     std::string value;
 
-    bool operator==(const Want&) const = default;
+    bool operator==(const VfSelector&) const = default;
 };
 
 /// Limit of VFs per request.
-inline constexpr std::size_t kMostWants = 16;
+inline constexpr std::size_t kMaxSelectors = 16;
 
 enum class Availability {
     Free,
@@ -53,11 +53,11 @@ struct Refusal {
     bool may_pass = false;  ///< waiting may help
 };
 
-/// OutOfRange unless `count` is 1 to kMostWants.
+/// OutOfRange unless `count` is 1 to kMaxSelectors.
 [[nodiscard]] Result<> check_wants(std::size_t count);
 
 /// `by`: "name" or "profile". OutOfRange or UnknownOption.
-[[nodiscard]] Result<Want> want_of(const std::string& by, const std::string& value);
+[[nodiscard]] Result<VfSelector> selector_of(const std::string& by, const std::string& value);
 
 /// All VFs from the view of `owner`. `reserved`: VFs that other requests are claiming.
 [[nodiscard]] std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
@@ -66,6 +66,6 @@ struct Refusal {
 /// One VF for each element of `wants`. NoMatchingVf, Claimed, WrongState or NoSuchVf for the first
 /// element without an available VF. Names are served before profiles.
 [[nodiscard]] tl::expected<std::vector<Target>, Refusal> choose(
-    std::span<const Want> wants, std::span<const Candidate> candidates);
+    std::span<const VfSelector> wants, std::span<const Candidate> candidates);
 
 }  // namespace vgpu::daemon

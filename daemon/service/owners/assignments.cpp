@@ -12,7 +12,7 @@ namespace vgpu::daemon {
 namespace {
 
 constexpr std::string_view kVfSocketEnd = ".sock";
-constexpr std::size_t kMostTitleBytes = 128;
+constexpr std::size_t kMaxDomainNameBytes = 128;
 
 VfSockets sockets_of(const VfView& view) {
     if (!view.socket.ends_with(kVfSocketEnd)) return {.vfio_user = view.socket, .agent = ""};
@@ -28,8 +28,8 @@ std::optional<std::string> uuid_of(const std::string& owner) {
 }
 
 /// Makes a title printable, because a domain's name may contain anything.
-std::string printable_title(const std::string& title) {
-    return printable(start_of(title, kMostTitleBytes));
+std::string printable_domain_name(const std::string& title) {
+    return printable(start_of(title, kMaxDomainNameBytes));
 }
 
 }  // namespace
@@ -70,16 +70,16 @@ Result<> Assignments::check_all_seen(const std::string& owner) const {
 
 // --- assign
 
-void Assignments::assign(const std::string& owner, const std::vector<Want>& wants,
+void Assignments::assign(const std::string& owner, const std::vector<VfSelector>& wants,
                          const Options& options, Done<std::vector<GivenVf>> done) {
     or_refuse(done, [&]() -> Result<> {
         constexpr std::array<std::string_view, 2> kKnown{"wait_ms", "title"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
         TRY_VOID(check_owner_name(owner));
-        TRY(const auto wait_ms, reader.number("wait_ms", {0, kMostWaitMs}));
+        TRY(const auto wait_ms, reader.number("wait_ms", {0, kMaxWaitMs}));
         TRY_VOID(check_wants(wants.size()));
-        TRY_VOID(take_title(owner, reader));
+        TRY_VOID(take_domain_name(owner, reader));
         auto request = std::make_shared<Request>();
         request->owner = owner;
         request->wants = wants;
@@ -99,7 +99,7 @@ void Assignments::try_choose(const std::shared_ptr<Request>& request) {
     const auto chosen = choose(request->wants, candidates);
     if (!chosen) {
         const bool may_wait = chosen.error().may_pass && clock_.now() < request->deadline;
-        if (!may_wait) give_up(request, chosen.error().error);
+        if (!may_wait) abandon(request, chosen.error().error);
         return;
     }
     request->chosen = *chosen;
@@ -132,18 +132,18 @@ void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Targ
     const bool was_slow =
         id == ErrorId::Claimed || id == ErrorId::NoSuchVf || id == ErrorId::WrongState;
     if (!was_slow || request->is_cancelled || ++request->tries >= kTries)
-        return give_up(request, generation.error());
+        return abandon(request, generation.error());
 }
 
 void Assignments::finish(const std::shared_ptr<Request>& request) {
     if (request->is_cancelled)
-        return give_up(request,
+        return abandon(request,
                        {ErrorId::Cancelled,
                         fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
     // before link(), because this closes the sockets of an earlier claim of the VF
-    for (const Target& target : request->chosen) note_opened(target);
-    if (const auto linked = link(*request); !linked) return give_up(request, linked.error());
-    take_back_others(*request);
+    for (const Target& target : request->chosen) record_opened(target);
+    if (const auto linked = link(*request); !linked) return abandon(request, linked.error());
+    unassign_others(*request);
     for (const Target& target : request->chosen) reserved_.erase(target);
     request->is_over = true;
     request->done(request->given);
@@ -176,17 +176,17 @@ void Assignments::undo_claims(Request& request) {
     request.is_claiming = false;
 }
 
-void Assignments::give_up(const std::shared_ptr<Request>& request, const Error& error) {
+void Assignments::abandon(const std::shared_ptr<Request>& request, const Error& error) {
     undo_claims(*request);
     request->is_over = true;
     request->done(tl::make_unexpected(error));
 }
 
 /// Ends the claims of VFs of an earlier run of the consumer. The end of that run was not reported.
-void Assignments::take_back_others(const Request& request) {
+void Assignments::unassign_others(const Request& request) {
     for (const auto& [target, held] : held_by(request.owner))
         if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())
-            take_back_one(target, held, [](const Result<>&) {});
+            unassign_one(target, held, [](const Result<>&) {});
 }
 
 // --- grant
@@ -198,7 +198,7 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
     const auto held = held_by(owner);
     if (held.empty()) return fail(ErrorId::NoSuchVf, fmt::format("no VF belongs to '{}'", owner));
     for (const auto& [target, one] : held) {
-        note_opened(target);
+        record_opened(target);
         TRY_VOID(sockets_.grant(one.sockets, uid, gid));
     }
     return {};
@@ -207,13 +207,13 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 // --- take back
 
 /// Revokes first, because a dying VM could open the VF between release and scrub.
-void Assignments::take_back_one(const Target& target, const Held& held, Done<> done) {
+void Assignments::unassign_one(const Target& target, const Held& held, Done<> done) {
     sockets_.revoke(held.sockets);
     manager_.pause(target, held.owner, held.generation, done);
 }
 
-void Assignments::take_back(const std::string& owner, const Options& options,
-                            Done<std::uint32_t> done) {
+void Assignments::unassign(const std::string& owner, const Options& options,
+                           Done<std::uint32_t> done) {
     if (const auto known = OptionReader(options).only({}); !known)
         return done(tl::make_unexpected(known.error()));
     if (const auto named = check_owner_name(owner); !named)
@@ -233,7 +233,7 @@ void Assignments::take_back(const std::string& owner, const Options& options,
     if (held.empty())
         return done(count->error ? Result<std::uint32_t>(tl::make_unexpected(*count->error)) : 0u);
     for (const auto& [target, one] : held)
-        take_back_one(target, one, [count, done](const Result<>& released) {
+        unassign_one(target, one, [count, done](const Result<>& released) {
             if (released)
                 ++count->taken;
             else
@@ -252,7 +252,7 @@ void Assignments::adopt(const std::string& owner, const Options& options,
     const OptionReader reader(options);
     Result<> checked = reader.only(kKnown);
     if (checked) checked = check_owner_name(owner);
-    if (checked) checked = take_title(owner, reader);
+    if (checked) checked = take_domain_name(owner, reader);
     if (!checked) return done(tl::make_unexpected(checked.error()));
     const auto uuid = uuid_of(owner);
     const auto linked = uuid ? sockets_.linked(*uuid) : std::vector<std::string>{};
@@ -293,7 +293,7 @@ void Assignments::follow(const GpuHost& gpu) {
     const auto seen = gpu.look();
     for (const auto& [vf, view] : seen->vfs) {
         const Target target{.gpu = gpu.id(), .vf = vf};
-        if (uuid_of(view.record.owner.name)) note_opened(target);
+        if (uuid_of(view.record.owner.name)) record_opened(target);
         if (seen->gpu.state == GpuState::Ok) release_left_behind(target, view);
     }
 }
@@ -302,21 +302,21 @@ void Assignments::follow(const GpuHost& gpu) {
 void Assignments::release_left_behind(const Target& target, const VfView& view) {
     constexpr std::string_view kDomain = "libvirt:";
     const OwnerRecord& owner = view.record.owner;
-    const bool is_left = owner.name.starts_with(kDomain) && view.live.attached == 0 &&
+    const bool is_left = owner.name.starts_with(kDomain) && view.active.attached == 0 &&
                          owner.since <= manager_.store().leases().boot();
     if (!is_left || is_reservation(owner) || reserved_.contains(target) || !is_off_ ||
         !is_off_(owner.name))
         return;
-    take_back_one(target, held(view), [this, target, owner](const Result<>& released) {
+    unassign_one(target, held(view), [this, target, owner](const Result<>& released) {
         if (released)
-            manager_.say(target, "claim-ended",
-                         fmt::format("{} is from before the boot, and its domain is off; the VF "
-                                     "was scrubbed and is free",
-                                     claim_text(owner)));
+            manager_.emit(target, "claim-ended",
+                          fmt::format("{} is from before the boot, and its domain is off; the VF "
+                                      "was scrubbed and is free",
+                                      claim_text(owner)));
     });
 }
 
-void Assignments::note_opened(const Target& target) {
+void Assignments::record_opened(const Target& target) {
     const auto seen = manager_.find_gpu(target.gpu)->look();
     if (!seen->has_vf(target.vf)) return;
     if (const auto before = opened_.find(target); before != opened_.end())
@@ -352,7 +352,7 @@ void Assignments::step() {
     for (const auto& request : requests) {
         if (request->is_over || request->is_claiming) continue;
         if (request->is_cancelled)
-            give_up(request,
+            abandon(request,
                     {ErrorId::Cancelled,
                      fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
         else
@@ -366,20 +366,20 @@ std::optional<Nanoseconds> Assignments::next_step() const {
     return clock_.now() + kLook;
 }
 
-Result<> Assignments::take_title(const std::string& owner, const OptionReader& options) {
+Result<> Assignments::take_domain_name(const std::string& owner, const OptionReader& options) {
     TRY(const auto title, options.text("title"));
-    if (title) set_title(owner, *title);
+    if (title) set_domain_name(owner, *title);
     return {};
 }
 
-void Assignments::set_title(const std::string& owner, const std::string& title) {
+void Assignments::set_domain_name(const std::string& owner, const std::string& title) {
     has_new_titles_ = true;
     if (title.empty()) {
         titles_.erase(owner);
         return;
     }
-    if (titles_.size() >= kMostTitles && !titles_.contains(owner)) forget_unused_titles();
-    titles_[owner] = printable_title(title);
+    if (titles_.size() >= kMaxDomainNames && !titles_.contains(owner)) forget_unused_titles();
+    titles_[owner] = printable_domain_name(title);
 }
 
 /// Forgets titles without a VF, which are not shown. A later claim, or libvirt, names the owner
@@ -391,7 +391,7 @@ void Assignments::forget_unused_titles() {
     std::erase_if(titles_, [&owners](const auto& one) { return !owners.contains(one.first); });
 }
 
-std::string Assignments::title_of(const std::string& owner) const {
+std::string Assignments::domain_name_of(const std::string& owner) const {
     const auto at = titles_.find(owner);
     return at == titles_.end() ? "" : at->second;
 }

@@ -7,7 +7,7 @@
 //
 //   assign     choose -> claim each (GPU thread) -> link -> answer
 //                 ^--- lost a race: choose again;  scrubs in the way: again after them
-//   take_back  end each claim and owe its scrub (durable) -> answer; then scrub
+//   unassign  end each claim and owe its scrub (durable) -> answer; then scrub
 //
 // Main loop only; main.cpp calls step() in every turn.
 #pragma once
@@ -38,7 +38,7 @@ public:
     /// Time between two attempts of a waiting request.
     static constexpr Nanoseconds kLook = std::chrono::milliseconds(5);
     /// A libvirt hook waits for the answer, and libvirt waits for the hook.
-    static constexpr std::uint64_t kMostWaitMs = 10'000;
+    static constexpr std::uint64_t kMaxWaitMs = 10'000;
     static constexpr std::uint64_t kDefaultWaitMs = 5'000;
     /// Limit of attempts when other requests claim the chosen VFs first.
     static constexpr int kTries = 4;
@@ -47,15 +47,15 @@ public:
         : manager_(manager), sockets_(sockets), clock_(clock) {}
 
     /// Options: wait_ms, title. On success, also ends the claims of all other VFs of `owner`, as
-    /// take_back() does.
-    void assign(const std::string& owner, const std::vector<Want>& wants, const Options& options,
-                Done<std::vector<GivenVf>> done);
+    /// unassign() does.
+    void assign(const std::string& owner, const std::vector<VfSelector>& wants,
+                const Options& options, Done<std::vector<GivenVf>> done);
     /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
     Result<> grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
                    const Options& options);
     /// Ends the claims of all VFs of `owner`, and cancels its waiting request. A reservation keeps
     /// its owner, but its VRAM is emptied. Answers with the number of VFs, or with the last error.
-    void take_back(const std::string& owner, const Options& options, Done<std::uint32_t> done);
+    void unassign(const std::string& owner, const Options& options, Done<std::uint32_t> done);
     /// After a loss of state: `owner` runs, and its paths lead to VFs without an owner. Claims
     /// these VFs again. Option: title. Answers with the number of VFs that `owner` has.
     void adopt(const std::string& owner, const Options& options, Done<std::uint32_t> done);
@@ -64,7 +64,7 @@ public:
     using IsOff = std::function<bool(const std::string& owner)>;
     void ask_of_domains(IsOff is_off) { is_off_ = std::move(is_off); }
     /// Call when answers of IsOff may have changed.
-    void note_domains() { std::fill(followed_.begin(), followed_.end(), 0); }
+    void record_domains() { std::fill(followed_.begin(), followed_.end(), 0); }
 
     void step();
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
@@ -72,17 +72,17 @@ public:
     void end() { requests_.clear(); }
 
     /// Limit of kept titles. Titles of owners of VFs are kept beyond it.
-    static constexpr std::size_t kMostTitles = 5120;
+    static constexpr std::size_t kMaxDomainNames = 5120;
     /// A readable name of the owner; empty if unknown. Not durable.
-    [[nodiscard]] std::string title_of(const std::string& owner) const;
-    void set_title(const std::string& owner, const std::string& title);
+    [[nodiscard]] std::string domain_name_of(const std::string& owner) const;
+    void set_domain_name(const std::string& owner, const std::string& title);
     [[nodiscard]] bool take_new_titles() { return std::exchange(has_new_titles_, false); }
 
 private:
     /// Lives until the last answer to it, even when it is over.
     struct Request {
         std::string owner;
-        std::vector<Want> wants;
+        std::vector<VfSelector> wants;
         Nanoseconds deadline{0};
         Done<std::vector<GivenVf>> done;
         int tries = 0;
@@ -109,19 +109,19 @@ private:
     void on_claimed(const std::shared_ptr<Request>& request, const Target& target,
                     const Result<std::uint64_t>& generation);
     void finish(const std::shared_ptr<Request>& request);
-    void give_up(const std::shared_ptr<Request>& request, const Error& error);
+    void abandon(const std::shared_ptr<Request>& request, const Error& error);
     void undo_claims(Request& request);
     Result<> link(Request& request);
-    Result<> take_title(const std::string& owner, const OptionReader& options);
+    Result<> take_domain_name(const std::string& owner, const OptionReader& options);
     void forget_unused_titles();
-    void take_back_others(const Request& request);
-    void take_back_one(const Target& target, const Held& held, Done<> done);
+    void unassign_others(const Request& request);
+    void unassign_one(const Target& target, const Held& held, Done<> done);
     [[nodiscard]] static Held held(const VfView& view);
     [[nodiscard]] HeldVfs held_by(const std::string& owner) const;
     /// Claims also end by a manual release, takeover or destroy: revokes the consumer's sockets.
     void follow_claims();
     void follow(const GpuHost& gpu);
-    void note_opened(const Target& target);
+    void record_opened(const Target& target);
     /// After a boot no event reports the end of an earlier domain. Ends such a claim, with a scrub,
     /// if the domain is off and the claim is not a reservation.
     void release_left_behind(const Target& target, const VfView& view);

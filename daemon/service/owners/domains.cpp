@@ -8,7 +8,7 @@
 
 namespace vgpu::daemon {
 
-static_assert(Domains::kMost < Assignments::kMostTitles);
+static_assert(Domains::kMax < Assignments::kMaxDomainNames);
 
 namespace {
 
@@ -42,13 +42,13 @@ void Domains::take(std::string_view line) {
              {.name = text_in(*one, "name"), .is_active = flag_in(*one, "active")});
     domains_.erase(text_in(json, "removed"));
     if (json.contains("lost")) forget();
-    assignments_.note_domains();
+    assignments_.record_domains();
 }
 
 void Domains::note(const std::string& uuid, Domain domain) {
     if (!parse_uuid(uuid)) return;
-    if (domains_.size() >= kMost && !domains_.contains(uuid)) return;
-    assignments_.set_title("libvirt:" + uuid, domain.name);
+    if (domains_.size() >= kMax && !domains_.contains(uuid)) return;
+    assignments_.set_domain_name("libvirt:" + uuid, domain.name);
     domains_[uuid] = std::move(domain);
 }
 
@@ -57,14 +57,15 @@ void Domains::forget() {
     is_known_ = false;
 }
 
-std::string Domains::words_for(const std::string& owner) const {
+std::string Domains::describe(const std::string& owner) const {
     const OwnerForm form = form_of(owner);
     const auto* consumer = std::get_if<DomainOwner>(&form);
     if (consumer == nullptr || !is_known_) return "";
     const auto at = domains_.find(consumer->uuid);
-    if (at == domains_.end()) return domains_.size() < kMost ? "libvirt has no such domain" : "";
+    if (at == domains_.end()) return domains_.size() < kMax ? "libvirt has no such domain" : "";
     if (at->second.is_active) return "";
-    return fmt::format("domain '{}' is shut off", assignments_.title_of("libvirt:" + at->first));
+    return fmt::format("domain '{}' is shut off",
+                       assignments_.domain_name_of("libvirt:" + at->first));
 }
 
 }  // namespace vgpu::daemon

@@ -15,22 +15,22 @@ namespace vgpu::daemon {
 
 class Domains {
 public:
-    static constexpr std::size_t kMost = 4096;
+    static constexpr std::size_t kMax = 4096;
 
     explicit Domains(Assignments& assignments) : assignments_(assignments) {
         assignments.ask_of_domains(
-            [this](const std::string& owner) { return !words_for(owner).empty(); });
+            [this](const std::string& owner) { return !describe(owner).empty(); });
     }
 
     /// A JSON object: "domains" (all), "domain" (one that changed), "removed" (a UUID), "lost".
-    /// Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at most kMost.
+    /// Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at most kMax.
     void take(std::string_view line);
     /// The source is gone. Names stay, and states become unknown.
     void forget();
 
     /// Why the domain does not run: "domain 'vm1' is shut off", "libvirt has no such domain". Empty
     /// if it runs or its state is unknown.
-    [[nodiscard]] std::string words_for(const std::string& owner) const;
+    [[nodiscard]] std::string describe(const std::string& owner) const;
 
 private:
     struct Domain {

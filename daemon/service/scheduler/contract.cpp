@@ -17,7 +17,7 @@ namespace {
 constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
-constexpr std::uint32_t kMostWeight = 10'000;
+constexpr std::uint32_t kMaxWeight = 10'000;
 /// Limit of the budgets that a VF with latency_ms may take ahead of time, so that periods do not
 /// cut its bursts.
 constexpr std::int64_t kMaxAhead = 4;
@@ -34,11 +34,10 @@ double ms_of(double ns) {
     return ns / kNsPerMs;
 }
 
-Result<> in_range(const Party& party, std::string_view name, double value, double least,
-                  double most) {
-    if (std::isfinite(value) && value >= least && value <= most) return {};
+Result<> in_range(const Party& party, std::string_view name, double value, double min, double max) {
+    if (std::isfinite(value) && value >= min && value <= max) return {};
     return fail(ErrorId::OutOfRange, fmt::format("{}: {} is {:g}; it must be {:g} to {:g}",
-                                                 party_name(party), name, value, least, most));
+                                                 party_name(party), name, value, min, max));
 }
 
 /// Percentages in messages are rounded towards the side that fits.
@@ -67,7 +66,7 @@ std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) 
 /// A bucket holds at least one slice, so that a full bucket never cuts a slice. The planner
 /// shortens slices.
 VfPolicy policy_of(const Contract& contract) {
-    VfPolicy policy{.band = contract.band,
+    VfPolicy policy{.priority_class = contract.priority_class,
                     .weight = contract.weight,
                     .is_strict = contract.mode == SlotMode::Strict,
                     .is_gang = contract.mode == SlotMode::Gang,
@@ -133,7 +132,7 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
 /// that would fit.
 Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPolicy> policies,
                             const Engine& engine) {
-    const double most = engine.reservable_ppm / 1e6;
+    const double max = engine.reservable_ppm / 1e6;
     for (std::size_t i = 0; i < parties.size(); ++i) {
         const VfPolicy& policy = policies[i];
         if (policy.reservation.budget_ns == 0) continue;
@@ -148,9 +147,9 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
                                     100.0 * static_cast<double>(engine.min_run_ns) /
                                         static_cast<double>(policy.reservation.period_ns)));
         const double demand = demand_up_to(policies, policy, engine);
-        if (demand <= most) continue;
+        if (demand <= max) continue;
         // Demand grows by exactly the budget's part, so the excess can be taken off min_pct.
-        const double fits = parties[i].contract.min_pct - (demand - most) * 100;
+        const double fits = parties[i].contract.min_pct - (demand - max) * 100;
         return fail(
             ErrorId::NoSchedule,
             fmt::format("{}: min_pct {:g} every {:g} ms: with the reservations of periods up to "
@@ -158,7 +157,7 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
                         "the engine are needed and {:g} % can be reserved; {}",
                         party_name(parties[i]), parties[i].contract.min_pct, period_ms,
                         ms_of(static_cast<double>(engine.switch_ns)),
-                        ms_of(static_cast<double>(blocking_ns(engine))), demand * 100, most * 100,
+                        ms_of(static_cast<double>(blocking_ns(engine))), demand * 100, max * 100,
                         fits > 0 ? fmt::format("min_pct {:.2f} would fit", rounded_down(fits))
                                  : fmt::format("a period this short does not fit, whatever its "
                                                "min_pct")));
@@ -217,14 +216,14 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
     return {};
 }
 
-/// Sums the reservations of all VFs, which take time from the run table, and finds the first band
-/// with VFs. The run table bounds the gaps of that band only, because other bands wait while it has
-/// work.
+/// Sums the reservations of all VFs, which take time from the run table, and finds the first
+/// priority class with VFs. The run table bounds the gaps of that priority class only, because
+/// other priority classes wait while it has work.
 class Gaps {
 public:
     Gaps(std::span<const VfPolicy> policies, const Engine& engine) {
         for (const VfPolicy& policy : policies) {
-            if (!policy.is_gang) first_ = std::min(first_, policy.band);
+            if (!policy.is_gang) first_ = std::min(first_, policy.priority_class);
             reserved_ += per_period(policy, engine);
             if (policy.reservation.budget_ns > 0)
                 budgets_ns_ +=
@@ -234,18 +233,18 @@ public:
 
     [[nodiscard]] double reserved() const { return reserved_; }
     [[nodiscard]] double budgets_ns() const { return budgets_ns_; }
-    [[nodiscard]] bool is_in_first_band(const VfPolicy& policy) const {
-        return policy.band == first_ && !policy.is_gang;
+    [[nodiscard]] bool is_in_first_priority_class(const VfPolicy& policy) const {
+        return policy.priority_class == first_ && !policy.is_gang;
     }
 
 private:
-    Band first_ = Band::Low;
+    PriorityClass first_ = PriorityClass::Low;
     double reserved_ = 0;
     double budgets_ns_ = 0;
 };
 
 /// The shortest table gap worth planning for.
-constexpr std::int64_t kLeastTableGapNs = 1'000'000;
+constexpr std::int64_t kMinTableGapNs = 1'000'000;
 
 /// The part of max_gap_ms that is left for the table; kNoGapLimit if the reservation keeps the gap.
 Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const Gaps& gaps,
@@ -254,16 +253,16 @@ Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const
     const bool is_kept = policy.reservation.budget_ns > 0 &&
                          static_cast<double>(longest_gap_ns(policy.reservation)) <= gap_ns;
     if (parties == 1 || policy.is_gang || is_kept) return kNoGapLimit;
-    if (!gaps.is_in_first_band(policy))
+    if (!gaps.is_in_first_priority_class(policy))
         return fail(
             ErrorId::NoSchedule,
-            fmt::format("{}: the bands before its own may take all of the engine, so "
+            fmt::format("{}: the priority classes before its own may take all of the engine, so "
                         "max_gap_ms {:g} requires a reservation; min_pct {:.2f} would fit",
                         party_name(party), party.contract.max_gap_ms,
                         rounded_up(100 * static_cast<double>(engine.min_run_ns) / (gap_ns / 2))));
     const double left_ns = gap_ns * (1 - gaps.reserved()) - gaps.budgets_ns();
-    if (left_ns >= kLeastTableGapNs) return static_cast<std::int64_t>(left_ns);
-    const double fits_ns = (kLeastTableGapNs + gaps.budgets_ns()) / (1 - gaps.reserved());
+    if (left_ns >= kMinTableGapNs) return static_cast<std::int64_t>(left_ns);
+    const double fits_ns = (kMinTableGapNs + gaps.budgets_ns()) / (1 - gaps.reserved());
     return fail(ErrorId::NoSchedule,
                 fmt::format("{}: reservations take {:.1f} % of the engine and up to {:.1f} ms "
                             "at once, which leaves nothing of max_gap_ms {:g}; max_gap_ms {:.0f} "
@@ -296,7 +295,7 @@ Result<> validate_gang(const Party& party) {
 /// Single fields are checked first, so that a later message never names a senseless number.
 Result<> validate(const Party& party) {
     const Contract& contract = party.contract;
-    TRY_VOID(in_range(party, "weight", contract.weight, 1, kMostWeight));
+    TRY_VOID(in_range(party, "weight", contract.weight, 1, kMaxWeight));
     TRY_VOID(in_range(party, "min_pct", contract.min_pct, 0, 100));
     TRY_VOID(in_range(party, "max_pct", contract.max_pct, 0.01, 100));
     TRY_VOID(in_range(party, "burst_ms", contract.burst_ms, 0, 10'000));

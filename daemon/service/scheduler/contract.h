@@ -28,7 +28,7 @@ enum class SlotMode : std::uint8_t {
 /// engine's time and may have fractions (max_pct: steps of 0.0001 %).
 struct Contract {
     std::uint32_t weight = 100;  ///< 1..10000; share of the time that is not reserved
-    Band band = Band::Normal;
+    PriorityClass priority_class = PriorityClass::Normal;
     double min_pct = 0;               ///< of the engine, in every latency_ms
     double max_pct = 100;             ///< in the long run; 100: no cap
     double burst_ms = 0;              ///< excess over max_pct allowed at once; 0: one quantum

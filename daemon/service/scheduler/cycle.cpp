@@ -48,8 +48,8 @@ bool is_cuttable(std::uint64_t total_us, std::uint64_t request_us) {
 /// Number of slices that are at most the request long; fewer if these slices would be too short for
 /// the PF core.
 std::uint64_t slices_of(std::uint64_t total_us, std::uint64_t request_us) {
-    const std::uint64_t most = std::max<std::uint64_t>(1, total_us / kMinQuantumUs);
-    return std::min(ceil_div(total_us, request_us), most);
+    const std::uint64_t max = std::max<std::uint64_t>(1, total_us / kMinQuantumUs);
+    return std::min(ceil_div(total_us, request_us), max);
 }
 
 bool are_cuttable(const std::vector<Part>& parts, std::uint64_t cycle_us) {
@@ -62,14 +62,14 @@ bool are_cuttable(const std::vector<Part>& parts, std::uint64_t cycle_us) {
 /// The largest n ≤ `most` for which n · `step` us fit into the table; 0 if none. Uses a binary
 /// search, because the number of entries grows with the cycle.
 std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t step,
-                               std::uint64_t most, std::uint64_t max_entries) {
+                               std::uint64_t max, std::uint64_t max_entries) {
     std::uint64_t low = 0;
-    while (low < most) {
-        const std::uint64_t middle = low + (most - low + 1) / 2;
+    while (low < max) {
+        const std::uint64_t middle = low + (max - low + 1) / 2;
         if (entries_for(parts, middle * step) <= max_entries)
             low = middle;
         else
-            most = middle - 1;
+            max = middle - 1;
     }
     return low;
 }
@@ -132,9 +132,9 @@ void repay(std::vector<Part>& parts, std::uint64_t divisor) {
     std::int64_t paid = 1, owed = 1;  // the part of each lag that is paid, as a fraction
     for (const Part& part : parts) {
         const std::int64_t owes_us = -part.claim.lag_ns / kNsPerUs;
-        const auto most_us = static_cast<std::int64_t>(part.total_us / divisor);
-        if (Wide{owes_us} * paid <= Wide{most_us} * owed) continue;
-        paid = most_us;
+        const auto max_us = static_cast<std::int64_t>(part.total_us / divisor);
+        if (Wide{owes_us} * paid <= Wide{max_us} * owed) continue;
+        paid = max_us;
         owed = owes_us;
     }
     for (Part& part : parts) {

@@ -15,11 +15,11 @@ __int128 virtual_of(std::int64_t ns, std::int64_t weight) {
 
 }  // namespace
 
-void Fluid::join(std::uint32_t vf, std::uint32_t weight, std::size_t band) {
+void Fluid::join(std::uint32_t vf, std::uint32_t weight, std::size_t priority_class) {
     const auto [at, is_new] = clients_.try_emplace(vf);
     if (!is_new) return;
     at->second.weight = weight;
-    at->second.band = band;
+    at->second.priority_class = priority_class;
     enter(at->second, 0);
 }
 
@@ -37,7 +37,7 @@ void Fluid::set_weight(std::uint32_t vf, std::uint32_t weight) {
     FluidClient& client = at->second;
     if (!client.is_awake) {
         client.debt_ns = debt_of(client);
-        client.slept_at = bands_[client.band].now;
+        client.slept_at = priority_classes_[client.priority_class].now;
         client.weight = weight;
         return;
     }
@@ -59,23 +59,23 @@ void Fluid::sleep(std::uint32_t vf) {
     FluidClient& client = at->second;
     client.debt_ns = std::max<std::int64_t>(0, -lag_of(client));
     exit(client);
-    client.slept_at = bands_[client.band].now;
+    client.slept_at = priority_classes_[client.priority_class].now;
 }
 
-/// `received` is the client's virtual time, which advances by its weight. `now` is the band's
-/// virtual time, which advances by all weights. lag = (now − received) · weight.
+/// `received` is the client's virtual time, which advances by its weight. `now` is the priority
+/// class's virtual time, which advances by all weights. lag = (now − received) · weight.
 void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
     wake(vf);
-    FluidBand& band = bands_[at->second.band];
+    FluidClass& priority_class = priority_classes_[at->second.priority_class];
     at->second.received += virtual_of(ns, at->second.weight);
-    band.now += virtual_of(ns, band.awake_weight);
+    priority_class.now += virtual_of(ns, priority_class.awake_weight);
 }
 
 void Fluid::settle() {
     for (auto& [vf, client] : clients_) {
-        client.received = bands_[client.band].now;
+        client.received = priority_classes_[client.priority_class].now;
         client.debt_ns = 0;
     }
 }
@@ -85,9 +85,9 @@ bool Fluid::is_awake(std::uint32_t vf) const {
     return at != clients_.end() && at->second.is_awake;
 }
 
-std::size_t Fluid::band_of(std::uint32_t vf) const {
+std::size_t Fluid::priority_class_of(std::uint32_t vf) const {
     const auto at = clients_.find(vf);
-    return at == clients_.end() ? 0 : at->second.band;
+    return at == clients_.end() ? 0 : at->second.priority_class;
 }
 
 std::int64_t Fluid::lag_ns(std::uint32_t vf) const {
@@ -100,18 +100,20 @@ double Fluid::ideal_share(std::uint32_t vf) const {
     if (!is_awake(vf)) return 0.0;
     const FluidClient& client = clients_.at(vf);
     return static_cast<double>(client.weight) /
-           static_cast<double>(bands_[client.band].awake_weight);
+           static_cast<double>(priority_classes_[client.priority_class].awake_weight);
 }
 
 std::int64_t Fluid::lag_of(const FluidClient& client) const {
-    const __int128 scaled = (bands_[client.band].now - client.received) * client.weight;
+    const __int128 scaled =
+        (priority_classes_[client.priority_class].now - client.received) * client.weight;
     return static_cast<std::int64_t>(scaled / (static_cast<__int128>(1) << kFractionBits));
 }
 
-/// The debt shrinks with the band's virtual time, at the rate at which the VF's share would have
-/// paid.
+/// The debt shrinks with the priority class's virtual time, at the rate at which the VF's share
+/// would have paid.
 std::int64_t Fluid::debt_of(const FluidClient& client) const {
-    const __int128 paid = (bands_[client.band].now - client.slept_at) * client.weight;
+    const __int128 paid =
+        (priority_classes_[client.priority_class].now - client.slept_at) * client.weight;
     const auto paid_ns =
         static_cast<std::int64_t>(paid / (static_cast<__int128>(1) << kFractionBits));
     return std::max<std::int64_t>(0, client.debt_ns - paid_ns);
@@ -120,21 +122,22 @@ std::int64_t Fluid::debt_of(const FluidClient& client) const {
 /// Enters a VF with `lag`, and spreads that lag over the others, so that the lags sum to zero
 /// again.
 void Fluid::enter(FluidClient& client, std::int64_t lag) {
-    FluidBand& band = bands_[client.band];
-    // A VF that is alone in its band has no lag, because lags sum to zero.
-    if (band.awake_weight == 0) lag = 0;
-    if (lag != 0) band.now -= virtual_of(lag, band.awake_weight);
+    FluidClass& priority_class = priority_classes_[client.priority_class];
+    // A VF that is alone in its priority class has no lag, because lags sum to zero.
+    if (priority_class.awake_weight == 0) lag = 0;
+    if (lag != 0) priority_class.now -= virtual_of(lag, priority_class.awake_weight);
     client.is_awake = true;
-    band.awake_weight += client.weight;
-    client.received = band.now - virtual_of(lag, client.weight);
+    priority_class.awake_weight += client.weight;
+    client.received = priority_class.now - virtual_of(lag, client.weight);
 }
 
 void Fluid::exit(FluidClient& client) {
-    FluidBand& band = bands_[client.band];
+    FluidClass& priority_class = priority_classes_[client.priority_class];
     const std::int64_t lag = lag_of(client);
     client.is_awake = false;
-    band.awake_weight -= client.weight;
-    if (band.awake_weight > 0) band.now += virtual_of(lag, band.awake_weight);
+    priority_class.awake_weight -= client.weight;
+    if (priority_class.awake_weight > 0)
+        priority_class.now += virtual_of(lag, priority_class.awake_weight);
 }
 
 }  // namespace vgpu::daemon::scheduler

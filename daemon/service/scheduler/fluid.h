@@ -3,8 +3,8 @@
 // Fluid: the lag of each VF against a perfectly fair engine (GPS), from measured service alone. The
 // service of one VF is the ideal service of all VFs with work, split by weight. lag = ideal −
 // received, and Σ lag = 0 over the VFs with work. A VF that runs out of work forfeits a lag > 0,
-// and keeps a lag < 0 until its share would have paid for it. Each priority band is computed like a
-// separate engine. Virtual time is 128-bit fixed point (2^-32 ns per unit of weight). One thread.
+// and keeps a lag < 0 until its share would have paid for it. Each priority class is computed like
+// a separate engine. Virtual time is 128-bit fixed point (2^-32 ns per unit of weight). One thread.
 // Called by GpuSchedule.
 #pragma once
 
@@ -15,19 +15,19 @@
 
 namespace vgpu::daemon::scheduler {
 
-inline constexpr std::size_t kFluidBands = 3;
+inline constexpr std::size_t kFluidPriorityClasses = 3;
 
 /// awake_weight: Σ weight of VFs with work; a ns of service moves `now` by 1 / awake_weight.
-struct FluidBand {
+struct FluidClass {
     __int128 now = 0;
     std::int64_t awake_weight = 0;
 
-    bool operator==(const FluidBand&) const = default;
+    bool operator==(const FluidClass&) const = default;
 };
 
 struct FluidClient {
     std::int64_t weight = 0;
-    std::size_t band = 0;
+    std::size_t priority_class = 0;
     bool is_awake = true;
     __int128 received = 0;     ///< virtual time up to which the VF has been served
     std::int64_t debt_ns = 0;  ///< asleep: −lag at slept_at, ≥ 0
@@ -39,24 +39,27 @@ struct FluidClient {
 /// The whole state: objects with equal images behave alike.
 struct FluidImage {
     std::map<std::uint32_t, FluidClient> clients{};  ///< by VF
-    std::array<FluidBand, kFluidBands> bands{};
+    std::array<FluidClass, kFluidPriorityClasses> priority_classes{};
 };
 
-/// Bands are 0 (first) to kBands - 1. Unknown VFs are ignored, because events of released VFs may
-/// arrive.
+/// Priority classes are 0 (first) to kPriorityClasses - 1. Unknown VFs are ignored, because events
+/// of released VFs may arrive.
 class Fluid {
 public:
-    static constexpr std::size_t kBands = kFluidBands;
+    static constexpr std::size_t kPriorityClasses = kFluidPriorityClasses;
 
     Fluid() = default;
-    /// The weights of the bands in `image` must be those of its clients.
-    explicit Fluid(const FluidImage& image) : clients_(image.clients), bands_(image.bands) {}
-    [[nodiscard]] FluidImage image() const { return {.clients = clients_, .bands = bands_}; }
+    /// The weights of the priority classes in `image` must be those of its clients.
+    explicit Fluid(const FluidImage& image)
+        : clients_(image.clients), priority_classes_(image.priority_classes) {}
+    [[nodiscard]] FluidImage image() const {
+        return {.clients = clients_, .priority_classes = priority_classes_};
+    }
     bool operator==(const Fluid&) const = default;
 
     /// Adds the VF awake, with lag 0. Does nothing if the VF is present.
-    void join(std::uint32_t vf, std::uint32_t weight, std::size_t band = 0);
-    /// Removes the VF. An awake VF's lag is spread over the other awake VFs of its band.
+    void join(std::uint32_t vf, std::uint32_t weight, std::size_t priority_class = 0);
+    /// Removes the VF. An awake VF's lag is spread over the other awake VFs of its priority class.
     void leave(std::uint32_t vf);
     /// Takes effect at once; the lag in ns stays.
     void set_weight(std::uint32_t vf, std::uint32_t weight);
@@ -74,10 +77,10 @@ public:
     [[nodiscard]] bool has(std::uint32_t vf) const { return clients_.contains(vf); }
     [[nodiscard]] bool is_awake(std::uint32_t vf) const;
     /// 0 if not present.
-    [[nodiscard]] std::size_t band_of(std::uint32_t vf) const;
+    [[nodiscard]] std::size_t priority_class_of(std::uint32_t vf) const;
     /// ideal − received, in ns; asleep: ≤ 0; 0 if not present.
     [[nodiscard]] std::int64_t lag_ns(std::uint32_t vf) const;
-    /// Part of its band's service that `vf` is entitled to now, 0..1; 0 while it sleeps.
+    /// Part of its priority class's service that `vf` is entitled to now, 0..1; 0 while it sleeps.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
 
 private:
@@ -88,7 +91,7 @@ private:
     void exit(FluidClient& client);
 
     std::map<std::uint32_t, FluidClient> clients_;
-    std::array<FluidBand, kBands> bands_{};
+    std::array<FluidClass, kPriorityClasses> priority_classes_{};
 };
 
 }  // namespace vgpu::daemon::scheduler

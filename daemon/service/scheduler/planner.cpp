@@ -78,7 +78,8 @@ private:
         for (const Part& part : parts_) {
             const Number ideal =
                 static_cast<Number>(-lag_sum_ns) * static_cast<Number>(part.weight);
-            note_lag(lags_.emplace_back(ideal + static_cast<Number>(part.claim.lag_ns) * weights_));
+            record_lag(
+                lags_.emplace_back(ideal + static_cast<Number>(part.claim.lag_ns) * weights_));
             next_ns_.push_back(part.has_slices() ? part.next_ns() : 0);
         }
     }
@@ -86,10 +87,10 @@ private:
     void serve(const Part& served, std::int64_t ns) {
         scaled_lag(served) -= static_cast<Number>(ns) * weights_;
         for (std::size_t i = 0; i < parts_.size(); ++i)
-            note_lag(lags_[i] += static_cast<Number>(ns) * static_cast<Number>(parts_[i].weight));
+            record_lag(lags_[i] += static_cast<Number>(ns) * static_cast<Number>(parts_[i].weight));
     }
 
-    void note_lag(Number lag) { worst_lag_ = std::max(worst_lag_, lag < 0 ? -lag : lag); }
+    void record_lag(Number lag) { worst_lag_ = std::max(worst_lag_, lag < 0 ? -lag : lag); }
 
     [[nodiscard]] std::size_t index_of(const Part& part) const {
         return static_cast<std::size_t>(&part - parts_.data());
@@ -121,14 +122,14 @@ private:
     /// ahead.
     Part* pick() {
         Part* best = nullptr;
-        Part* least_ahead = nullptr;
+        Part* min_ahead = nullptr;
         for (Part& part : parts_) {
             if (!part.has_slices()) continue;
             if (is_eligible(part) && (best == nullptr || is_earlier(part, *best))) best = &part;
-            if (least_ahead == nullptr || scaled_lag(part) > scaled_lag(*least_ahead))
-                least_ahead = &part;
+            if (min_ahead == nullptr || scaled_lag(part) > scaled_lag(*min_ahead))
+                min_ahead = &part;
         }
-        return best != nullptr ? best : least_ahead;
+        return best != nullptr ? best : min_ahead;
     }
 
     std::vector<Part> parts_;
@@ -144,7 +145,7 @@ private:
 
 /// Whether Unroller's products fit in 63 bits: |lag| ≤ Σ |start lags| + service of the table.
 bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
-    constexpr double kMost = 4e18;
+    constexpr double kMax = 4e18;
     double weights = 0, heaviest = 0, ns = static_cast<double>(bound_ns);
     for (const Part& part : parts) {
         weights += static_cast<double>(part.weight);
@@ -152,7 +153,7 @@ bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
         ns += static_cast<double>(part.total_us) * static_cast<double>(kNsPerUs) +
               static_cast<double>(magnitude(part.claim.lag_ns));
     }
-    return 2 * ns * weights * heaviest < kMost;
+    return 2 * ns * weights * heaviest < kMax;
 }
 
 Plan unrolled(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
@@ -384,16 +385,16 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
             if (!shrink(attempt, plan, limits)) break;
         }
     }
-    std::uint64_t least_us = UINT64_MAX;
-    for (const Part& part : parts) least_us = std::min(least_us, gap_limit_of(part.claim, limits));
+    std::uint64_t min_us = UINT64_MAX;
+    for (const Part& part : parts) min_us = std::min(min_us, gap_limit_of(part.claim, limits));
     return fail(
         ErrorId::NoSchedule,
-        fmt::format("with these weights a VF would be off the engine for {:.1f} ms; "
-                    "max_gap_ms is {:.1f}",
-                    real_us(static_cast<std::uint64_t>(best_strain * static_cast<double>(least_us)),
-                            limits) /
-                        1000.0,
-                    real_us(least_us, limits) / 1000.0));
+        fmt::format(
+            "with these weights a VF would be off the engine for {:.1f} ms; "
+            "max_gap_ms is {:.1f}",
+            real_us(static_cast<std::uint64_t>(best_strain * static_cast<double>(min_us)), limits) /
+                1000.0,
+            real_us(min_us, limits) / 1000.0));
 }
 
 /// Refuses a weight that is so small that even the shortest slices come too rarely. Names a weight

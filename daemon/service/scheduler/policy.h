@@ -9,11 +9,11 @@
 
 namespace vgpu::daemon::scheduler {
 
-enum class Band : std::uint8_t { High, Normal, Low };
-inline constexpr std::size_t kBands = 3;
+enum class PriorityClass : std::uint8_t { High, Normal, Low };
+inline constexpr std::size_t kPriorityClasses = 3;
 
-/// A budget of service in every period, served before all bands. Admission ensures budget_ns ≤
-/// period_ns.
+/// A budget of service in every period, served before all priority classes. Admission ensures
+/// budget_ns ≤ period_ns.
 struct Reservation {
     std::int64_t budget_ns = 0;  ///< 0: none
     std::int64_t period_ns = 0;
@@ -34,9 +34,10 @@ struct Cap {
     static constexpr std::uint32_t kAll = 1'000'000;
 };
 
-/// The cap applies first, then the reservation, then band and weight.
+/// The cap applies first, then the reservation, then priority class and weight.
 struct VfPolicy {
-    Band band = Band::Normal;  ///< served only while all bands before it have no work
+    PriorityClass priority_class =
+        PriorityClass::Normal;  ///< served only while all priority classes before it have no work
     std::uint32_t weight = 100;
     std::int64_t request_ns = 6'000'000;  ///< longest slice
     Reservation reservation{};

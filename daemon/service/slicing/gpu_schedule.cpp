@@ -11,18 +11,18 @@ namespace vgpu::daemon {
 
 namespace {
 
-using scheduler::Band;
+using scheduler::PriorityClass;
 using scheduler::TableAdmission;
 
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr double kUsPerMs = 1000;
 constexpr std::uint64_t kNsPerMinQuantum = std::uint64_t{scheduler::kMinQuantumUs} * 1000;
 constexpr std::uint32_t kAllPpm = scheduler::Cap::kAll;
-static_assert(scheduler::Fluid::kBands == scheduler::kBands);
-static_assert(scheduler::kBands == VGPU_PF_BANDS);
+static_assert(scheduler::Fluid::kPriorityClasses == scheduler::kPriorityClasses);
+static_assert(scheduler::kPriorityClasses == VGPU_PF_PRIORITY_CLASSES);
 
-std::size_t band_of(const GpuSchedule::Member& member) {
-    return static_cast<std::size_t>(member.qos.band);
+std::size_t priority_class_of(const GpuSchedule::Member& member) {
+    return static_cast<std::size_t>(member.qos.priority_class);
 }
 
 scheduler::Claim claim_of(const GpuSchedule::Member& member) {
@@ -50,17 +50,18 @@ Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& memb
     return scheduler::admit_for_table(parties, scheduler::Engine{});
 }
 
-/// Number of bands with members. Each gets the same number of table entries.
-std::uint32_t bands_in(const std::vector<GpuSchedule::Member>& members) {
-    std::set<Band> bands;
-    for (const GpuSchedule::Member& member : members) bands.insert(member.qos.band);
-    return static_cast<std::uint32_t>(std::max<std::size_t>(1, bands.size()));
+/// Number of priority classes with members. Each gets the same number of table entries.
+std::uint32_t priority_classes_in(const std::vector<GpuSchedule::Member>& members) {
+    std::set<PriorityClass> priority_classes;
+    for (const GpuSchedule::Member& member : members)
+        priority_classes.insert(member.qos.priority_class);
+    return static_cast<std::uint32_t>(std::max<std::size_t>(1, priority_classes.size()));
 }
 
 scheduler::Limits limits_of(std::uint32_t max_gap_ms, const TableAdmission& admission,
                             const std::vector<GpuSchedule::Member>& members) {
     return {.max_gap_us = max_gap_ms * 1000,
-            .max_entries = VGPU_PF_TABLE_ENTRIES / bands_in(members),
+            .max_entries = VGPU_PF_TABLE_ENTRIES / priority_classes_in(members),
             .extra_us = static_cast<std::uint32_t>(admission.budgets_ns / kNsPerUs),
             .taken = admission.reserved};
 }
@@ -72,36 +73,39 @@ std::vector<scheduler::Entry> entries_of(const vgpu_pf_run_table& table) {
     return entries;
 }
 
-/// Appends a band's table. The PF core goes through each band separately.
-void append(scheduler::Plan& plan, scheduler::Plan band) {
-    plan.entries.insert(plan.entries.end(), band.entries.begin(), band.entries.end());
-    plan.quantum_us = std::max(plan.quantum_us, band.quantum_us);
-    plan.cycle_us += band.cycle_us;
-    plan.worst_gap_us = std::max(plan.worst_gap_us, band.worst_gap_us);
-    plan.worst_lag_ns = std::max(plan.worst_lag_ns, band.worst_lag_ns);
-    plan.is_exact = plan.is_exact && band.is_exact;
-    plan.corrects = plan.corrects || band.corrects;
+/// Appends a priority class's table. The PF core goes through each priority class separately.
+void append(scheduler::Plan& plan, scheduler::Plan priority_class) {
+    plan.entries.insert(plan.entries.end(), priority_class.entries.begin(),
+                        priority_class.entries.end());
+    plan.quantum_us = std::max(plan.quantum_us, priority_class.quantum_us);
+    plan.cycle_us += priority_class.cycle_us;
+    plan.worst_gap_us = std::max(plan.worst_gap_us, priority_class.worst_gap_us);
+    plan.worst_lag_ns = std::max(plan.worst_lag_ns, priority_class.worst_lag_ns);
+    plan.is_exact = plan.is_exact && priority_class.is_exact;
+    plan.corrects = plan.corrects || priority_class.corrects;
 }
 
 /// Compares by field, because padding has no meaning.
 bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
     return a.budget_ns == b.budget_ns && a.period_ns == b.period_ns && a.ahead == b.ahead &&
-           a.burst_ns == b.burst_ns && a.rate_ppm == b.rate_ppm && a.band == b.band &&
-           a.flags == b.flags && a.phase_us == b.phase_us &&
+           a.burst_ns == b.burst_ns && a.rate_ppm == b.rate_ppm &&
+           a.priority_class == b.priority_class && a.flags == b.flags && a.phase_us == b.phase_us &&
            a.preempt_timeout_us == b.preempt_timeout_us;
 }
 
 }  // namespace
 
-/// Tries everything that could make a later table fail: the contracts, then a plan of each band.
+/// Tries everything that could make a later table fail: the contracts, then a plan of each priority
+/// class.
 Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                             std::span<const std::string> names) {
     TRY(const TableAdmission admission, admission_of(members, max_gap_ms, names));
     const scheduler::Limits limits = limits_of(max_gap_ms, admission, members);
-    for (std::size_t band = 0; band < scheduler::kBands; ++band) {
+    for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
+         ++priority_class) {
         std::vector<scheduler::Claim> wanted;
         for (std::size_t i = 0; i < members.size(); ++i) {
-            if (band_of(members[i]) != band) continue;
+            if (priority_class_of(members[i]) != priority_class) continue;
             wanted.push_back(claim_of(members[i]));
             wanted.back().max_gap_us = gap_us_of(admission.terms[i].table_gap_ns);
             if (!names.empty()) wanted.back().name = names[i];
@@ -133,11 +137,11 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
     }
     for (const Member& member : members) {
         const bool is_awake = state_.fluid.is_awake(member.vf);
-        const bool moves =
-            state_.fluid.has(member.vf) && state_.fluid.band_of(member.vf) != band_of(member);
+        const bool moves = state_.fluid.has(member.vf) &&
+                           state_.fluid.priority_class_of(member.vf) != priority_class_of(member);
         if (moves) state_.fluid.leave(member.vf);
         if (!state_.fluid.has(member.vf)) {
-            state_.fluid.join(member.vf, member.weight, band_of(member));
+            state_.fluid.join(member.vf, member.weight, priority_class_of(member));
             if (!moves || !is_awake) state_.fluid.sleep(member.vf);
             if (!moves) state_.asleep_since[member.vf] = now;
         }
@@ -180,7 +184,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         account_.add(vf, ns, end.count());
         return;
     }
-    if (reserved_ns == 0) note_turn(vf, ns, between);
+    if (reserved_ns == 0) record_turn(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     // The IDLE event comes before the RUN event of the run that it ends. So that run counts as
     // work, and the VF sleeps after it.
@@ -203,7 +207,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     if (end > from) state_.fluid.serve(vf, (end - from).count());
     if (state_.held.contains(vf)) state_.fluid.sleep(vf);
     account_.add(vf, ns, end.count());
-    note_lags();
+    record_lags();
     if (is_over_idle)
         state_.fluid.sleep(vf);
     else
@@ -212,7 +216,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
 
 /// Measures a turn only if the VF had work all the time, so that the engine was not idle in
 /// between.
-void GpuSchedule::note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
+void GpuSchedule::record_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
     constexpr int kPart = 32;  // weight of a new value: 1/32
     if (!state_.fluid.is_awake(vf) || state_.asleep_since.contains(vf) || !state_.woken.empty())
         return;
@@ -229,12 +233,12 @@ void GpuSchedule::note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds betwe
 /// Whether the cost of turns has changed much. Tables are not replaced because of measurement
 /// noise.
 bool GpuSchedule::turns_left_plan() const {
-    constexpr Nanoseconds kLeast = std::chrono::microseconds(100);
+    constexpr Nanoseconds kMin = std::chrono::microseconds(100);
     const auto [less, more] = std::minmax(state_.turn, state_.planned_turn);
-    return more > less + std::max(kLeast, less / 2);
+    return more > less + std::max(kMin, less / 2);
 }
 
-void GpuSchedule::note_lags() {
+void GpuSchedule::record_lags() {
     for (const Member& member : state_.members) {
         if (!state_.fluid.is_awake(member.vf)) continue;
         double& worst = worst_quanta_[member.vf];
@@ -266,7 +270,7 @@ void GpuSchedule::on_capped(std::uint32_t vf) {
     state_.fluid.sleep(vf);
 }
 
-void GpuSchedule::on_parked_idle(std::uint32_t vf, Nanoseconds at) {
+void GpuSchedule::on_preempted_idle(std::uint32_t vf, Nanoseconds at) {
     on_idle(vf, at);
     if (!is_strict(vf)) state_.fluid.sleep(vf);
 }
@@ -334,13 +338,13 @@ void GpuSchedule::apply_wakes(scheduler::Fluid& fluid) const {
     for (const auto& [vf, at] : state_.woken) fluid.wake(vf);
 }
 
-std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
+std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t priority_class) const {
     scheduler::Fluid fluid = state_.fluid;
     apply_wakes(fluid);
     std::vector<scheduler::Claim> result;
     for (std::size_t i = 0; i < state_.members.size(); ++i) {
         const Member& member = state_.members[i];
-        if (band_of(member) != band) continue;
+        if (priority_class_of(member) != priority_class) continue;
         scheduler::Claim claim = claim_of(member);
         claim.is_asleep = is_gang(member) || is_asleep(member.vf, state_.now);
         // A VF that cannot run now must not distort the order of the others, so its lag counts as
@@ -356,8 +360,8 @@ std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t band) const {
     return result;
 }
 
-bool GpuSchedule::has_bands() const {
-    return bands_in(state_.members) > 1;
+bool GpuSchedule::has_priority_classes() const {
+    return priority_classes_in(state_.members) > 1;
 }
 
 /// The member's contract for the PF core; all zeroes if it only has a weight.
@@ -376,8 +380,10 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
                      contract.budget_ns +
                          std::max(static_cast<std::uint64_t>(policy.request_ns), kNsPerMinQuantum));
     }
-    // With one band the number of the band has no meaning, and must not make contracts differ.
-    if (has_bands()) contract.band = static_cast<std::uint32_t>(policy.band);
+    // With one priority class the number of the priority class has no meaning, and must not make
+    // contracts differ.
+    if (has_priority_classes())
+        contract.priority_class = static_cast<std::uint32_t>(policy.priority_class);
     if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
     if (policy.is_gang) contract.flags = VGPU_PF_CONTRACT_GANG;
     contract.phase_us = static_cast<std::uint32_t>(policy.phase_ns / kNsPerUs);
@@ -417,10 +423,11 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     made_turn_ = state_.turn;
     scheduler::Plan whole;
     std::map<std::uint32_t, bool> asleep;
-    for (std::size_t band = 0; band < scheduler::kBands; ++band) {
-        const std::vector<scheduler::Claim> wanted = claims(band);
-        // Each band is planned separately: a lower band runs only while the higher ones have no
-        // work, and the PF core keeps a cursor for each.
+    for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
+         ++priority_class) {
+        const std::vector<scheduler::Claim> wanted = claims(priority_class);
+        // Each priority class is planned separately: a lower priority class runs only while the
+        // higher ones have no work, and the PF core keeps a cursor for each.
         TRY(scheduler::Plan plan, scheduler::plan(wanted, limits));
         for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
@@ -458,16 +465,18 @@ void GpuSchedule::refused(Nanoseconds now) {
     state_.is_stale = true;
 }
 
-/// Whether each band's entries are fair, there are no other entries, and all contracts are equal.
+/// Whether each priority class's entries are fair, there are no other entries, and all contracts
+/// are equal.
 bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
     if (misfit_ || table.count == 0) return false;
     const std::vector<scheduler::Entry> entries = entries_of(table);
     std::size_t found = 0;
-    for (std::size_t band = 0; band < scheduler::kBands; ++band) {
+    for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
+         ++priority_class) {
         std::vector<scheduler::Claim> wanted;
         std::vector<scheduler::Entry> own;
         for (const Member& member : state_.members)
-            if (band_of(member) == band) wanted.push_back(claim_of(member));
+            if (priority_class_of(member) == priority_class) wanted.push_back(claim_of(member));
         for (const scheduler::Entry& entry : entries)
             if (std::any_of(wanted.begin(), wanted.end(),
                             [&](const auto& claim) { return claim.vf == entry.vf; }))
@@ -514,57 +523,58 @@ bool GpuSchedule::wants_engine(std::uint32_t vf) const {
            state_.woken.contains(vf);
 }
 
-/// Reservations come first. The rest is shared by weight, band by band, up to the caps.
+/// Reservations come first. The rest is shared by weight, priority class by priority class, up to
+/// the caps.
 double GpuSchedule::ideal_share(std::uint32_t vf) const {
     struct One {
         std::uint32_t vf;
-        double weight, reserved, most;
+        double weight, reserved, max;
         bool is_full;
     };
     double left = 1;
-    std::array<std::vector<One>, scheduler::kBands> bands;
+    std::array<std::vector<One>, scheduler::kPriorityClasses> priority_classes;
     for (std::size_t i = 0; i < state_.members.size() && i < terms_.size(); ++i) {
         if (!wants_engine(state_.members[i].vf)) continue;
         const scheduler::VfPolicy& policy = terms_[i].policy;
         One one{.vf = state_.members[i].vf,
                 .weight = static_cast<double>(state_.members[i].weight),
                 .reserved = 0,
-                .most = 1,
+                .max = 1,
                 .is_full = false};
         if (policy.reservation.budget_ns > 0)
             one.reserved = static_cast<double>(policy.reservation.budget_ns) /
                            static_cast<double>(policy.reservation.period_ns);
-        if (policy.cap.is_on()) one.most = static_cast<double>(policy.cap.rate_ppm) / kAllPpm;
+        if (policy.cap.is_on()) one.max = static_cast<double>(policy.cap.rate_ppm) / kAllPpm;
         left -= one.reserved;
         if (is_gang(state_.members[i])) {
             if (one.vf == vf) return one.reserved;
             continue;
         }
-        bands.at(band_of(state_.members[i])).push_back(one);
+        priority_classes.at(priority_class_of(state_.members[i])).push_back(one);
     }
     double share = 0;
-    for (std::vector<One>& band : bands) {
+    for (std::vector<One>& priority_class : priority_classes) {
         // Water filling: a VF that reaches its cap leaves the rest to the others, by weight.
         // Terminates, because each round fills at least one VF.
         for (bool is_settled = false; !is_settled;) {
             is_settled = true;
             double weights = 0;
-            for (const One& one : band)
+            for (const One& one : priority_class)
                 if (!one.is_full) weights += one.weight;
-            for (One& one : band) {
-                if (one.is_full || one.reserved + left * one.weight / weights < one.most) continue;
-                one.is_full = one.most < 1;
+            for (One& one : priority_class) {
+                if (one.is_full || one.reserved + left * one.weight / weights < one.max) continue;
+                one.is_full = one.max < 1;
                 if (!one.is_full) continue;
-                left -= std::max(0.0, one.most - one.reserved);
+                left -= std::max(0.0, one.max - one.reserved);
                 is_settled = false;
                 break;
             }
             if (!is_settled) continue;
-            for (const One& one : band)
+            for (const One& one : priority_class)
                 if (one.vf == vf)
-                    share = one.is_full ? std::max(one.most, one.reserved)
+                    share = one.is_full ? std::max(one.max, one.reserved)
                                         : one.reserved + left * one.weight / weights;
-            // VFs without a cap share all that is left, and lower bands get nothing.
+            // VFs without a cap share all that is left, and lower priority classes get nothing.
             if (weights > 0) left = 0;
         }
     }

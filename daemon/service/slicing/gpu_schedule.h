@@ -5,7 +5,7 @@
 // asleep for long, a lag or the cost of turns leaves its bound, or a table that pays lags back has
 // run once. Makes at most one table per kMinInterval.
 //
-// A table has entries, which share by weight the time that reservations leave, per priority band.
+// A table has entries, which share by weight the time that reservations leave, per priority class.
 // It also has contracts, which the PF core keeps. Lags are about entries: reserved service does not
 // count, and a throttled or gang VF does not compete. The PF core accounts by the table's weights.
 // Time is injected. One thread; owned by GpuModel.
@@ -92,9 +92,9 @@ public:
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                           std::span<const std::string> names = {});
 
-    /// A new member begins without work and lag. A VF that changes its band loses its lag. If the
-    /// members do not fit together, there is no new table (make_table() says why), and the table in
-    /// force stays.
+    /// A new member begins without work and lag. A VF that changes its priority class loses its
+    /// lag. If the members do not fit together, there is no new table (make_table() says why), and
+    /// the table in force stays.
     void set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms, Nanoseconds now);
 
     /// `vf` ran for `ns` until `end` (of Clock), `reserved_ns` of it reserved. Runs are reported
@@ -105,7 +105,7 @@ public:
     /// The VF in the engine has no more work; its run is reported later.
     void on_idle(std::uint32_t vf, Nanoseconds at);
     /// A VF that is not in the engine has no work.
-    void on_parked_idle(std::uint32_t vf, Nanoseconds at);
+    void on_preempted_idle(std::uint32_t vf, Nanoseconds at);
     /// A VF that is not in the engine has work but no tokens; on_wake() ends that state.
     void on_capped(std::uint32_t vf);
     /// `vf` received `ns`, `reserved_ns` of it reserved, in lost events.
@@ -151,17 +151,17 @@ private:
     [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
     /// `between`: from the end of the previous run to the beginning of this one.
-    void note_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
+    void record_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
     [[nodiscard]] bool turns_left_plan() const;
     /// Whether the VF has work, with tokens or without; always true for a gang.
     [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
-    /// One band's input for the planner, including wakes not accounted yet.
-    [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t band) const;
+    /// One priority class's input for the planner, including wakes not accounted yet.
+    [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t priority_class) const;
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
     void set_terms(vgpu_pf_run_table& table) const;
     /// In us; 0: no limit.
     [[nodiscard]] std::uint32_t gap_in_table(std::size_t member) const;
-    [[nodiscard]] bool has_bands() const;
+    [[nodiscard]] bool has_priority_classes() const;
     [[nodiscard]] static bool is_gang(const Member& member) {
         return member.qos.mode == scheduler::SlotMode::Gang;
     }
@@ -169,7 +169,7 @@ private:
     void leave_entries(std::uint32_t vf, Nanoseconds now);
     [[nodiscard]] bool is_kept_by(const vgpu_pf_run_table& table) const;
     void apply_wakes(scheduler::Fluid& fluid) const;
-    void note_lags();
+    void record_lags();
     [[nodiscard]] double quantum_ns() const;
 
     Image state_;

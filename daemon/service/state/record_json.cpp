@@ -133,7 +133,7 @@ GpuRecord gpu_of(const Json& json) {
 
 /// A VF that the apply will make has no UUID yet. `was` is not recorded, because the plan has
 /// already found the VFs.
-Json wanted_json(const WantedVf& wanted) {
+Json desired_json(const DesiredVf& wanted) {
     const VfDefinition& one = wanted.definition;
     VfRecord record{.vf = wanted.vf,
                     .name = one.name,
@@ -141,10 +141,10 @@ Json wanted_json(const WantedVf& wanted) {
                     .weight = one.weight,
                     .quantum_us = one.quantum_us,
                     .qos = one.qos,
-                    .custody = one.custody,
+                    .assignment_policy = one.assignment_policy,
                     .profile = one.profile,
                     .owner = wanted.owner};
-    set_shape(record, one.shape);
+    set_resources(record, one.resources);
     Json json = definition_json(record);
     if (one.uuid != Uuid{}) json["uuid"] = uuid_text(one.uuid);
     if (wanted.vf != 0) json["vf"] = wanted.vf;
@@ -152,37 +152,37 @@ Json wanted_json(const WantedVf& wanted) {
     return json;
 }
 
-WantedVf wanted_of(const Json& json) {
+DesiredVf desired_of(const Json& json) {
     const VfRecord record = definition_of(json);
-    WantedVf wanted{.definition = daemon::definition_of(record),
-                    .owner = record.owner,
-                    .is_open = json.value("open", false)};
+    DesiredVf wanted{.definition = daemon::definition_of(record),
+                     .owner = record.owner,
+                     .is_open = json.value("open", false)};
     if (json.contains("uuid")) wanted.definition.uuid = uuid_of(json.at("uuid"));
     if (json.contains("vf")) wanted.vf = vf_number_of(json.at("vf"));
     return wanted;
 }
 
-Json sections_json(const std::vector<WantedGpu>& gpus) {
+Json sections_json(const std::vector<DesiredGpu>& gpus) {
     Json sections = Json::array();
-    for (const WantedGpu& gpu : gpus) {
+    for (const DesiredGpu& gpu : gpus) {
         Json section = {{"gpu", gpu.gpu}, {"vfs", Json::array()}};
         if (gpu.quantum_us) section["quantum_us"] = *gpu.quantum_us;
         if (gpu.max_gap_ms) section["max_gap_ms"] = *gpu.max_gap_ms;
-        for (const WantedVf& vf : gpu.vfs) section["vfs"].push_back(wanted_json(vf));
+        for (const DesiredVf& vf : gpu.vfs) section["vfs"].push_back(desired_json(vf));
         sections.push_back(std::move(section));
     }
     return sections;
 }
 
-std::vector<WantedGpu> sections_of(const Json& json) {
-    std::vector<WantedGpu> gpus;
+std::vector<DesiredGpu> sections_of(const Json& json) {
+    std::vector<DesiredGpu> gpus;
     for (const Json& section : json) {
-        WantedGpu gpu{.gpu = section.at("gpu").get<std::string>()};
+        DesiredGpu gpu{.gpu = section.at("gpu").get<std::string>()};
         if (section.contains("quantum_us"))
             gpu.quantum_us = section.at("quantum_us").get<std::uint32_t>();
         if (section.contains("max_gap_ms"))
             gpu.max_gap_ms = section.at("max_gap_ms").get<std::uint32_t>();
-        for (const Json& vf : section.at("vfs")) gpu.vfs.push_back(wanted_of(vf));
+        for (const Json& vf : section.at("vfs")) gpu.vfs.push_back(desired_of(vf));
         gpus.push_back(std::move(gpu));
     }
     return gpus;
@@ -193,14 +193,14 @@ Json apply_json(const ApplyIntent& apply) {
                  {"force", apply.is_forced},
                  {"wanted", sections_json(apply.wanted)},
                  {"before", sections_json(apply.before)}};
-    if (!apply.goes_forward()) json["back"] = apply.back_cause;
+    if (!apply.goes_forward()) json["back"] = apply.rollback_reason;
     return json;
 }
 
 ApplyIntent apply_of(const Json& json) {
     return {.label = json.at("label").get<std::string>(),
             .is_forced = json.at("force").get<bool>(),
-            .back_cause = json.value("back", ""),
+            .rollback_reason = json.value("back", ""),
             .wanted = sections_of(json.at("wanted")),
             .before = sections_of(json.at("before"))};
 }

@@ -9,11 +9,11 @@
 
 #include "daemon/service/scheduler/planner.h"
 #include "daemon/service/state/lease_clock.h"
-#include "daemon/service/vf/custody.h"
+#include "daemon/service/vf/assignment_policy.h"
 #include "daemon/service/vf/gpu_inventory.h"
 #include "daemon/service/vf/ownership.h"
 #include "daemon/service/vf/qos.h"
-#include "daemon/service/vf/shape.h"
+#include "daemon/service/vf/resources.h"
 #include "daemon/service/words.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
@@ -35,7 +35,7 @@ struct VfRecord {
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
     VfQos qos{};
-    VfCustody custody{};
+    VfAssignmentPolicy assignment_policy{};
     std::uint64_t vram_bytes = 0;
     std::uint64_t cu_mask = 0;         ///< 0: all
     std::uint32_t doorbell_pages = 0;  ///< 0: all
@@ -52,23 +52,23 @@ struct VfRecord {
 [[nodiscard]] inline VfDefinition definition_of(const VfRecord& record) {
     return {.name = record.name,
             .uuid = record.uuid,
-            .shape = shape_of(record),
+            .resources = resources_of(record),
             .weight = record.weight,
             .quantum_us = record.quantum_us,
             .qos = record.qos,
-            .custody = record.custody,
+            .assignment_policy = record.assignment_policy,
             .profile = record.profile};
 }
 
 /// The UUID in the PF core; all zeroes if the PF core does not keep UUIDs.
-[[nodiscard]] inline Uuid uuid_of(const vgpu_pf_vf& live) {
+[[nodiscard]] inline Uuid uuid_of(const vgpu_pf_vf& active) {
     Uuid uuid{};
-    std::copy(std::begin(live.uuid), std::end(live.uuid), uuid.begin());
+    std::copy(std::begin(active.uuid), std::end(active.uuid), uuid.begin());
     return uuid;
 }
 /// Whether the VF in service has this UUID, or the PF core does not report UUIDs.
-[[nodiscard]] inline bool is_vf(const vgpu_pf_vf& live, const Uuid& uuid) {
-    return uuid_of(live) == uuid || uuid_of(live) == Uuid{};
+[[nodiscard]] inline bool is_vf(const vgpu_pf_vf& active, const Uuid& uuid) {
+    return uuid_of(active) == uuid || uuid_of(active) == Uuid{};
 }
 
 struct GpuRecord {

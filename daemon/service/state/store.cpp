@@ -220,7 +220,7 @@ Result<> StateStore::writable(const std::string& id) const {
     return {};
 }
 
-std::string StateStore::trouble() const {
+std::string StateStore::condition() const {
     std::vector<std::string_view> causes;
     for (const auto& [id, problem] : problems_) causes.push_back(problem.cause);
     if (!causes.empty()) return fmt::format("{}", fmt::join(causes, "; "));
@@ -247,8 +247,8 @@ Result<> StateStore::commit(const std::string& id, const GpuRecord& record, Writ
     const std::string name = name_of(id), text = encode_gpu(after);
     auto done = port_.replace(name, text, name + kCopy);
     if (!done)
-        take_back(name, text, before ? std::optional(encode_gpu(*before)) : std::nullopt,
-                  done.error());
+        unassign(name, text, before ? std::optional(encode_gpu(*before)) : std::nullopt,
+                 done.error());
     note(done);
     if (!done) return done;
     const std::scoped_lock lock(mutex_);
@@ -264,13 +264,13 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     const auto before = this->apply();
     if (apply == before) return {};
     if (apply && !before)
-        for (const WantedGpu& gpu : apply->wanted) TRY_VOID(writable(gpu.gpu));
+        for (const DesiredGpu& gpu : apply->wanted) TRY_VOID(writable(gpu.gpu));
     const auto text_of = [](const auto& one) {
         return one ? std::optional(encode_apply(*one)) : std::nullopt;
     };
     const auto text = text_of(apply);
     auto done = text ? port_.replace(kApply, *text) : port_.remove(kApply);
-    if (!done) take_back(kApply, text, text_of(before), done.error());
+    if (!done) unassign(kApply, text, text_of(before), done.error());
     note(done);
     if (!done) return done;
     const std::scoped_lock lock(mutex_);
@@ -281,15 +281,15 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
 /// Rolls back a failed write. The new file may be in place all the same, because a sync can fail
 /// after the rename, and a later start must not find it. A file with other content than the refused
 /// one is the old file or another program's, and stays.
-void StateStore::take_back(const std::string& name, const std::optional<std::string>& refused,
-                           const std::optional<std::string>& old, Error& error) {
+void StateStore::unassign(const std::string& name, const std::optional<std::string>& refused,
+                          const std::optional<std::string>& old, Error& error) {
     const auto found = port_.read(name);
     if (found && *found != refused) return;
     if (!(old ? port_.replace(name, *old) : port_.remove(name)))
         error.cause += std::string(kMayBeFound);
 }
 
-void StateStore::note_time(const std::string& id) {
+void StateStore::record_time(const std::string& id) {
     {
         const std::scoped_lock lock(mutex_);
         if (noted_ && leases_->now() - *noted_ < kNoteTime) return;

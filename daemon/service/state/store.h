@@ -66,7 +66,7 @@ public:
     [[nodiscard]] bool is_read_only() const { return !problems_.empty(); }
     /// The state of the files for operators: problems(), else why the last write failed; empty if
     /// all is well.
-    [[nodiscard]] std::string trouble() const;
+    [[nodiscard]] std::string condition() const;
     /// Makes GPUs with damaged files writable. Keeps each damaged file as NAME.damaged, and
     /// restores its copy if that is intact. Returns a sentence for each solved problem. Call only
     /// right after load(); the next load() finds the result. Does not touch the files of a newer
@@ -81,7 +81,7 @@ public:
     /// Writes the lease time to this GPU's file if the last recorded reading is older than
     /// kNoteTime. A reboot can prolong a lease by at most the time since that reading. If the disk
     /// refuses, the next call tries again.
-    void note_time(const std::string& id);
+    void record_time(const std::string& id);
     static constexpr UnixTime kNoteTime{60};
 
 private:
@@ -95,8 +95,8 @@ private:
     [[nodiscard]] std::mutex& writing(const std::string& id);
     Result<> commit(const std::string& id, const GpuRecord& record, Write when);
     /// Rolls back a write that failed.
-    void take_back(const std::string& name, const std::optional<std::string>& refused,
-                   const std::optional<std::string>& old, Error& error);
+    void unassign(const std::string& name, const std::optional<std::string>& refused,
+                  const std::optional<std::string>& old, Error& error);
     void note(const Result<>& done);
 
     StatePort& port_;

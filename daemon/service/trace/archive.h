@@ -72,21 +72,21 @@ public:
     Reader(const Json& in, Nanoseconds& last, std::size_t from = 0)
         : in_(in), last_(last), at_(from) {}
 
-    template <typename T> void number(T& value, std::int64_t least, std::int64_t most) {
+    template <typename T> void number(T& value, std::int64_t min, std::int64_t max) {
         const Json& item = next();
         if (!item.is_number_integer()) throw BadTrace("a number is missing");
         const bool is_big = item.is_number_unsigned() && item.get<std::uint64_t>() > INT64_MAX;
         const auto found = item.get<std::int64_t>();
-        if (is_big || found < least || found > most)
-            throw BadTrace(fmt::format("{} is not in {} to {}", item.dump(), least, most));
+        if (is_big || found < min || found > max)
+            throw BadTrace(fmt::format("{} is not in {} to {}", item.dump(), min, max));
         value = static_cast<T>(found);
     }
-    void real(double& value, double least, double most) {
+    void real(double& value, double min, double max) {
         const Json& item = next();
         if (!item.is_number()) throw BadTrace("a number is missing");
         value = item.get<double>();
-        if (!(value >= least && value <= most))
-            throw BadTrace(fmt::format("{} is not in {} to {}", value, least, most));
+        if (!(value >= min && value <= max))
+            throw BadTrace(fmt::format("{} is not in {} to {}", value, min, max));
     }
     void flag(bool& value) {
         const Json& item = next();
@@ -115,9 +115,9 @@ public:
         if (value < -kWideLimit || value > kWideLimit) throw BadTrace("a number is too large");
     }
     template <typename T, typename Each>
-    void list(std::vector<T>& items, std::size_t most, Each each) {
+    void list(std::vector<T>& items, std::size_t max, Each each) {
         std::size_t count = 0;
-        number(count, 0, static_cast<std::int64_t>(most));
+        number(count, 0, static_cast<std::int64_t>(max));
         items.assign(count, T{});
         for (T& item : items) each(*this, item);
     }
@@ -139,15 +139,15 @@ private:
 
 /// Stores a map as a list. `each` walks a key and a value.
 template <typename K, typename V, typename Each>
-void walk_map(Writer& archive, const std::map<K, V>& map, std::size_t most, Each each) {
+void walk_map(Writer& archive, const std::map<K, V>& map, std::size_t max, Each each) {
     const std::vector<std::pair<K, V>> entries(map.begin(), map.end());
-    archive.list(entries, most, [&](auto& a, auto& entry) { each(a, entry.first, entry.second); });
+    archive.list(entries, max, [&](auto& a, auto& entry) { each(a, entry.first, entry.second); });
 }
 
 template <typename K, typename V, typename Each>
-void walk_map(Reader& archive, std::map<K, V>& map, std::size_t most, Each each) {
+void walk_map(Reader& archive, std::map<K, V>& map, std::size_t max, Each each) {
     std::vector<std::pair<K, V>> entries;
-    archive.list(entries, most, [&](auto& a, auto& entry) { each(a, entry.first, entry.second); });
+    archive.list(entries, max, [&](auto& a, auto& entry) { each(a, entry.first, entry.second); });
     map = {entries.begin(), entries.end()};
 }
 

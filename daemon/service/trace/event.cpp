@@ -11,7 +11,7 @@ namespace vgpu::daemon::trace {
 
 namespace {
 
-using scheduler::FluidBand;
+using scheduler::FluidClass;
 using scheduler::FluidClient;
 using scheduler::FluidImage;
 
@@ -25,8 +25,8 @@ constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
 constexpr std::int64_t kGenerationLimit = INT64_MAX;
 constexpr std::int64_t kLongestGapMs = 60'000;
 
-template <typename A> void walk_vf(A& archive, std::uint32_t& vf, std::uint32_t least = 1) {
-    archive.number(vf, least, VGPU_PF_MAX_VFS);
+template <typename A> void walk_vf(A& archive, std::uint32_t& vf, std::uint32_t min = 1) {
+    archive.number(vf, min, VGPU_PF_MAX_VFS);
 }
 
 template <typename A, typename T> void walk_service(A& archive, T& ns) {
@@ -34,9 +34,9 @@ template <typename A, typename T> void walk_service(A& archive, T& ns) {
 }
 
 /// Stores an enumerator as a number: enumerators may be renamed but not reordered.
-template <typename A, typename Enum> void walk_enum(A& archive, Enum& value, Enum most) {
+template <typename A, typename Enum> void walk_enum(A& archive, Enum& value, Enum max) {
     auto number = static_cast<std::uint32_t>(value);
-    archive.number(number, 0, static_cast<std::int64_t>(most));
+    archive.number(number, 0, static_cast<std::int64_t>(max));
     value = static_cast<Enum>(number);
 }
 
@@ -45,12 +45,12 @@ template <typename A> void walk(A& archive, GpuSchedule::Member& member) {
     walk_vf(archive, member.vf);
     archive.number(member.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
     archive.number(member.quantum_us, scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs);
-#define QOS_NUMBER(name, least, most, standard, property, help) \
-    archive.real(member.qos.name, least, most);
+#define QOS_NUMBER(name, min, max, standard, property, help) \
+    archive.real(member.qos.name, min, max);
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     walk_enum(archive, member.qos.mode, scheduler::SlotMode::Gang);
-    walk_enum(archive, member.qos.band, scheduler::Band::Low);
+    walk_enum(archive, member.qos.priority_class, scheduler::PriorityClass::Low);
 }
 
 template <typename A>
@@ -86,7 +86,7 @@ template <typename A> void walk(A& archive, WentIdle& event) {
     archive.flag(event.is_parked);
 }
 
-template <typename A> void walk(A& archive, HeldBack& event) {
+template <typename A> void walk(A& archive, Throttled& event) {
     archive.time(event.at);
     walk_vf(archive, event.vf);
 }
@@ -123,16 +123,16 @@ template <typename A> void walk(A& archive, Noted& event) {
 
 template <typename A> void walk(A& archive, FluidClient& client) {
     archive.number(client.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
-    archive.number(client.band, 0, scheduler::kBands - 1);
+    archive.number(client.priority_class, 0, scheduler::kPriorityClasses - 1);
     archive.flag(client.is_awake);
     archive.wide(client.received);
     archive.number(client.debt_ns, 0, kLagLimit);
     archive.wide(client.slept_at);
 }
 
-/// complete_fluid() computes the bands' weights, so a file cannot contradict itself.
+/// complete_fluid() computes the priority classes' weights, so a file cannot contradict itself.
 template <typename A> void walk(A& archive, FluidImage& fluid) {
-    for (FluidBand& band : fluid.bands) archive.wide(band.now);
+    for (FluidClass& priority_class : fluid.priority_classes) archive.wide(priority_class.now);
     walk_map(archive, fluid.clients, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& client) {
         walk_vf(a, vf);
         walk(a, client);
@@ -173,7 +173,7 @@ template <typename A> void walk_turn(A& archive, Nanoseconds& turn) {
 }
 
 template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
-    constexpr double kMostQuanta = 1e9;
+    constexpr double kMaxQuanta = 1e9;
     walk_members(archive, image.members, image.max_gap_ms);
     FluidImage fluid = image.fluid.image();
     walk(archive, fluid);
@@ -191,7 +191,7 @@ template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
     std::int64_t interval_ns = image.interval.count();
     archive.number(interval_ns, 1, Nanoseconds{GpuSchedule::kMaxInterval}.count());
     image.interval = Nanoseconds{interval_ns};
-    archive.real(image.lag_bound_quanta, 0, kMostQuanta);
+    archive.real(image.lag_bound_quanta, 0, kMaxQuanta);
     walk_turn(archive, image.turn);
     walk_turn(archive, image.planned_turn);
     archive.time(image.last_end);
@@ -204,15 +204,16 @@ void check_members(const std::vector<GpuSchedule::Member>& members) {
         if (!vfs.insert(member.vf).second) throw BadTrace(fmt::format("VF {} twice", member.vf));
 }
 
-/// Sums the bands' weights from their clients, and checks the lags.
+/// Sums the priority classes' weights from their clients, and checks the lags.
 scheduler::Fluid complete_fluid(FluidImage image) {
     for (auto& [vf, client] : image.clients) {
-        FluidBand& band = image.bands.at(client.band);
-        if (client.is_awake) band.awake_weight += client.weight;
-        const Wide since = band.now - (client.is_awake ? client.received : client.slept_at);
+        FluidClass& priority_class = image.priority_classes.at(client.priority_class);
+        if (client.is_awake) priority_class.awake_weight += client.weight;
+        const Wide since =
+            priority_class.now - (client.is_awake ? client.received : client.slept_at);
         const Wide ns = since * client.weight / (Wide{1} << 32);
-        const Wide most = client.is_awake ? kLagLimit : kServiceLimit;
-        if (ns < -Wide{kLagLimit} || ns > most)
+        const Wide max = client.is_awake ? kLagLimit : kServiceLimit;
+        if (ns < -Wide{kLagLimit} || ns > max)
             throw BadTrace(fmt::format("VF {}: no such lag", vf));
     }
     return scheduler::Fluid(image);
@@ -249,12 +250,12 @@ struct Teller {
     }
     bool operator()(const WentIdle& event) const {
         if (event.is_parked)
-            schedule.on_parked_idle(event.vf, event.at);
+            schedule.on_preempted_idle(event.vf, event.at);
         else
             schedule.on_idle(event.vf, event.at);
         return true;
     }
-    bool operator()(const HeldBack& event) const {
+    bool operator()(const Throttled& event) const {
         schedule.on_capped(event.vf);
         return true;
     }
@@ -268,9 +269,9 @@ struct Teller {
     }
     /// Also checks that a table was due at that moment.
     bool operator()(const TableMade& event) const {
-        const bool was_wanted = schedule.wants_table(event.at);
+        const bool was_desired = schedule.wants_table(event.at);
         const auto table = schedule.make_table(event.generation, event.at);
-        return was_wanted && table.has_value() == event.is_made &&
+        return was_desired && table.has_value() == event.is_made &&
                (!table || digest_of(*table) == event.digest);
     }
     bool operator()(const TableInstalled& event) const {

@@ -43,7 +43,7 @@ struct WentIdle {
     bool is_parked = false;  ///< off the engine
 };
 
-struct HeldBack {
+struct Throttled {
     Nanoseconds at{0};
     std::uint32_t vf = 0;
 };
@@ -83,7 +83,7 @@ struct Noted {
 };
 
 /// The index of an alternative is the number of its kind in the file.
-using Event = std::variant<MembersSet, Ran, Woke, WentIdle, HeldBack, Missed, Restarted, TableMade,
+using Event = std::variant<MembersSet, Ran, Woke, WentIdle, Throttled, Missed, Restarted, TableMade,
                            TableInstalled, TableRefused, Noted>;
 
 /// CRC32C of all bytes, so that a replay finds any difference.

@@ -5,10 +5,10 @@
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
-#include "daemon/service/vf/custody.h"
+#include "daemon/service/vf/assignment_policy.h"
 #include "daemon/service/vf/ownership.h"
 #include "daemon/service/vf/qos.h"
-#include "daemon/service/vf/shape.h"
+#include "daemon/service/vf/resources.h"
 #include "daemon/service/words.h"
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace vgpu::daemon {
 struct VfDefinition {
     std::string name;
     Uuid uuid{};
-    VfShape shape{};
+    VfResources resources{};
     std::uint32_t weight = scheduler::kDefaultWeight;
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
     VfQos qos{};
-    VfCustody custody{};
+    VfAssignmentPolicy assignment_policy{};
     std::string profile{};
 
     bool operator==(const VfDefinition&) const = default;
@@ -37,7 +37,7 @@ struct InventoryVf {
     bool is_attached = false;
     OwnerRecord owner{};
     bool is_lease_over = false;  ///< the lease of `owner` is over
-    std::string trouble{};       ///< why the VF is not in service as defined; empty if it is
+    std::string condition{};     ///< why the VF is not in service as defined; empty if it is
 
     bool operator==(const InventoryVf&) const = default;
 };
@@ -55,7 +55,7 @@ struct GpuInventory {
     std::uint64_t vram_bytes = 0;     ///< of all VFs, used or not
     std::uint64_t pf_vram_bytes = 0;  ///< kept by the PF, in addition
     std::uint64_t vram_unit_bytes = 1;
-    std::uint64_t vram_most_bytes = 0;  ///< limit for one VF (BAR0)
+    std::uint64_t vram_max_bytes = 0;  ///< limit for one VF (BAR0)
     std::uint32_t total_vfs = 0;
     std::uint32_t doorbell_pages = 0;  ///< limit for one VF
     std::uint32_t cu_count = 0;

@@ -18,22 +18,22 @@ namespace vgpu::daemon {
 /// Values in percent of the engine's time and in milliseconds, with fractions: the rows of
 /// schemas/vf_qos.def.
 struct VfQos {
-#define QOS_NUMBER(name, least, most, standard, property, help) double name = standard;
+#define QOS_NUMBER(name, min, max, standard, property, help) double name = standard;
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     scheduler::SlotMode mode = scheduler::SlotMode::WorkConserving;
-    scheduler::Band band = scheduler::Band::Normal;
+    scheduler::PriorityClass priority_class = scheduler::PriorityClass::Normal;
 
     bool operator==(const VfQos&) const = default;
 };
 
 /// Values that are not given stay.
 struct QosChange {
-#define QOS_NUMBER(name, least, most, standard, property, help) std::optional<double> name;
+#define QOS_NUMBER(name, min, max, standard, property, help) std::optional<double> name;
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     std::optional<scheduler::SlotMode> mode;
-    std::optional<scheduler::Band> band;
+    std::optional<scheduler::PriorityClass> priority_class;
 };
 
 /// Applies a change without checks: read_qos() checks ranges, and admission checks the result.
@@ -42,7 +42,7 @@ void apply(const QosChange& change, VfQos& qos);
 [[nodiscard]] QosChange change_to(const VfQos& qos);
 
 [[nodiscard]] std::string_view name_of(scheduler::SlotMode mode);
-[[nodiscard]] std::string_view name_of(scheduler::Band band);
+[[nodiscard]] std::string_view name_of(scheduler::PriorityClass priority_class);
 
 [[nodiscard]] std::vector<std::string_view> qos_names();
 /// Reads the options of qos. WrongType or OutOfRange with the option.

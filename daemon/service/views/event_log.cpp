@@ -10,13 +10,13 @@
 
 namespace vgpu::daemon {
 
-void EventLog::add(const Notice& notice, std::uint64_t time_us) {
+void EventLog::add(const AdminEvent& admin_event, std::uint64_t time_us) {
     kept_.push_back({.seq = ++count_,
                      .time_us = time_us,
-                     .gpu = notice.gpu,
-                     .vf = notice.vf,
-                     .kind = std::string(notice.kind),
-                     .text = std::string(start_of(notice.text, kMaxText))});
+                     .gpu = admin_event.gpu,
+                     .vf = admin_event.vf,
+                     .kind = std::string(admin_event.kind),
+                     .text = std::string(start_of(admin_event.text, kMaxText))});
     if (kept_.size() > kKept) drop_one();
 }
 
@@ -26,18 +26,18 @@ void EventLog::drop_one() {
         return Key{event.gpu, event.vf, event.kind};
     };
     std::map<Key, std::size_t> counts;
-    std::size_t most = 0;
-    for (const LoggedEvent& event : kept_) most = std::max(most, ++counts[key_of(event)]);
+    std::size_t max = 0;
+    for (const LoggedEvent& event : kept_) max = std::max(max, ++counts[key_of(event)]);
     kept_.erase(std::find_if(kept_.begin(), kept_.end(), [&](const LoggedEvent& event) {
-        return counts.at(key_of(event)) == most;
+        return counts.at(key_of(event)) == max;
     }));
 }
 
-std::vector<LoggedEvent> EventLog::since(std::uint64_t after, std::size_t most) const {
+std::vector<LoggedEvent> EventLog::since(std::uint64_t after, std::size_t max) const {
     const auto is_new = [after](const LoggedEvent& event) { return event.seq > after; };
     auto first = std::find_if(kept_.begin(), kept_.end(), is_new);
     const auto found = static_cast<std::size_t>(kept_.end() - first);
-    if (found > most) first += static_cast<std::ptrdiff_t>(found - most);
+    if (found > max) first += static_cast<std::ptrdiff_t>(found - max);
     return {first, kept_.end()};
 }
 

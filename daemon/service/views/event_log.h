@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLog: the last kKept notices with number and time, for `vgpuctl events` and the bug report. A
+// EventLog: the last kKept events with number and time, for `vgpuctl events` and the bug report. A
 // full log drops the oldest event of the VF and kind with the most events. Numbers begin at 1 in
 // each vgpud and have no gaps, so a reader can see how many events it missed. Bounded in bytes.
 // Main loop.
@@ -31,9 +31,9 @@ public:
     static constexpr std::size_t kKept = 512;
     static constexpr std::size_t kMaxText = 1024;
 
-    void add(const Notice& notice, std::uint64_t time_us);
+    void add(const AdminEvent& admin_event, std::uint64_t time_us);
     /// Events with numbers above `after`, oldest first; at most the newest `most`.
-    [[nodiscard]] std::vector<LoggedEvent> since(std::uint64_t after, std::size_t most) const;
+    [[nodiscard]] std::vector<LoggedEvent> since(std::uint64_t after, std::size_t max) const;
 
 private:
     void drop_one();

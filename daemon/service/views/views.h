@@ -99,29 +99,30 @@ struct AgentReport {
 struct VfView {
     std::string gpu;
     VfRecord record;
-    vgpu_pf_vf live{};  ///< as last read
+    vgpu_pf_vf active{};  ///< as last read
     std::string socket;
     /// Counted from events. Newer than live.service_ns, which is as old as the last read.
     std::uint64_t service_ns = 0;
     double share_window = 0, share_total = 0, share_ideal = 0;
     std::int64_t lag_ns = 0;
     double lag_quanta = 0, worst_lag_quanta = 0;
-    Handover handover = Handover::Default;  ///< which driver has its function; Default: unknown
-    std::string trouble{};                  ///< why it is not as defined; or empty
-    UnixTime lease_expires{0};              ///< wall clock; 0: never
-    std::string orphan{};                   ///< why its claim looks forgotten; or empty
-    std::string client{};                   ///< process with its socket open; empty: unknown
-    std::uint64_t wait_ns = 0;              ///< time with work and tokens, but not in the engine
+    AssignmentMode assignment_mode =
+        AssignmentMode::Default;  ///< which driver has its function; Default: unknown
+    std::string condition{};      ///< why it is not as defined; or empty
+    UnixTime lease_expires{0};    ///< wall clock; 0: never
+    std::string orphan{};         ///< why its claim looks forgotten; or empty
+    std::string client{};         ///< process with its socket open; empty: unknown
+    std::uint64_t wait_ns = 0;    ///< time with work and tokens, but not in the engine
     std::uint64_t wait_p50_ns = 0, wait_p99_ns = 0;  ///< of recent waits
     bool is_capped = false;                          ///< has work, but no tokens
     AgentView agent{};                               ///< filled in by the main loop
-    std::string owner_title{};                       ///< readable name; filled in by the main loop
+    std::string owner_domain_name{};                 ///< readable name; filled in by the main loop
 
     bool operator==(const VfView&) const = default;
 };
 
 /// News for administrators, for the signal Manager.Event. `kind` views a literal for scripts.
-struct Notice {
+struct AdminEvent {
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
     std::string_view kind;

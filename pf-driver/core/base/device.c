@@ -92,7 +92,8 @@ int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t
 	return pf->os->ops->config_write(pf->os, pf->device.scheduler + offset, 4, value);
 }
 
-/* End an untrusted device's access to host memory; the home restores it before the next attach. */
+/* End an untrusted device's access to host memory; the platform restores it before the next attach.
+ */
 void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 {
 	uint32_t command = 0;
@@ -136,7 +137,7 @@ static uint32_t find_scheduler(struct vgpu_pf *pf, uint32_t vsec)
 }
 
 /* refuses a device that reports impossible sizes, before anything is written to it */
-static int check_shape(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
+static int check_resources(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
 	if (device->total_vfs == 0 || device->total_vfs > VGPU_PF_MAX_VFS)
 		return vgpu_pf_text_fail(pf, -ENODEV,
@@ -190,7 +191,7 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 	if (device->scheduler == device->vsec || device->scheduler == 0)
 		return vgpu_pf_text_fail(pf, -ENODEV, "GPU-IOV capability has no GFX scheduler");
 	error = read_facts(pf, device);
-	return error ? error : check_shape(pf, device);
+	return error ? error : check_resources(pf, device);
 }
 
 /* Read the device's clock, which stamps the run log and RUN events. Return: ns. */

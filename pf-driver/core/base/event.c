@@ -24,7 +24,7 @@ static uint32_t entries_that_fit(uint32_t bytes)
 	return 1u << (63 - __builtin_clzll(entries));
 }
 
-/* Lay out the ring in the home's memory. */
+/* Lay out the ring in the platform's memory. */
 void vgpu_pf_event_init(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /**
- * DOC: Services of the home
+ * DOC: Services of the platform
  *
  * struct vgpu_os_ops has the fifteen services of the platform that the PF core uses. The core uses
  * nothing else of the platform, so the same core runs in the kernel module, in the process vgpu-pf,
- * and in tests. Each platform (the code calls it a home) fills struct vgpu_os_ops and embeds struct
- * vgpu_os.
+ * and in tests. Each platform (the code calls it a platform) fills struct vgpu_os_ops and embeds
+ * struct vgpu_os.
  *
- * The home calls one function of the core at a time, so the core needs no locks. The core never
+ * The platform calls one function of the core at a time, so the core needs no locks. The core never
  * sleeps: to wait, it arms the one timer and returns. It allocates only DMA memory, through
- * dma_alloc(). A service returns -ENODEV if the device is gone; the home then calls
- * vgpu_pf_detach(). Services never call back into the core.
+ * dma_alloc(). A service returns -ENODEV if the device is gone; the platform then calls
+ * vgpu_pf_surprise_remove(). Services never call back into the core.
  */
 #ifndef VGPU_CORE_OS_H
 #define VGPU_CORE_OS_H
@@ -46,7 +46,8 @@ struct vgpu_os_dma {
 };
 
 /**
- * struct vgpu_os_ops - services of the home; functions that return int return 0 or negative errno
+ * struct vgpu_os_ops - services of the platform; functions that return int return 0 or negative
+ * errno
  * @config_read: read 1, 2 or 4 bytes of the PF's config space, naturally aligned
  * @config_write: write 1, 2 or 4 bytes of the PF's config space, naturally aligned
  * @mmio_read: read a register of the PF (BAR5); reg: dword number
@@ -59,10 +60,10 @@ struct vgpu_os_dma {
  * @timer_arm: set the one timer: call vgpu_pf_timer() at or after deadline_ns; 0: disarm
  * @events_notify: the event ring has new entries: wake the pollers
  * @log: write one log line
- * @stream_write: write to the file of the stream. Return: bytes written; -EAGAIN if the home will
- *	call vgpu_pf_stream_ready(); or another negative errno
+ * @stream_write: write to the file of the stream. Return: bytes written; -EAGAIN if the platform
+ * will call vgpu_pf_stream_ready(); or another negative errno
  * @stream_read: read from the file of the stream. Return: bytes read; 0 at the end of the input;
- *	-EAGAIN if the home will call vgpu_pf_stream_ready(); or another negative errno
+ *	-EAGAIN if the platform will call vgpu_pf_stream_ready(); or another negative errno
  * @request_done: a request that returned -EINPROGRESS has finished, and its payload is filled in;
  *	error: 0 or negative errno; message: text of the error
  */
@@ -85,7 +86,7 @@ struct vgpu_os_ops {
 };
 
 /**
- * struct vgpu_os - handle of the home, which embeds it
+ * struct vgpu_os - handle of the platform, which embeds it
  * @ops: services
  */
 struct vgpu_os {

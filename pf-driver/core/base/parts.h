@@ -56,7 +56,7 @@ void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id);
 bool vgpu_pf_timer_take(uint64_t *deadline_ns, uint64_t now);
 void vgpu_pf_timer_arm(struct vgpu_pf *pf);
 
-/* an operation of the uapi that a client or the home calls */
+/* an operation of the uapi that a client or the platform calls */
 struct vgpu_pf_call {
 	void *payload;
 	uint64_t token;
@@ -74,9 +74,9 @@ void vgpu_pf_event_simple(struct vgpu_pf *pf, enum vgpu_pf_event_type type, uint
 void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message);
 void vgpu_pf_reply_flush(struct vgpu_pf *pf);
 
-/* tell.c: rate limit on events and log lines that a guest causes */
-bool vgpu_pf_tell_allows(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_tell_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
+/* notify.c: rate limit on events and log lines that a guest causes */
+bool vgpu_pf_notify_allows(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_notify_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 VGPU_C_END
 

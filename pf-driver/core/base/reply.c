@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Replies to requests that returned -EINPROGRESS. The core collects them during a call and hands
- * them to the home at the end of the call, when the journal has been written.
+ * them to the platform at the end of the call, when the checkpoint has been written.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -18,7 +18,7 @@ void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char
 	vgpu_pf_text_format(finished->message, sizeof(finished->message), "%s", message);
 }
 
-/* Report finished requests to the home; the journal has been written. */
+/* Report finished requests to the platform; the checkpoint has been written. */
 void vgpu_pf_reply_flush(struct vgpu_pf *pf)
 {
 	uint32_t count = pf->requests.finished_count;

@@ -48,7 +48,7 @@ void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const ch
 	pf->os->ops->log(pf->os, level, line);
 }
 
-/* The CRC-32C of the journal and of streams; crc: 0, or the result for the preceding bytes. */
+/* The CRC-32C of the checkpoint and of streams; crc: 0, or the result for the preceding bytes. */
 uint32_t vgpu_pf_text_crc32c(uint32_t crc, const void *data, uint64_t bytes)
 {
 	/* CRC-32C (0x82f63b78 reflected), for one nibble */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Deadlines of the PF and of its VFs, all kept by the one timer of the home. A deadline is an
+ * Deadlines of the PF and of its VFs, all kept by the one timer of the platform. A deadline is an
  * absolute time in ns; 0 means not set. top/timers.c calls the handler of a deadline once, when the
  * deadline has passed.
  */
 #include "pf-driver/core/base/parts.h"
 
-/* Read the home's monotonic clock. Return: ns. */
+/* Read the platform's monotonic clock. Return: ns. */
 uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf)
 {
 	return pf->os->ops->now_ns(pf->os);
@@ -64,7 +64,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return vgpu_min_u64(a, b);
 }
 
-/* Set the home's timer to the earliest deadline. */
+/* Set the platform's timer to the earliest deadline. */
 void vgpu_pf_timer_arm(struct vgpu_pf *pf)
 {
 	uint64_t first = 0;

@@ -37,7 +37,7 @@ struct vgpu_vf_control {
 	uint32_t mismatches; /* events that the transition table does not have */
 };
 
-/* provision.c: the resources of the VF. The journal has this struct: keep the layout */
+/* provision.c: the resources of the VF. The checkpoint has this struct: keep the layout */
 struct vgpu_vf_config {
 	uint64_t vram_bytes;
 	uint64_t cu_mask;
@@ -52,7 +52,7 @@ struct vgpu_vf_mailbox {
 	uint32_t out[MAILBOX_DWORDS]; /* the latest message to the guest */
 	bool out_pending;	      /* out waits: the guest has not taken the previous message */
 	bool ack_expected;	      /* drivers acknowledge the message in the box */
-	uint32_t held_request;	      /* a deferred enum mailbox_to_pf (mailbox.c); 0: none */
+	uint32_t deferred_request;    /* a deferred enum mailbox_to_pf (mailbox.c); 0: none */
 	uint64_t not_before_ns;	      /* a throttled guest's message waits until then; 0: unset */
 	uint64_t messages, unknown;   /* received; of these, with an unknown number */
 };
@@ -73,10 +73,11 @@ struct vgpu_vf_reset {
 	enum vgpu_pf_reason reason;
 	bool flr_done;	   /* the FLR of this reset is done or was done by the client */
 	bool is_flr_known; /* the client has done an FLR; RESET is posted and not carried out */
-	bool guest_told, guest_ready; /* in this reset: FLR_NOTIFICATION sent, READY_TO_RESET got */
-	bool told_again;	      /* the guest was notified a second time in this wait */
-	bool told_unanswered; /* a late READY_TO_RESET answers the last reset: no new request */
-	uint32_t answer;      /* mailbox request to answer when the reset is done; 0: none */
+	bool guest_notified,
+		guest_ready; /* in this reset: FLR_NOTIFICATION sent, READY_TO_RESET got */
+	bool renotified;     /* the guest was notified a second time in this wait */
+	bool unanswered;     /* a late READY_TO_RESET answers the last reset: no new request */
+	uint32_t answer;     /* mailbox request to answer when the reset is done; 0: none */
 	uint64_t deadline_ns;
 	uint64_t started_ns;
 	uint64_t count, guest_count, hang_count;
@@ -102,28 +103,29 @@ struct vgpu_vf_contract {
 	struct vgpu_pf_contract terms;
 	bool is_awake;		  /* the VF had work when the reservation was last updated */
 	bool is_exhausted;	  /* the reservation waits for its next budget */
-	bool is_held;		  /* throttled: skipped until it has enough tokens for a slice */
+	bool is_throttled;	  /* throttled: skipped until it has enough tokens for a slice */
 	int64_t budget_ns;	  /* left of the reservation; negative after an overrun */
 	int64_t tokens;		  /* in millionths of a ns; negative after an overrun */
 	uint64_t deadline_ns;	  /* deadline of the budget */
 	uint64_t filled_ns;	  /* the time up to which tokens have been added */
 	uint64_t capped_since_ns; /* start of the cap */
-	uint64_t held_ns;	  /* since then throttled with work; 0: it is not */
-	uint64_t capped_ns;	  /* total time throttled with work, until held_ns */
+	uint64_t throttled_ns;	  /* since then throttled with work; 0: it is not */
+	uint64_t capped_ns;	  /* total time throttled with work, until throttled_ns */
 };
 
 /* run/share.c: the weight of the VF, and how far it has been served */
 struct vgpu_vf_share {
-	uint32_t weight;   /* in force; 0: none */
-	uint32_t wanted;   /* the weight of the table in force */
-	uint32_t band;	   /* priority class */
-	uint32_t slice_us; /* the slice length from which the VF's deadline is computed */
+	uint32_t weight;	 /* in force; 0: none */
+	uint32_t wanted;	 /* the weight of the table in force */
+	uint32_t priority_class; /* priority class */
+	uint32_t slice_us;	 /* the slice length from which the VF's deadline is computed */
 	bool is_competing;
-	bool is_paying;	    /* has no work and a negative lag; its weight still counts */
-	bool was_by_weight; /* the last run was not served by the reservation */
-	uint64_t received;  /* virtual time of the band up to which the VF has been served */
-	uint64_t rest;	    /* remainder of the last division that advanced received */
-	uint64_t early_ns;  /* service counted before its run was in the log */
+	bool has_negative_lag; /* has no work and a negative lag; its weight still counts */
+	bool was_by_weight;    /* the last run was not served by the reservation */
+	uint64_t received; /* virtual time of the priority class up to which the VF has been served
+			    */
+	uint64_t rest;	   /* remainder of the last division that advanced received */
+	uint64_t early_ns; /* service counted before its run was in the log */
 };
 
 /* the files of run/: service received, and state of the VF between runs */
@@ -156,8 +158,8 @@ struct vgpu_vf_guard {
 	bool paused;	/* PAUSED by the guard: RESUME follows when the windows have emptied */
 	uint32_t used[VGPU_GUARD_KINDS];			 /* events counted so far */
 	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS]; /* times of the last events */
-	uint32_t told;	 /* tell.c: events and log lines of the guest reported in this minute */
-	uint64_t untold; /* events and log lines left out in this minute */
+	uint32_t notified; /* notify.c: events and log lines of the guest reported in this minute */
+	uint64_t unreported; /* events and log lines left out in this minute */
 };
 
 enum vgpu_vf_timer {
@@ -167,7 +169,7 @@ enum vgpu_vf_timer {
 	VGPU_VF_TIMER_OUTBOX,	 /* stop waiting for the guest to take its message */
 	VGPU_VF_TIMER_THROTTLE,	 /* read the message of a throttled guest */
 	VGPU_VF_TIMER_GUARD,	 /* check whether the guard's windows have emptied */
-	VGPU_VF_TIMER_TELL,	 /* end the minute of tell.c */
+	VGPU_VF_TIMER_NOTIFY,	 /* end the minute of notify.c */
 	VGPU_VF_TIMERS,
 };
 

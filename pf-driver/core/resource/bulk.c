@@ -43,7 +43,7 @@ static int write_operation(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 	return error;
 }
 
-static void free_kept(struct vgpu_pf *pf)
+static void free_retained(struct vgpu_pf *pf)
 {
 	if (pf->bulk.kept.cpu)
 		pf->os->ops->dma_free(pf->os, &pf->bulk.kept);
@@ -60,7 +60,7 @@ static uint32_t read_status(struct vgpu_pf *pf)
 
 	if (status != VGPU_OP_BUSY && status != UINT32_MAX) {
 		pf->bulk.is_under_way = false;
-		free_kept(pf);
+		free_retained(pf);
 	}
 	return status;
 }
@@ -114,7 +114,7 @@ static int look(struct vgpu_pf *pf)
 	if (status == VGPU_OP_DONE)
 		return 0;
 	/*
-	 * All ones: the device is gone (the home reports it) or did not answer this time. Keep
+	 * All ones: the device is gone (the platform reports it) or did not answer this time. Keep
 	 * polling.
 	 */
 	if (status != VGPU_OP_BUSY && status != UINT32_MAX)
@@ -183,5 +183,5 @@ void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
 		return;
 	}
 	pf->bulk.is_under_way = false;
-	free_kept(pf);
+	free_retained(pf);
 }

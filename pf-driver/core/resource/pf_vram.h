@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Layout of the PF's own VRAM, the first 16 MiB of the device. The layout outlives the core: a new
- * core finds the journal and the VF page tables of the previous core there. A change of the layout
- * requires a new JOURNAL_VERSION (journal.c).
+ * core finds the checkpoint and the VF page tables of the previous core there. A change of the
+ * layout requires a new CHECKPOINT_VERSION (checkpoint.c).
  *
- *   0        journal of the VFs, two copies
- *   16 KiB   journal of the run table, two copies
+ *   0        checkpoint of the VFs, two copies
+ *   16 KiB   checkpoint of the run table, two copies
  *   1 MiB    VF page tables, 512 KiB for each VF: root, then leaf tables in order
  */
 #ifndef VGPU_CORE_PF_VRAM_H
@@ -14,8 +14,8 @@
 #include "pf-driver/core/base/types.h"
 #include "pf-driver/hw/vf_page_table.h"
 
-#define PF_VRAM_JOURNAL		   0u
-#define PF_VRAM_JOURNAL_BYTES	   0x1000u
+#define PF_VRAM_CHECKPOINT	   0u
+#define PF_VRAM_CHECKPOINT_BYTES   0x1000u
 #define PF_VRAM_TABLE		   0x4000u
 #define PF_VRAM_TABLE_BYTES	   0x4000u
 #define PF_VRAM_PAGE_TABLES	   0x100000u

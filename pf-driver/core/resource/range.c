@@ -50,11 +50,11 @@ void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 {
 	map->count = count < VGPU_RANGE_UNITS ? count : VGPU_RANGE_UNITS;
 	memset(map->owner, VGPU_RANGE_FREE, sizeof(map->owner));
-	vgpu_pf_range_doubt(map);
+	vgpu_pf_range_invalidate(map);
 }
 
 /* Invalidate: all units may hold anything, so mark them dirty. */
-void vgpu_pf_range_doubt(struct vgpu_range_map *map)
+void vgpu_pf_range_invalidate(struct vgpu_range_map *map)
 {
 	memset(map->dirty, 1, sizeof(map->dirty));
 }

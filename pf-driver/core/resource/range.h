@@ -33,7 +33,7 @@ int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, u
 int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner);
 uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner);
 void vgpu_pf_range_set_clean(struct vgpu_range_map *map, struct vgpu_range range);
-void vgpu_pf_range_doubt(struct vgpu_range_map *map);
+void vgpu_pf_range_invalidate(struct vgpu_range_map *map);
 void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner);
 uint32_t vgpu_pf_range_free_units(const struct vgpu_range_map *map);
 uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t owner);

@@ -9,7 +9,7 @@
  *   SLICE RESERVE CONTRACT  the time beyond the grant
  *   SOLE REST               the time beyond the quantum and beyond the start of another VF's wait,
  *                           whichever is later; none if no VF waits
- *   RESCUE                  none: its turn was not in the table
+ *   BOOST                  none: its turn was not in the table
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -22,9 +22,9 @@
 /* Allocate the ring of the run log, and give it to the device. */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 {
-	struct vgpu_os_dma *log = &pf->executor.log.memory;
+	struct vgpu_os_dma *log = &pf->scheduler.log.memory;
 
-	pf->executor.log.next = 0;
+	pf->scheduler.log.next = 0;
 	if (pf->os->ops->dma_alloc(pf->os, RUN_LOG_ENTRIES * sizeof(struct vgpu_hw_run_log_entry),
 				   log)) {
 		log->cpu = NULL;
@@ -40,21 +40,21 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 /* Take the ring from the device, if one is attached, and free it. */
 void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 {
-	if (!pf->executor.log.memory.cpu)
+	if (!pf->scheduler.log.memory.cpu)
 		return;
 	if (pf->device.is_attached)
 		vgpu_pf_device_write(pf, REG_VGPU_LOG_SIZE, 0);
-	pf->os->ops->dma_free(pf->os, &pf->executor.log.memory);
-	pf->executor.log.memory.cpu = NULL;
+	pf->os->ops->dma_free(pf->os, &pf->scheduler.log.memory);
+	pf->scheduler.log.memory.cpu = NULL;
 }
 
 /* finds the run of an entry of this VF; entries come in the order of the runs; NULL: not known */
-static struct vgpu_run *find_run(struct vgpu_pf_executor *executor, uint32_t vf)
+static struct vgpu_run *find_run(struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
-	if (executor->last.vf == vf && !executor->last.is_accounted)
-		return &executor->last;
-	if (executor->run.vf == vf && !executor->run.is_accounted)
-		return &executor->run;
+	if (scheduler->last.vf == vf && !scheduler->last.is_accounted)
+		return &scheduler->last;
+	if (scheduler->run.vf == vf && !scheduler->run.is_accounted)
+		return &scheduler->run;
 	return NULL;
 }
 
@@ -101,7 +101,7 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 		    struct vgpu_run_end *end)
 {
 	uint64_t in_engine = entry->run_end_ns - entry->run_start_ns;
-	struct vgpu_run *run = find_run(&pf->executor, entry->vf);
+	struct vgpu_run *run = find_run(&pf->scheduler, entry->vf);
 	uint64_t ran = in_engine - rested_ns(run, entry);
 	struct vgpu_pf_event event = {.type = VGPU_PF_EVENT_RUN,
 				      .vf = entry->vf,
@@ -112,7 +112,7 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	struct vgpu_vf *vf = &pf->vfs[entry->vf];
 
 	end->vf = entry->vf;
-	end->is_current = run == &pf->executor.run;
+	end->is_current = run == &pf->scheduler.run;
 	end->has_no_work = entry->reason == VGPU_RUN_END_NO_WORK;
 	end->is_reset = entry->reason == VGPU_RUN_END_RESET;
 	if (run && run->kind == VGPU_RUN_CONTRACT)
@@ -131,24 +131,24 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 }
 
 /* whether the entry must wait: the core has not seen the end of the switch to the entry's run */
-static bool is_early(struct vgpu_pf_executor *executor, uint32_t vf)
+static bool is_early(struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
-	return executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf &&
-	       !find_run(executor, vf);
+	return scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf &&
+	       !find_run(scheduler, vf);
 }
 
 static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	struct vgpu_hw_run_log_entry *ring = executor->log.memory.cpu;
-	struct vgpu_hw_run_log_entry *slot = &ring[executor->log.next & (RUN_LOG_ENTRIES - 1)];
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	struct vgpu_hw_run_log_entry *ring = scheduler->log.memory.cpu;
+	struct vgpu_hw_run_log_entry *slot = &ring[scheduler->log.next & (RUN_LOG_ENTRIES - 1)];
 
-	if (__atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE) != executor->log.next + 1)
+	if (__atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE) != scheduler->log.next + 1)
 		return false;
 	memcpy(entry, slot, sizeof(*entry));
-	if (is_early(executor, entry->vf))
+	if (is_early(scheduler, entry->vf))
 		return false;
-	executor->log.next++;
+	scheduler->log.next++;
 	return true;
 }
 
@@ -158,7 +158,7 @@ bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 	struct vgpu_hw_run_log_entry entry;
 
 	memset(end, 0, sizeof(*end));
-	if (!pf->executor.log.memory.cpu || !read_entry(pf, &entry))
+	if (!pf->scheduler.log.memory.cpu || !read_entry(pf, &entry))
 		return false;
 	/* the device is not trusted: ignore impossible VF numbers and times */
 	if (entry.vf != 0 && entry.vf <= pf->device.total_vfs &&
@@ -192,45 +192,45 @@ static uint64_t bucket_ns(uint32_t bucket)
 }
 
 /* updates the moving mean; clamped, as an unusually long switch says little about the next one */
-static void note_switch(struct vgpu_pf_executor *executor, uint64_t duration_ns)
+static void record_switch(struct vgpu_pf_scheduler *scheduler, uint64_t duration_ns)
 {
-	uint64_t part = vgpu_min_u64(executor->switches.count, SWITCH_LATELY_PART);
+	uint64_t part = vgpu_min_u64(scheduler->switches.count, SWITCH_LATELY_PART);
 
 	duration_ns = vgpu_min_u64(duration_ns, SWITCH_LATELY_MAX_NS);
-	executor->switches.lately_ns -= executor->switches.lately_ns / part;
-	executor->switches.lately_ns += duration_ns / part;
+	scheduler->switches.lately_ns -= scheduler->switches.lately_ns / part;
+	scheduler->switches.lately_ns += duration_ns / part;
 }
 
 /* Count a world switch, from the decision until the core saw it complete. */
 void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 {
-	pf->executor.switches.count++;
-	pf->executor.switches.max_ns = vgpu_max_u64(pf->executor.switches.max_ns, duration_ns);
-	pf->executor.switches.histogram[bucket_of(duration_ns)]++;
-	note_switch(&pf->executor, duration_ns);
+	pf->scheduler.switches.count++;
+	pf->scheduler.switches.max_ns = vgpu_max_u64(pf->scheduler.switches.max_ns, duration_ns);
+	pf->scheduler.switches.histogram[bucket_of(duration_ns)]++;
+	record_switch(&pf->scheduler, duration_ns);
 }
 
 /* percentile of the durations of world switches in ns, rounded up to a quarter of an octave */
 static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 {
-	uint64_t wanted = pf->executor.switches.count * per_mille / 1000;
+	uint64_t wanted = pf->scheduler.switches.count * per_mille / 1000;
 	uint64_t seen = 0;
 
-	if (pf->executor.switches.count == 0)
+	if (pf->scheduler.switches.count == 0)
 		return 0;
 	for (uint32_t bucket = 0; bucket < VGPU_SWITCH_BUCKETS; bucket++) {
-		seen += pf->executor.switches.histogram[bucket];
+		seen += pf->scheduler.switches.histogram[bucket];
 		if (seen > wanted)
-			return vgpu_min_u64(bucket_ns(bucket), pf->executor.switches.max_ns);
+			return vgpu_min_u64(bucket_ns(bucket), pf->scheduler.switches.max_ns);
 	}
-	return pf->executor.switches.max_ns;
+	return pf->scheduler.switches.max_ns;
 }
 
 /* Fill in the number and durations of world switches. */
 void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *info)
 {
-	info->switches = pf->executor.switches.count;
+	info->switches = pf->scheduler.switches.count;
 	info->switch_p50_ns = percentile(pf, 500);
 	info->switch_p99_ns = percentile(pf, 990);
-	info->switch_max_ns = pf->executor.switches.max_ns;
+	info->switch_max_ns = pf->scheduler.switches.max_ns;
 }

@@ -20,46 +20,47 @@ uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
 
 /*
  * Find the VFs that compete: they have work or are strict, and are not throttled. Return: bit per
- * VF, of all bands.
+ * VF, of all priority classes.
  */
 uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 {
-	uint32_t wanting = pf->executor.work.busy | vgpu_pf_run_contract_strict(pf);
+	uint32_t wanting = pf->scheduler.work.busy | vgpu_pf_run_contract_strict(pf);
 
-	return vgpu_pf_run_busy_runnable(pf) & wanting & ~vgpu_pf_run_contract_held(pf);
+	return vgpu_pf_run_busy_runnable(pf) & wanting & ~vgpu_pf_run_contract_throttled(pf);
 }
 
 /* whether the VF runs or is being switched: then only the engine knows whether the VF has work */
-static bool is_in_engine(const struct vgpu_pf_executor *executor, uint32_t vf)
+static bool is_in_engine(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
-	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf)
+	if (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf)
 		return true;
-	return executor->run.vf == vf && (executor->state == VGPU_EXECUTOR_RUNNING ||
-					  executor->state == VGPU_EXECUTOR_SWITCHING);
+	return scheduler->run.vf == vf && (scheduler->state == VGPU_SCHEDULER_RUNNING ||
+					   scheduler->state == VGPU_SCHEDULER_SWITCHING);
 }
 
 /* Push WAKE and IDLE events of VFs that gained or lost work or tokens. */
 void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t held = vgpu_pf_run_contract_held(pf);
-	uint32_t ready = executor->work.busy & ~held;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	uint32_t held = vgpu_pf_run_contract_throttled(pf);
+	uint32_t ready = scheduler->work.busy & ~held;
 	uint32_t woken = 0;
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
 		uint32_t bit = VGPU_VF_BIT(vf);
 
-		if (!((executor->work.announced ^ ready) & bit) ||
-		    is_in_engine(executor, vf->number))
+		if (!((scheduler->work.announced ^ ready) & bit) ||
+		    is_in_engine(scheduler, vf->number))
 			continue;
-		executor->work.announced ^= bit;
+		scheduler->work.announced ^= bit;
 		if (ready & bit)
 			woken |= bit;
 		else
 			vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, vf->number,
-					     executor->work.busy & held & bit ? VGPU_PF_IDLE_CAPPED
-									      : VGPU_PF_IDLE_PARKED,
+					     scheduler->work.busy & held & bit
+						     ? VGPU_PF_IDLE_CAPPED
+						     : VGPU_PF_IDLE_PREEMPTED,
 					     0);
 	}
 	if (woken)
@@ -75,11 +76,11 @@ void vgpu_pf_run_busy_read(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 	uint32_t ready;
 
-	pf->executor.work.busy = busy;
+	pf->scheduler.work.busy = busy;
 	vgpu_pf_run_contract_update(pf);
-	ready = busy & ~vgpu_pf_run_contract_held(pf);
+	ready = busy & ~vgpu_pf_run_contract_throttled(pf);
 	vgpu_for_each_vf(pf, vf) {
-		bool is_waiting = (ready & VGPU_VF_BIT(vf)) && pf->executor.run.vf != vf->number;
+		bool is_waiting = (ready & VGPU_VF_BIT(vf)) && pf->scheduler.run.vf != vf->number;
 
 		if (!is_waiting)
 			vf->service.waiting_since_ns = 0;

@@ -14,7 +14,7 @@
  *                no tokens are added. The tokens of the run are deducted first, so that no new
  *                tokens are lost in a full bucket. Tokens that the VF's own reservation may need
  *                are retained: the VF's entries cannot use them.
- *   band         priority class; this file only compares bands
+ *   priority class         priority class; this file only compares priority classes
  *   gang slot    see gang.c; in this file a reservation that is throttled (held) between its slots
  *
  * If all terms are zero, this file has no effect.
@@ -36,13 +36,13 @@ static bool has_reservation(const struct vgpu_vf *vf)
 }
 
 /* whether a run of the VF is not in the log yet: the core does not know what the VF has used */
-static bool is_open(const struct vgpu_pf_executor *executor, uint32_t vf)
+static bool is_open(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
-	if (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf)
+	if (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf)
 		return true;
-	if (executor->run.vf == vf && !executor->run.is_accounted)
+	if (scheduler->run.vf == vf && !scheduler->run.is_accounted)
 		return true;
-	return executor->last.vf == vf && !executor->last.is_accounted;
+	return scheduler->last.vf == vf && !scheduler->last.is_accounted;
 }
 
 /* ---- caps ---- */
@@ -70,7 +70,7 @@ static void fill_tokens(struct vgpu_vf_contract *contract, uint64_t at)
 }
 
 /* the amount of tokens, in ns, that is retained for the VF's reservation */
-static int64_t kept_ns(const struct vgpu_vf *vf)
+static int64_t retained_ns(const struct vgpu_vf *vf)
 {
 	return (int64_t)vf->contract.terms.budget_ns;
 }
@@ -80,44 +80,44 @@ static int64_t kept_ns(const struct vgpu_vf *vf)
  * because short slices would cost the other VFs world switches. It is less than a full bucket, so
  * that tokens which come while the VF waits for its turn are not lost.
  */
-static int64_t worth_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+static int64_t amount_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	uint64_t room = vf->contract.terms.burst_ns - (uint64_t)kept_ns(vf);
+	uint64_t room = vf->contract.terms.burst_ns - (uint64_t)retained_ns(vf);
 	uint64_t slice = vgpu_min_u64(vgpu_pf_run_tables_quantum(pf, vf->number), room / 2);
 
-	return kept_ns(vf) + (int64_t)vgpu_max_u64(slice, SLICE_MIN_NS);
+	return retained_ns(vf) + (int64_t)vgpu_max_u64(slice, SLICE_MIN_NS);
 }
 
 /* adds tokens and decides whether the cap throttles the VF; returns true if that changed */
 static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
-	bool was_held = contract->is_held;
+	bool was_throttled = contract->is_throttled;
 	int64_t wanted;
 
 	if (!has_cap(vf)) {
-		contract->is_held = false;
-		return was_held;
+		contract->is_throttled = false;
+		return was_throttled;
 	}
-	if (is_open(&pf->executor, vf->number))
+	if (is_open(&pf->scheduler, vf->number))
 		return false;
 	fill_tokens(contract, now);
-	wanted = was_held ? worth_ns(pf, vf) : kept_ns(vf) + (int64_t)SLICE_MIN_NS;
-	contract->is_held = contract->tokens < wanted * PARTS;
-	return contract->is_held != was_held;
+	wanted = was_throttled ? amount_ns(pf, vf) : retained_ns(vf) + (int64_t)SLICE_MIN_NS;
+	contract->is_throttled = contract->tokens < wanted * PARTS;
+	return contract->is_throttled != was_throttled;
 }
 
 /* counts the time in which the VF is throttled and has work (is_waiting) */
-static void note_held(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
+static void record_throttled(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
 
-	if (is_waiting && contract->held_ns == 0)
-		contract->held_ns = now;
-	if (is_waiting || contract->held_ns == 0)
+	if (is_waiting && contract->throttled_ns == 0)
+		contract->throttled_ns = now;
+	if (is_waiting || contract->throttled_ns == 0)
 		return;
-	contract->capped_ns += now - contract->held_ns;
-	contract->held_ns = 0;
+	contract->capped_ns += now - contract->throttled_ns;
+	contract->throttled_ns = 0;
 }
 
 /* ---- reservations ---- */
@@ -171,18 +171,18 @@ static void update_server(struct vgpu_vf *vf, bool is_awake, uint64_t now)
  */
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 {
-	uint32_t awake = vgpu_pf_run_busy_runnable(pf) & pf->executor.work.busy;
+	uint32_t awake = vgpu_pf_run_busy_runnable(pf) & pf->scheduler.work.busy;
 	uint64_t now = vgpu_pf_timer_now(pf);
 	bool is_changed = false;
 	struct vgpu_vf *vf;
 
-	if (!pf->executor.tables.has_contracts)
+	if (!pf->scheduler.tables.has_contracts)
 		return false;
 	vgpu_for_each_vf(pf, vf) {
 		bool has_work = vgpu_has_bit(awake, vf->number);
 
 		is_changed |= update_cap(pf, vf, now);
-		note_held(vf, vf->contract.is_held && has_work, now);
+		record_throttled(vf, vf->contract.is_throttled && has_work, now);
 		if (vgpu_pf_run_gang_has(vf))
 			vgpu_pf_run_gang_update(vf, now);
 		else if (has_reservation(vf))
@@ -196,16 +196,16 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
  * slot. The VF that stops the table is never throttled, because all others wait for it. Return: bit
  * per VF.
  */
-uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf)
+uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 	uint32_t mask = 0;
 
-	if (!pf->executor.tables.has_contracts)
+	if (!pf->scheduler.tables.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
-		if ((vf->contract.is_held || vgpu_pf_run_gang_keeps(vf)) &&
-		    vf->number != pf->executor.exclusive_vf)
+		if ((vf->contract.is_throttled || vgpu_pf_run_gang_keeps(vf)) &&
+		    vf->number != pf->scheduler.exclusive_vf)
 			mask |= VGPU_VF_BIT(vf);
 	return mask;
 }
@@ -218,7 +218,7 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 
 	if (vgpu_pf_run_tables_active(pf)->table.flags & VGPU_PF_TABLE_STRICT)
 		return UINT32_MAX;
-	if (!pf->executor.tables.has_contracts)
+	if (!pf->scheduler.tables.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
 		if (vf->contract.terms.flags & VGPU_PF_CONTRACT_STRICT ||
@@ -233,37 +233,39 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 {
 	return (has_cap(&pf->vfs[vf]) || vgpu_pf_run_gang_has(&pf->vfs[vf])) &&
-	       pf->executor.tables.has_contracts && pf->executor.exclusive_vf != vf;
+	       pf->scheduler.tables.has_contracts && pf->scheduler.exclusive_vf != vf;
 }
 
-/* Find the VFs of a mask that are served before a band. Return: bit per VF. */
-uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uint32_t band)
+/* Find the VFs of a mask that are served before a priority class. Return: bit per VF. */
+uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t mask,
+						    uint32_t priority_class)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		if (vf->contract.terms.band >= band)
+		if (vf->contract.terms.priority_class >= priority_class)
 			mask &= ~VGPU_VF_BIT(vf);
 	return mask;
 }
 
 /*
- * Find the VFs of a mask whose band is served first. A VF that keeps its slots without work does
- * not delay other bands. Return: bit per VF.
+ * Find the VFs of a mask whose priority class is served first. A VF that keeps its slots without
+ * work does not delay other priority classes. Return: bit per VF.
  */
-uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask)
+uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t mask)
 {
-	uint32_t counted = mask & pf->executor.work.busy ? mask & pf->executor.work.busy : mask;
-	uint32_t band = VGPU_PF_BANDS;
+	uint32_t counted = mask & pf->scheduler.work.busy ? mask & pf->scheduler.work.busy : mask;
+	uint32_t priority_class = VGPU_PF_PRIORITY_CLASSES;
 	struct vgpu_vf *vf;
 
-	if (!pf->executor.tables.has_contracts)
+	if (!pf->scheduler.tables.has_contracts)
 		return mask;
 	vgpu_for_each_vf(pf, vf)
-		if (vgpu_has_bit(counted, vf->number) && vf->contract.terms.band < band)
-			band = vf->contract.terms.band;
+		if (vgpu_has_bit(counted, vf->number) &&
+		    vf->contract.terms.priority_class < priority_class)
+			priority_class = vf->contract.terms.priority_class;
 	vgpu_for_each_vf(pf, vf)
-		if (vf->contract.terms.band != band)
+		if (vf->contract.terms.priority_class != priority_class)
 			mask &= ~VGPU_VF_BIT(vf);
 	return mask;
 }
@@ -277,7 +279,7 @@ static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t comp
 		const struct vgpu_vf_contract *contract = &vf->contract;
 
 		if (!has_reservation(vf) || contract->is_exhausted || vgpu_pf_run_gang_has(vf) ||
-		    !vgpu_has_bit(competing & pf->executor.work.busy, vf->number))
+		    !vgpu_has_bit(competing & pf->scheduler.work.busy, vf->number))
 			continue;
 		if (has_cap(vf) && contract->tokens < REMNANT_NS * PARTS)
 			continue;
@@ -295,7 +297,7 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 {
 	const struct vgpu_vf *best;
 
-	if (!pf->executor.tables.has_contracts)
+	if (!pf->scheduler.tables.has_contracts)
 		return false;
 	best = vgpu_pf_run_gang_open(pf, competing);
 	if (!best)
@@ -322,7 +324,7 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 		return;
 	tokens = vf->contract.tokens / PARTS;
 	if (run->kind != VGPU_RUN_CONTRACT)
-		tokens -= kept_ns(vf);
+		tokens -= retained_ns(vf);
 	/* the device counts quanta in us, and the core rounds them up */
 	tokens -= tokens % (int64_t)VGPU_NS_PER_US;
 	if (tokens < REMNANT_NS)
@@ -362,7 +364,7 @@ uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf
 	const struct vgpu_vf_contract *contract = &vf->contract;
 	uint64_t now = vgpu_pf_timer_now(pf);
 
-	return contract->capped_ns + (contract->held_ns ? now - contract->held_ns : 0);
+	return contract->capped_ns + (contract->throttled_ns ? now - contract->throttled_ns : 0);
 }
 
 /* the time at which a budget, a slot or enough tokens of this VF are due; 0: never */
@@ -377,9 +379,9 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 		return vgpu_pf_run_gang_next(vf, vgpu_pf_timer_now(pf));
 	if (has_reservation(vf) && contract->is_exhausted && contract->is_awake)
 		at = contract->deadline_ns > ahead_ns ? contract->deadline_ns - ahead_ns : 1;
-	if (!contract->is_held || is_open(&pf->executor, vf->number))
+	if (!contract->is_throttled || is_open(&pf->scheduler, vf->number))
 		return at;
-	missing = worth_ns(pf, vf) * PARTS - contract->tokens;
+	missing = amount_ns(pf, vf) * PARTS - contract->tokens;
 	missing = (missing + contract->terms.rate_ppm - 1) / contract->terms.rate_ppm;
 	if (missing < 1)
 		missing = 1;
@@ -395,12 +397,12 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
 	uint32_t awake = vgpu_pf_run_busy_runnable(pf) &
-			 (pf->executor.work.busy | vgpu_pf_run_contract_strict(pf));
+			 (pf->scheduler.work.busy | vgpu_pf_run_contract_strict(pf));
 	uint64_t now = vgpu_pf_timer_now(pf);
 	uint64_t first = 0;
 	struct vgpu_vf *vf;
 
-	if (!pf->executor.tables.has_contracts)
+	if (!pf->scheduler.tables.has_contracts)
 		return;
 	vgpu_for_each_vf(pf, vf) {
 		uint64_t at = vgpu_has_bit(awake, vf->number) ? next_change(pf, vf) : 0;
@@ -462,21 +464,21 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 	struct vgpu_vf *vf;
 
 	/* when the last contract has ended, clear its terms once; later calls return here */
-	if (!table->has_contracts && !pf->executor.tables.has_contracts)
+	if (!table->has_contracts && !pf->scheduler.tables.has_contracts)
 		return;
-	pf->executor.tables.has_contracts = true;
+	pf->scheduler.tables.has_contracts = true;
 	vgpu_for_each_vf(pf, vf) {
 		const struct vgpu_pf_contract *terms = &table->table.contracts[vf->number - 1];
 
 		take_cap(pf, vf, terms, bucket);
 		take_reservation(vf, terms);
-		vf->contract.terms.band = terms->band;
+		vf->contract.terms.priority_class = terms->priority_class;
 		vf->contract.terms.flags = terms->flags;
 		vf->contract.terms.phase_us = terms->phase_us;
 		vf->contract.terms.preempt_timeout_us = terms->preempt_timeout_us;
 	}
 	vgpu_pf_run_contract_update(pf);
-	pf->executor.tables.has_contracts = table->has_contracts;
+	pf->scheduler.tables.has_contracts = table->has_contracts;
 	if (!table->has_contracts)
 		vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 }
@@ -490,7 +492,7 @@ void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 	contract->budget_ns = 0;
 	contract->is_exhausted = true;
 	contract->is_awake = false;
-	contract->is_held = false;
-	contract->held_ns = 0;
+	contract->is_throttled = false;
+	contract->throttled_ns = 0;
 	contract->capped_ns = 0;
 }

@@ -12,16 +12,16 @@
 
 static void take_pending_table(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	if (!executor->tables.is_pending)
+	if (!scheduler->tables.is_pending)
 		return;
 	/* the new table starts at its first entry; a cut slice stays in the VF's lag (share.c) */
-	executor->cut.vf = 0;
-	executor->tables.active = !executor->tables.active;
-	executor->tables.is_pending = false;
+	scheduler->cut.vf = 0;
+	scheduler->tables.active = !scheduler->tables.active;
+	scheduler->tables.is_pending = false;
 	pf->table_generation = vgpu_pf_run_tables_active(pf)->table.generation;
-	memset(executor->tables.cursors, 0, sizeof(executor->tables.cursors));
+	memset(scheduler->tables.cursors, 0, sizeof(scheduler->tables.cursors));
 	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
 	vgpu_pf_run_share_take(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0,
@@ -34,14 +34,14 @@ static void take_pending_table(struct vgpu_pf *pf)
 /* mask of the VFs that a decision may choose; only the VF that stops the table, if there is one */
 static uint32_t admitted(struct vgpu_pf *pf)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t mask = UINT32_MAX;
 
-	if (executor->exclusive_vf)
-		mask = 1u << (executor->exclusive_vf - 1);
+	if (scheduler->exclusive_vf)
+		mask = 1u << (scheduler->exclusive_vf - 1);
 	/* a VF in the middle of its quantum can only be replaced by another VF */
-	if (executor->state == VGPU_EXECUTOR_RUNNING)
-		mask &= ~(1u << (executor->run.vf - 1));
+	if (scheduler->state == VGPU_SCHEDULER_RUNNING)
+		mask &= ~(1u << (scheduler->run.vf - 1));
 	return mask;
 }
 
@@ -49,9 +49,9 @@ enum decision {
 	DECISION_EXCLUSIVE = 0,
 	DECISION_RESERVATION,
 	DECISION_RESERVE,
-	DECISION_RESCUE,
+	DECISION_BOOST,
 	DECISION_RESUMED,
-	DECISION_SOLE,
+	DECISION_UNCONTENDED,
 	DECISION_SHARE,
 };
 
@@ -59,7 +59,7 @@ enum decision {
 enum decision_who {
 	WHO_ADMITTED = 0, /* with work or strict, not throttled; only the VF that stops the table */
 	WHO_RUNNABLE,	  /* as WHO_ADMITTED, but also VFs without work and VFs without tokens */
-	WHO_FIRST_BAND,	  /* WHO_ADMITTED, of the first band (priority class) with work */
+	WHO_FIRST_PRIORITY_CLASS, /* WHO_ADMITTED, of the first priority class with work */
 };
 
 struct decision_row {
@@ -74,16 +74,18 @@ static const struct decision_row decisions[] = {
 	/* a gang whose slot is open; else, among VFs with work and budget, the earliest deadline */
 	[DECISION_RESERVATION] = {"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
 	/* a VF with work and budget; the run is deducted from the VF's own turns */
-	[DECISION_RESERVE] = {"reserve section", WHO_FIRST_BAND, vgpu_pf_run_pick_reserve},
+	[DECISION_RESERVE] = {"reserve section", WHO_FIRST_PRIORITY_CLASS,
+			      vgpu_pf_run_pick_reserve},
 	/* a VF with work, off the engine for longer than max_gap_ms: a short run, charged */
-	[DECISION_RESCUE] = {"waited too long", WHO_FIRST_BAND, vgpu_pf_run_pick_rescue},
-	[DECISION_RESUMED] = {"rest of a cut slice", WHO_FIRST_BAND, vgpu_pf_run_pick_resumed},
-	[DECISION_SOLE] = {"alone", WHO_FIRST_BAND, vgpu_pf_run_pick_sole},
+	[DECISION_BOOST] = {"waited too long", WHO_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_boost},
+	[DECISION_RESUMED] = {"rest of a cut slice", WHO_FIRST_PRIORITY_CLASS,
+			      vgpu_pf_run_pick_resumed},
+	[DECISION_UNCONTENDED] = {"alone", WHO_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_uncontended},
 	/*
 	 * the next entry whose VF has work; if its run would bring a VF too far from its share, the
 	 * VF with the earliest deadline instead. VFs without an entry come after the last entry
 	 */
-	[DECISION_SHARE] = {"turn or share", WHO_FIRST_BAND, vgpu_pf_run_pick_share},
+	[DECISION_SHARE] = {"turn or share", WHO_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_share},
 };
 
 /* Get the name of a decision (vgpu_run.decision). */
@@ -95,17 +97,17 @@ const char *vgpu_pf_run_decide_name(uint32_t decision)
 }
 
 /* computes the mask of each enum decision_who */
-static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_BAND + 1])
+static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_PRIORITY_CLASS + 1])
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t competing = vgpu_pf_run_busy_competing(pf) & admitted(pf);
 
-	if (executor->preemption == VGPU_PREEMPT_FOR_BAND)
-		competing = vgpu_pf_run_contract_before_band(
-			pf, competing, pf->vfs[executor->run.vf].contract.terms.band);
+	if (scheduler->preemption == VGPU_PREEMPT_FOR_PRIORITY_CLASS)
+		competing = vgpu_pf_run_contract_before_priority_class(
+			pf, competing, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
 	masks[WHO_ADMITTED] = competing;
 	masks[WHO_RUNNABLE] = vgpu_pf_run_busy_runnable(pf) & admitted(pf);
-	masks[WHO_FIRST_BAND] = vgpu_pf_run_contract_first_band(pf, competing);
+	masks[WHO_FIRST_PRIORITY_CLASS] = vgpu_pf_run_contract_first_priority_class(pf, competing);
 }
 
 /*
@@ -113,13 +115,13 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_BAND + 1])
  *   - a gang whose slot is open, or
  *   - a reservation; if a reservation also serves the present run, only one with an earlier
  *     deadline, or
- *   - a VF of the reserve section and of the same or an earlier band, if the present run comes
- *     neither from a reservation nor from the reserve section.
- * No VF preempts the slot of a gang. Return: false if there is no such VF.
+ *   - a VF of the reserve section and of the same or an earlier priority class, if the present run
+ * comes neither from a reservation nor from the reserve section. No VF preempts the slot of a gang.
+ * Return: false if there is no such VF.
  */
 bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {
-	const struct vgpu_run *current = &pf->executor.run;
+	const struct vgpu_run *current = &pf->scheduler.run;
 	const struct vgpu_vf_contract *own = &pf->vfs[current->vf].contract;
 	uint32_t mask = admitted(pf);
 	uint32_t competing = vgpu_pf_run_busy_competing(pf) & mask;
@@ -134,7 +136,8 @@ bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 	}
 	if (vgpu_pf_run_kind(current)->is_urgent)
 		return false;
-	competing = vgpu_pf_run_contract_before_band(pf, competing, own->terms.band + 1);
+	competing = vgpu_pf_run_contract_before_priority_class(pf, competing,
+							       own->terms.priority_class + 1);
 	if (!vgpu_pf_run_pick_reserve(pf, competing, run))
 		return false;
 	run->decision = DECISION_RESERVE + 1;
@@ -143,9 +146,9 @@ bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 
 static bool first_of_order(struct vgpu_pf *pf, struct vgpu_run *run)
 {
-	uint32_t masks[WHO_FIRST_BAND + 1];
+	uint32_t masks[WHO_FIRST_PRIORITY_CLASS + 1];
 
-	if (pf->executor.preemption == VGPU_PREEMPT_FOR_RESERVE)
+	if (pf->scheduler.preemption == VGPU_PREEMPT_FOR_RESERVE)
 		return vgpu_pf_run_decide_urgent(pf, run);
 	fill_masks(pf, masks);
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(decisions); i++) {
@@ -173,39 +176,40 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
  */
 static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
 	if (pick_next(pf, run))
 		return true;
-	if (executor->preemption != VGPU_PREEMPT_FOR_RESERVE &&
-	    executor->preemption != VGPU_PREEMPT_FOR_BAND)
+	if (scheduler->preemption != VGPU_PREEMPT_FOR_RESERVE &&
+	    scheduler->preemption != VGPU_PREEMPT_FOR_PRIORITY_CLASS)
 		return false;
-	executor->preemption = VGPU_PREEMPT_NONE;
-	if (executor->state != VGPU_EXECUTOR_RUNNING)
+	scheduler->preemption = VGPU_PREEMPT_NONE;
+	if (scheduler->state != VGPU_SCHEDULER_RUNNING)
 		return pick_next(pf, run);
 	vgpu_pf_run_preempt_consider(pf);
-	return executor->preemption != VGPU_PREEMPT_NONE && pick_next(pf, run);
+	return scheduler->preemption != VGPU_PREEMPT_NONE && pick_next(pf, run);
 }
 
 /* ---- the engine stays as it is ---- */
 
 /* a VF with a cap may be in the engine only with work, and only as long as it has tokens */
-static bool exceeds_cap(const struct vgpu_pf_executor *executor, const struct vgpu_pf *pf)
+static bool exceeds_cap(const struct vgpu_pf_scheduler *scheduler, const struct vgpu_pf *pf)
 {
-	return vgpu_pf_run_contract_has_cap(pf, executor->run.vf) &&
-	       (executor->is_idle || !executor->run.is_capped);
+	return vgpu_pf_run_contract_has_cap(pf, scheduler->run.vf) &&
+	       (scheduler->is_idle || !scheduler->run.is_capped);
 }
 
 /* the idle-resident VF has work again: from now on it runs as an uncontended VF, in quanta */
 static void go_on_alone(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t vf = executor->run.vf;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	uint32_t vf = scheduler->run.vf;
 	struct vgpu_run run;
 
-	executor->work.announced |= 1u << (vf - 1);
+	scheduler->work.announced |= 1u << (vf - 1);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WAKE, vf, 1u << (vf - 1), 0);
-	vgpu_pf_run_pick_set(&run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+	vgpu_pf_run_pick_set(&run, vf, VGPU_RUN_UNCONTENDED,
+			     QUANTUM_UNCONTENDED_US * VGPU_NS_PER_US,
 			     vgpu_pf_run_tables_quantum(pf, vf));
 	vgpu_pf_run_engine_begin(pf, &run);
 }
@@ -213,40 +217,40 @@ static void go_on_alone(struct vgpu_pf *pf)
 /* no row has found a VF: leave the VF in the engine, or take it out if it may not be there */
 static void rest(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run run;
 
-	if (executor->run.vf == 0)
+	if (scheduler->run.vf == 0)
 		return;
-	vgpu_pf_run_pick_set(&run, 0, VGPU_RUN_REST, 0, 0);
-	if (!vgpu_vf_is_runnable(&pf->vfs[executor->run.vf])) {
+	vgpu_pf_run_pick_set(&run, 0, VGPU_RUN_IDLE_RESIDENT, 0, 0);
+	if (!vgpu_vf_is_runnable(&pf->vfs[scheduler->run.vf])) {
 		vgpu_pf_run_engine_begin(pf, &run);
 		return;
 	}
-	if (executor->state != VGPU_EXECUTOR_PARKED) {
-		if (exceeds_cap(executor, pf)) {
+	if (scheduler->state != VGPU_SCHEDULER_EXPIRED) {
+		if (exceeds_cap(scheduler, pf)) {
 			vgpu_pf_run_engine_begin(pf, &run);
 			return;
 		}
-		if (vgpu_pf_run_preempt_waiting(pf) && executor->exclusive_vf != executor->run.vf)
+		if (vgpu_pf_run_preempt_waiting(pf) && scheduler->exclusive_vf != scheduler->run.vf)
 			return;
-		if (vgpu_pf_run_preempt_has_woken(executor)) {
+		if (vgpu_pf_run_preempt_has_woken(scheduler)) {
 			go_on_alone(pf);
 			return;
 		}
 		/* the VF that waited does not wait any more: the present quantum continues */
-		executor->run.contended_ns = 0;
-		if (executor->run.granted_ns)
+		scheduler->run.contended_ns = 0;
+		if (scheduler->run.granted_ns)
 			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
-					  executor->run.granted_ns + SLICE_NET_NS);
+					  scheduler->run.granted_ns + SLICE_NET_NS);
 		return;
 	}
 	/* an idle-resident VF would use tokens without a limit */
-	if (vgpu_pf_run_contract_has_cap(pf, executor->run.vf))
+	if (vgpu_pf_run_contract_has_cap(pf, scheduler->run.vf))
 		return;
 	/* stay in the engine, so that the VF's next doorbell is served at once */
-	vgpu_pf_run_pick_set(&run, executor->run.vf, VGPU_RUN_REST, 0,
-			     vgpu_pf_run_tables_quantum(pf, executor->run.vf));
+	vgpu_pf_run_pick_set(&run, scheduler->run.vf, VGPU_RUN_IDLE_RESIDENT, 0,
+			     vgpu_pf_run_tables_quantum(pf, scheduler->run.vf));
 	vgpu_pf_run_engine_begin(pf, &run);
 }
 
@@ -259,21 +263,21 @@ static void rest(struct vgpu_pf *pf)
  * at once, and reads the bits while that VF runs. If no other VF seems to have work, no VF waits,
  * and the core reads the bits first.
  */
-static bool knows_busy(const struct vgpu_pf_executor *executor)
+static bool knows_busy(const struct vgpu_pf_scheduler *scheduler)
 {
-	return executor->state == VGPU_EXECUTOR_PARKED && executor->run.is_accounted &&
-	       executor->preemption == VGPU_PREEMPT_NONE && executor->work.is_fresh &&
-	       (executor->work.busy & ~(1u << (executor->run.vf - 1)));
+	return scheduler->state == VGPU_SCHEDULER_EXPIRED && scheduler->run.is_accounted &&
+	       scheduler->preemption == VGPU_PREEMPT_NONE && scheduler->work.is_fresh &&
+	       (scheduler->work.busy & ~(1u << (scheduler->run.vf - 1)));
 }
 
 /* Choose the next run and begin it. No world switch is in progress. */
 void vgpu_pf_run_decide_now(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run run;
 
-	executor->wants_decision = false;
-	if (!knows_busy(executor))
+	scheduler->wants_decision = false;
+	if (!knows_busy(scheduler))
 		vgpu_pf_run_busy_read(pf);
 	else if (vgpu_pf_run_contract_update(pf))
 		vgpu_pf_run_busy_announce(pf);
@@ -286,6 +290,6 @@ void vgpu_pf_run_decide_now(struct vgpu_pf *pf)
 		vgpu_pf_run_engine_begin(pf, &run);
 		return;
 	}
-	executor->preemption = VGPU_PREEMPT_NONE;
+	scheduler->preemption = VGPU_PREEMPT_NONE;
 	rest(pf);
 }

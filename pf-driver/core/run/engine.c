@@ -29,44 +29,44 @@ static void set_quantum(struct vgpu_pf *pf, const struct vgpu_run *run)
 /* Carry out a decision: begin the world switch to run->vf (0: no VF). */
 void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	bool is_urgent =
-		vgpu_pf_run_kind(run)->is_urgent || executor->preemption == VGPU_PREEMPT_FOR_BAND;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	bool is_urgent = vgpu_pf_run_kind(run)->is_urgent ||
+			 scheduler->preemption == VGPU_PREEMPT_FOR_PRIORITY_CLASS;
 
-	executor->next = *run;
-	executor->run.is_cut = vgpu_pf_run_kind(&executor->run)->may_be_cut &&
-			       !executor->run.is_accounted && is_urgent;
+	scheduler->next = *run;
+	scheduler->run.is_cut = vgpu_pf_run_kind(&scheduler->run)->may_be_cut &&
+				!scheduler->run.is_accounted && is_urgent;
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_DECIDED);
 	if (run->vf)
 		set_quantum(pf, run);
-	vgpu_pf_run_switch_start(pf, executor->run.vf, run->vf);
+	vgpu_pf_run_switch_start(pf, scheduler->run.vf, run->vf);
 }
 
 /* handles the runs that have ended according to the log */
 static void drain(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run_end end;
 
 	for (uint32_t i = 0; i < RUN_LOG_ENTRIES && vgpu_pf_run_account_next(pf, &end); i++) {
 		if (end.has_no_work)
-			executor->work.is_fresh = false;
+			scheduler->work.is_fresh = false;
 		if (end.cut_ns) {
-			executor->cut.vf = end.vf;
-			executor->cut.left_ns = end.cut_ns;
+			scheduler->cut.vf = end.vf;
+			scheduler->cut.left_ns = end.cut_ns;
 		}
-		if (end.is_current && executor->state == VGPU_EXECUTOR_RUNNING)
+		if (end.is_current && scheduler->state == VGPU_SCHEDULER_RUNNING)
 			vgpu_pf_run_machine_step(pf, end.is_reset ? RUN_INPUT_RESET_INSIDE
 								  : RUN_INPUT_QUANTUM_OVER);
 	}
 }
 
 /* counts the switch, unless the VF in the engine has only got its next quantum */
-static void note_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t now)
+static void record_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t now)
 {
 	if (from == to)
 		return;
-	vgpu_pf_run_account_count_switch(pf, now - pf->executor.decided_ns);
+	vgpu_pf_run_account_count_switch(pf, now - pf->scheduler.decided_ns);
 	if (!to)
 		return;
 	pf->vfs[to].service.switches++;
@@ -74,43 +74,45 @@ static void note_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t
 }
 
 /* reads which VFs have work: no interrupt reports work that a VF got while it left the engine */
-static void look_round(struct vgpu_pf *pf, uint32_t from)
+static void poll_round(struct vgpu_pf *pf, uint32_t from)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
 	/* vgpu_pf_run_busy_read() clears this if the VF has no work */
-	if (from && from != executor->run.vf)
-		pf->vfs[from].service.waiting_since_ns = executor->decided_ns;
+	if (from && from != scheduler->run.vf)
+		pf->vfs[from].service.waiting_since_ns = scheduler->decided_ns;
 	vgpu_pf_run_busy_read(pf);
-	executor->work.is_fresh = true;
+	scheduler->work.is_fresh = true;
 	vgpu_pf_run_preempt_consider(pf);
 }
 
 /* Handle the end of a world switch. */
 void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t from = executor->run.vf;
-	uint32_t to = executor->next.vf;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	uint32_t from = scheduler->run.vf;
+	uint32_t to = scheduler->next.vf;
 	uint64_t now = vgpu_pf_timer_now(pf);
 
 	/* the log has the entry of the run that the switch ended */
 	drain(pf);
-	executor->last = executor->run;
-	executor->run = executor->next;
-	executor->run.started_ns = now;
-	executor->aborts = 0;
+	scheduler->last = scheduler->run;
+	scheduler->run = scheduler->next;
+	scheduler->run.started_ns = now;
+	scheduler->aborts = 0;
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
 	/* a VF that runs has work, unless it is idle-resident or keeps a slot */
-	if (to && executor->run.kind != VGPU_RUN_REST && !vgpu_pf_run_gang_has(&pf->vfs[to]))
-		executor->work.announced |= 1u << (to - 1);
-	note_switch(pf, from, to, now);
-	if (executor->run.granted_ns)
-		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, executor->run.granted_ns + SLICE_NET_NS);
+	if (to && scheduler->run.kind != VGPU_RUN_IDLE_RESIDENT &&
+	    !vgpu_pf_run_gang_has(&pf->vfs[to]))
+		scheduler->work.announced |= 1u << (to - 1);
+	record_switch(pf, from, to, now);
+	if (scheduler->run.granted_ns)
+		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
+				  scheduler->run.granted_ns + SLICE_NET_NS);
 	if (to)
-		look_round(pf, from);
-	if (executor->tables.is_pending && vgpu_pf_run_kind_is_endless(&executor->run))
-		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+		poll_round(pf, from);
+	if (scheduler->tables.is_pending && vgpu_pf_run_kind_is_endless(&scheduler->run))
+		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
 /* ---- events of the run in the engine ---- */
@@ -118,8 +120,8 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 /* Handle a wake: VFs outside the engine have work. */
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 {
-	pf->executor.wants_decision = true;
-	if (pf->executor.state == VGPU_EXECUTOR_OFF)
+	pf->scheduler.wants_decision = true;
+	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
 		return;
 	vgpu_pf_run_busy_read(pf);
 	vgpu_pf_run_preempt_consider(pf);
@@ -128,27 +130,27 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 /* Look for a wake whose interrupt was lost: its VF could wait for ever behind a run without end. */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
-	if (pf->executor.state == VGPU_EXECUTOR_RUNNING &&
-	    vgpu_pf_run_kind_is_endless(&pf->executor.run))
+	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING &&
+	    vgpu_pf_run_kind_is_endless(&pf->scheduler.run))
 		vgpu_pf_run_engine_wake(pf);
 }
 
 /* Handle that the VF in the engine has run out of work. */
 void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	if (executor->state == VGPU_EXECUTOR_RUNNING)
-		pf->vfs[executor->run.vf].contract.is_awake = false;
-	if (executor->state != VGPU_EXECUTOR_RUNNING || vgpu_pf_run_preempt_is_strict(pf))
+	if (scheduler->state == VGPU_SCHEDULER_RUNNING)
+		pf->vfs[scheduler->run.vf].contract.is_awake = false;
+	if (scheduler->state != VGPU_SCHEDULER_RUNNING || vgpu_pf_run_preempt_is_strict(pf))
 		return;
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, executor->run.vf, VGPU_PF_IDLE_RUNNING, 0);
-	executor->work.announced &= ~(1u << (executor->run.vf - 1));
-	executor->is_idle = true;
-	if (executor->run.worked_ns == 0)
-		executor->run.worked_ns = vgpu_pf_timer_now(pf) - executor->run.started_ns;
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, scheduler->run.vf, VGPU_PF_IDLE_RUNNING, 0);
+	scheduler->work.announced &= ~(1u << (scheduler->run.vf - 1));
+	scheduler->is_idle = true;
+	if (scheduler->run.worked_ns == 0)
+		scheduler->run.worked_ns = vgpu_pf_timer_now(pf) - scheduler->run.started_ns;
 	vgpu_pf_run_share_update(pf);
-	executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
 /* extracts ACTIVE_FUNCTION_STATUS from the dword of ACTIVE_FUNCTION_ID */
@@ -165,11 +167,11 @@ static uint32_t function_state(uint32_t active)
  */
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t active;
 
 	drain(pf);
-	if (executor->state != VGPU_EXECUTOR_RUNNING)
+	if (scheduler->state != VGPU_SCHEDULER_RUNNING)
 		return;
 	active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
 	if (function_state(active) != GPUIOV_FUNCTION_IDLE)
@@ -184,40 +186,40 @@ void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 {
 	vgpu_pf_run_engine_expired(pf);
-	if (pf->executor.state == VGPU_EXECUTOR_RUNNING)
-		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
+	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING)
+		pf->scheduler.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
 /* Let one VF stop the table, so that no other VF runs; NULL: the table continues. */
 void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	pf->executor.exclusive_vf = vf ? vf->number : 0;
-	pf->executor.wants_decision = true;
-	if (pf->executor.state == VGPU_EXECUTOR_RUNNING)
-		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
+	pf->scheduler.exclusive_vf = vf ? vf->number : 0;
+	pf->scheduler.wants_decision = true;
+	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING)
+		pf->scheduler.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
 /* Is a VF in the engine, or switched in or out? Return: false if the engine is off or broken. */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	return executor->run.vf == vf->number ||
-	       (executor->state == VGPU_EXECUTOR_SWITCHING && executor->next.vf == vf->number);
+	return scheduler->run.vf == vf->number ||
+	       (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf->number);
 }
 
 /* Is a VF in the engine, while no world switch is in progress? */
 bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	return executor->run.vf == vf->number && executor->state != VGPU_EXECUTOR_SWITCHING;
+	return scheduler->run.vf == vf->number && scheduler->state != VGPU_SCHEDULER_SWITCHING;
 }
 
 /* Which VF stops the table? Return: VF number; 0: none. */
 uint32_t vgpu_pf_run_engine_exclusive(const struct vgpu_pf *pf)
 {
-	return pf->executor.exclusive_vf;
+	return pf->scheduler.exclusive_vf;
 }
 
 /* Clear the account of a VF that is being provisioned. */
@@ -226,7 +228,7 @@ void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->service, 0, sizeof(vf->service));
 	vf->service.quantum_us = UINT32_MAX;
 	vgpu_pf_run_contract_reset_vf(vf);
-	pf->executor.wants_decision = true;
+	pf->scheduler.wants_decision = true;
 }
 
 /* ---- failure ---- */
@@ -250,44 +252,46 @@ static uint32_t stalled_vf(struct vgpu_pf *pf)
 
 /*
  * Finds the guilty VF after a refused command; 0: none. A stalled function is guilty. Otherwise the
- * core may have acted on a stale state of the engine, so the culprit is blamed only after
+ * core may have acted on a stale state of the engine, so the guilty VF is blamed only after
  * ABORTS_MAX refusals.
  */
-static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t culprit)
+static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t guilty)
 {
 	if (stalled_vf(pf))
 		return stalled_vf(pf);
-	return pf->executor.aborts++ < ABORTS_MAX ? 0 : culprit;
+	return pf->scheduler.aborts++ < ABORTS_MAX ? 0 : guilty;
 }
 
-/* Handle the failure of a world switch; culprit: the guilty VF; 0: none. */
-void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason)
+/* Handle the failure of a world switch; guilty: the VF that caused it; 0: none. */
+void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t guilty, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_FAILED);
 	if (reason == VGPU_PF_REASON_BAD_STATUS)
-		culprit = blame_for_abort(pf, culprit);
-	if (culprit && vgpu_vf_is_in_service(&pf->vfs[culprit]))
-		vgpu_vf_post(&pf->vfs[culprit], VGPU_VF_EVENT_HANG, reason);
+		guilty = blame_for_abort(pf, guilty);
+	if (guilty && vgpu_vf_is_in_service(&pf->vfs[guilty]))
+		vgpu_vf_post(&pf->vfs[guilty], VGPU_VF_EVENT_HANG, reason);
 }
 
 /* continues with the VF that the device reports; a VF that may not be in the engine is taken out */
 static void resume(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
 	bool is_running = function_state(active) == GPUIOV_FUNCTION_ACTIVE;
 	uint32_t vf = loaded_vf(pf);
 
 	/* the core does not know how long the VF has run, and assumes that it was uncontended */
-	vgpu_pf_run_pick_set(&executor->run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+	vgpu_pf_run_pick_set(&scheduler->run, vf, VGPU_RUN_UNCONTENDED,
+			     QUANTUM_UNCONTENDED_US * VGPU_NS_PER_US,
 			     vf ? vgpu_pf_run_tables_quantum(pf, vf) : 0);
-	executor->run.is_accounted = !is_running;
-	executor->run.started_ns = vgpu_pf_timer_now(pf);
+	scheduler->run.is_accounted = !is_running;
+	scheduler->run.started_ns = vgpu_pf_timer_now(pf);
 	if (vf == 0) {
 		vgpu_pf_run_machine_step(pf, RUN_INPUT_FOUND_EMPTY);
 		return;
 	}
-	vgpu_pf_run_machine_step(pf, is_running ? RUN_INPUT_FOUND_RUNNING : RUN_INPUT_FOUND_PARKED);
+	vgpu_pf_run_machine_step(pf,
+				 is_running ? RUN_INPUT_FOUND_RUNNING : RUN_INPUT_FOUND_EXPIRED);
 	vgpu_pf_run_engine_wake(pf);
 }
 
@@ -307,54 +311,55 @@ static bool is_engine_usable(struct vgpu_pf *pf)
 /* Poll whether a broken engine is usable again. */
 void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
 {
-	if (pf->executor.state != VGPU_EXECUTOR_BROKEN)
+	if (pf->scheduler.state != VGPU_SCHEDULER_BROKEN)
 		return;
 	if (is_engine_usable(pf))
 		resume(pf);
 	else if (!pf->device.is_attached)
 		return;
-	else if (vgpu_pf_timer_now(pf) < pf->executor.recover_deadline_ns)
+	else if (vgpu_pf_timer_now(pf) < pf->scheduler.recover_deadline_ns)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
 	else
-		pf->whole_reset.is_wanted = true;
+		pf->device_reset.is_wanted = true;
 }
 
 /* ---- decisions, start and stop ---- */
 
 static bool must_leave(struct vgpu_pf *pf)
 {
-	uint32_t vf = pf->executor.run.vf;
+	uint32_t vf = pf->scheduler.run.vf;
 
 	return vf != 0 && !vgpu_vf_is_runnable(&pf->vfs[vf]);
 }
 
 static void decide_if_due(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	bool is_due;
 
-	if (executor->state == VGPU_EXECUTOR_SWITCHING || executor->state == VGPU_EXECUTOR_BROKEN)
+	if (scheduler->state == VGPU_SCHEDULER_SWITCHING ||
+	    scheduler->state == VGPU_SCHEDULER_BROKEN)
 		return;
-	is_due = executor->state == VGPU_EXECUTOR_RUNNING
-			 ? executor->preemption != VGPU_PREEMPT_NONE || must_leave(pf)
-			 : executor->wants_decision || must_leave(pf);
+	is_due = scheduler->state == VGPU_SCHEDULER_RUNNING
+			 ? scheduler->preemption != VGPU_PREEMPT_NONE || must_leave(pf)
+			 : scheduler->wants_decision || must_leave(pf);
 	if (is_due)
 		vgpu_pf_run_decide_now(pf);
 }
 
 /* Handle runs that have ended, and VFs that may not compete any more. */
-void vgpu_pf_run_engine_look(struct vgpu_pf *pf)
+void vgpu_pf_run_engine_poll(struct vgpu_pf *pf)
 {
-	if (pf->executor.state == VGPU_EXECUTOR_OFF)
+	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
 		return;
-	vgpu_pf_run_share_evict(pf);
+	vgpu_pf_run_share_request_preempt(pf);
 	drain(pf);
 }
 
 /* Choose the next run, if one is due, and set the contract timer. */
 void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 {
-	if (pf->executor.state == VGPU_EXECUTOR_OFF)
+	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
 		return;
 	decide_if_due(pf);
 	if (pf->device.is_attached)
@@ -367,12 +372,12 @@ void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
  */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	executor->cut.vf = 0;
-	executor->exclusive_vf = 0;
-	executor->preemption = VGPU_PREEMPT_NONE;
-	executor->last.vf = 0;
+	scheduler->cut.vf = 0;
+	scheduler->exclusive_vf = 0;
+	scheduler->preemption = VGPU_PREEMPT_NONE;
+	scheduler->last.vf = 0;
 	if (vgpu_pf_run_tables_active(pf)->table.count == 0)
 		vgpu_pf_run_tables_fallback(pf, vgpu_pf_run_tables_active(pf));
 	pf->table_generation = vgpu_pf_run_tables_active(pf)->table.generation;
@@ -387,7 +392,7 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	resume(pf);
 }
 
-/* Stop scheduling: the device is gone or will be reset, or the home ends. */
+/* Stop scheduling: the device is gone or will be reset, or the platform ends. */
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;

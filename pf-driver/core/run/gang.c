@@ -35,7 +35,7 @@ static uint64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
 	return now > into_period ? now - into_period : 0;
 }
 
-/* Compute when the next slot begins. Return: ns of the home's clock. */
+/* Compute when the next slot begins. Return: ns of the platform's clock. */
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now)
 {
 	return slot_start(&vf->contract.terms, now) + vf->contract.terms.period_ns;
@@ -57,7 +57,7 @@ const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask)
 {
 	const struct vgpu_vf *vf;
 
-	if (!pf->executor.tables.has_contracts)
+	if (!pf->scheduler.tables.has_contracts)
 		return NULL;
 	vgpu_for_each_vf(pf, vf)
 		if (vgpu_has_bit(mask, vf->number) && vgpu_pf_run_gang_has(vf) &&

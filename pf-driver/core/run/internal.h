@@ -8,8 +8,8 @@
 
 #include "pf-driver/core/run/parts.h"
 
-#define QUANTUM_SOLE_US 500000u /* quantum of an uncontended VF */
-#define SLICE_MIN_NS	(VGPU_PF_QUANTUM_MIN_US * VGPU_NS_PER_US)
+#define QUANTUM_UNCONTENDED_US 500000u /* quantum of an uncontended VF */
+#define SLICE_MIN_NS	       (VGPU_PF_QUANTUM_MIN_US * VGPU_NS_PER_US)
 
 static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 {
@@ -24,7 +24,7 @@ static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 enum vgpu_run_input {
 	RUN_INPUT_FOUND_EMPTY = 0, /* the device reports that no VF is in the engine */
 	RUN_INPUT_FOUND_RUNNING,   /* the device reports a VF that runs */
-	RUN_INPUT_FOUND_PARKED,	   /* the device reports a VF whose quantum is over */
+	RUN_INPUT_FOUND_EXPIRED,   /* the device reports a VF whose quantum is over */
 	RUN_INPUT_ENGINE_BUSY,	   /* a command of the previous core is in execution */
 	RUN_INPUT_DECIDED,	   /* a world switch begins */
 	RUN_INPUT_LOADED,	   /* the switch is complete: a VF runs */
@@ -39,11 +39,12 @@ enum vgpu_run_input {
 /* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	bool may_be_cut;   /* if preempted by an urgent run or a band, the rest is resumed */
+	bool may_be_cut;   /* if preempted by an urgent run or a priority class, the rest is resumed
+			    */
 	bool has_end;	   /* ends with its quantum; if not, idle time is not counted as service */
 	bool is_by_weight; /* counts for the VF's share by weight */
-	bool is_urgent;	   /* preempts; only a reservation or an earlier band preempts it */
-	bool has_grant;	   /* the time beyond granted_ns is an overrun */
+	bool is_urgent; /* preempts; only a reservation or an earlier priority class preempts it */
+	bool has_grant; /* the time beyond granted_ns is an overrun */
 };
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run);
@@ -62,7 +63,7 @@ void vgpu_pf_run_busy_read(struct vgpu_pf *pf);
 
 /* preempt.c */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf);
-bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor);
+bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_scheduler *scheduler);
 bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf);
 void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf);
 
@@ -75,16 +76,16 @@ void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind 
 			  uint64_t granted_ns, uint64_t quantum_ns);
 bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
 bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
-bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_boost(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
 bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
-bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_pick_uncontended(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
 
 /* machine.c, engine.c */
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input);
 void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run);
 void vgpu_pf_run_engine_switched(struct vgpu_pf *pf);
-void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t culprit, enum vgpu_pf_reason reason);
+void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t guilty, enum vgpu_pf_reason reason);
 
 /* switch.c */
 void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to);
@@ -93,7 +94,7 @@ void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf);
 
 /* account.c: how a run of the log ended */
 struct vgpu_run_end {
-	bool is_current;  /* the run is executor.run, not an earlier one */
+	bool is_current;  /* the run is scheduler.run, not an earlier one */
 	bool has_no_work; /* the VF ran out of work */
 	bool is_reset;	  /* the VF's client reset the VF in the engine */
 	uint64_t cut_ns;  /* the rest of a slice that was cut; 0: not cut */
@@ -113,11 +114,12 @@ enum vgpu_bucket {
 };
 
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf);
-uint32_t vgpu_pf_run_contract_held(struct vgpu_pf *pf);
+uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf);
 uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf);
 bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf);
-uint32_t vgpu_pf_run_contract_before_band(struct vgpu_pf *pf, uint32_t mask, uint32_t band);
-uint32_t vgpu_pf_run_contract_first_band(struct vgpu_pf *pf, uint32_t mask);
+uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t mask,
+						    uint32_t priority_class);
+uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t mask);
 bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
 void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run);
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
@@ -134,13 +136,13 @@ enum vgpu_outlook {
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work);
 void vgpu_pf_run_share_update(struct vgpu_pf *pf);
-void vgpu_pf_run_share_evict(struct vgpu_pf *pf);
+void vgpu_pf_run_share_request_preempt(struct vgpu_pf *pf);
 void vgpu_pf_run_share_settle(struct vgpu_pf *pf);
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing);
 bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf);
-uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band);
+uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t priority_class);
 int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_run_share_take(struct vgpu_pf *pf);

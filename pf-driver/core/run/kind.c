@@ -8,9 +8,9 @@
 static const struct vgpu_run_kind_row kinds[VGPU_RUN_KINDS] = {
 	/*		      name	     cut    end    weight urgent grant */
 	[VGPU_RUN_SLICE] = {"slice", true, true, true, false, true},
-	[VGPU_RUN_SOLE] = {"sole", false, false, true, false, false},
-	[VGPU_RUN_REST] = {"rest", false, false, false, false, false},
-	[VGPU_RUN_RESCUE] = {"rescue", false, true, true, false, false},
+	[VGPU_RUN_UNCONTENDED] = {"sole", false, false, true, false, false},
+	[VGPU_RUN_IDLE_RESIDENT] = {"rest", false, false, false, false, false},
+	[VGPU_RUN_BOOST] = {"boost", false, true, true, false, false},
 	[VGPU_RUN_RESERVE] = {"reserve", false, true, true, true, true},
 	[VGPU_RUN_CONTRACT] = {"contract", false, true, false, true, true},
 };

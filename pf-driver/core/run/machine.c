@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * DOC: Run-table scheduler (executor)
+ * DOC: Run-table scheduler (scheduler)
  *
  * The scheduler cycles through the entries of the run table and puts each VF into the engine for
  * its quantum. A client (vgpud) plans the table; the scheduler carries it out, with or without the
  * client. This file has the state machine:
  *
- *   OFF       --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_PARKED--> PARKED,
+ *   OFF       --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_EXPIRED--> EXPIRED,
  *             --ENGINE_BUSY--> BROKEN
  *   EMPTY     --DECIDED--> SWITCHING
  *   SWITCHING --LOADED--> RUNNING, --UNLOADED--> EMPTY, --FAILED--> BROKEN
- *   RUNNING   --QUANTUM_OVER--> PARKED, --RESET_INSIDE--> EMPTY, --DECIDED--> SWITCHING
- *   PARKED    --DECIDED--> SWITCHING
- *   BROKEN    --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_PARKED--> PARKED
+ *   RUNNING   --QUANTUM_OVER--> EXPIRED, --RESET_INSIDE--> EMPTY, --DECIDED--> SWITCHING
+ *   EXPIRED    --DECIDED--> SWITCHING
+ *   BROKEN    --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_EXPIRED--> EXPIRED
  *   every state --STOP--> OFF
  *
- * PARKED: a VF is in the engine, and its quantum has expired. BROKEN: a command failed, or a
+ * EXPIRED: a VF is in the engine, and its quantum has expired. BROKEN: a command failed, or a
  * command of the previous core is in execution; a timer polls the engine until it is usable again,
  * and after RECOVER_MS (scaled) resets the device. The inputs FOUND_... come from a look at the
  * engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls this function, decide.c
@@ -31,87 +31,87 @@ static void enter_off(struct vgpu_pf *pf)
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_RECOVER);
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
-	pf->executor.run.vf = 0;
-	pf->executor.last.vf = 0;
-	pf->executor.cut.vf = 0;
+	pf->scheduler.run.vf = 0;
+	pf->scheduler.last.vf = 0;
+	pf->scheduler.cut.vf = 0;
 }
 
 static void enter_empty(struct vgpu_pf *pf)
 {
-	pf->executor.run.vf = 0;
-	pf->executor.is_idle = false;
-	pf->executor.wants_decision = true;
+	pf->scheduler.run.vf = 0;
+	pf->scheduler.is_idle = false;
+	pf->scheduler.wants_decision = true;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 }
 
 static void enter_switching(struct vgpu_pf *pf)
 {
-	pf->executor.decided_ns = vgpu_pf_timer_now(pf);
-	pf->executor.preemption = VGPU_PREEMPT_NONE;
-	pf->executor.work.is_fresh = false;
+	pf->scheduler.decided_ns = vgpu_pf_timer_now(pf);
+	pf->scheduler.preemption = VGPU_PREEMPT_NONE;
+	pf->scheduler.work.is_fresh = false;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 }
 
 static void enter_running(struct vgpu_pf *pf)
 {
-	pf->executor.is_idle = false;
-	pf->executor.wants_decision = false;
+	pf->scheduler.is_idle = false;
+	pf->scheduler.wants_decision = false;
 }
 
 /* the core does not know how long the VF in the engine has run */
 static void enter_found(struct vgpu_pf *pf)
 {
-	pf->executor.is_idle = false;
-	pf->executor.wants_decision = true;
+	pf->scheduler.is_idle = false;
+	pf->scheduler.wants_decision = true;
 }
 
-static void enter_parked(struct vgpu_pf *pf)
+static void enter_expired(struct vgpu_pf *pf)
 {
-	pf->executor.wants_decision = true;
+	pf->scheduler.wants_decision = true;
 }
 
 static void enter_broken(struct vgpu_pf *pf)
 {
-	pf->executor.run.vf = 0;
-	pf->executor.recover_deadline_ns =
+	pf->scheduler.run.vf = 0;
+	pf->scheduler.recover_deadline_ns =
 		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RECOVER_MS);
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
 }
 
 #define ROW(from, input, to, enter)                                                                \
-	[VGPU_EXECUTOR_##from][RUN_INPUT_##input] = {VGPU_EXECUTOR_##to, enter}
+	[VGPU_SCHEDULER_##from][RUN_INPUT_##input] = {VGPU_SCHEDULER_##to, enter}
 
-static const struct vgpu_run_cell cells[VGPU_EXECUTOR_STATES][RUN_INPUTS] = {
+static const struct vgpu_run_cell cells[VGPU_SCHEDULER_STATES][RUN_INPUTS] = {
 	ROW(OFF, FOUND_EMPTY, EMPTY, enter_empty),
 	ROW(OFF, FOUND_RUNNING, RUNNING, enter_found),
-	ROW(OFF, FOUND_PARKED, PARKED, enter_found),
+	ROW(OFF, FOUND_EXPIRED, EXPIRED, enter_found),
 	ROW(OFF, ENGINE_BUSY, BROKEN, enter_broken),
 	ROW(EMPTY, DECIDED, SWITCHING, enter_switching),
 	ROW(SWITCHING, LOADED, RUNNING, enter_running),
 	ROW(SWITCHING, UNLOADED, EMPTY, enter_empty),
 	ROW(SWITCHING, FAILED, BROKEN, enter_broken),
-	ROW(RUNNING, QUANTUM_OVER, PARKED, enter_parked),
+	ROW(RUNNING, QUANTUM_OVER, EXPIRED, enter_expired),
 	ROW(RUNNING, RESET_INSIDE, EMPTY, enter_empty),
 	ROW(RUNNING, DECIDED, SWITCHING, enter_switching),
-	ROW(PARKED, DECIDED, SWITCHING, enter_switching),
+	ROW(EXPIRED, DECIDED, SWITCHING, enter_switching),
 	ROW(BROKEN, FOUND_EMPTY, EMPTY, enter_empty),
 	ROW(BROKEN, FOUND_RUNNING, RUNNING, enter_found),
-	ROW(BROKEN, FOUND_PARKED, PARKED, enter_found),
+	ROW(BROKEN, FOUND_EXPIRED, EXPIRED, enter_found),
 	ROW(OFF, STOP, OFF, enter_off),
 	ROW(EMPTY, STOP, OFF, enter_off),
 	ROW(SWITCHING, STOP, OFF, enter_off),
 	ROW(RUNNING, STOP, OFF, enter_off),
-	ROW(PARKED, STOP, OFF, enter_off),
+	ROW(EXPIRED, STOP, OFF, enter_off),
 	ROW(BROKEN, STOP, OFF, enter_off),
 };
 
-static const char *const state_names[VGPU_EXECUTOR_STATES] = {"OFF",	 "EMPTY",  "SWITCHING",
-							      "RUNNING", "PARKED", "BROKEN"};
+static const char *const state_names[VGPU_SCHEDULER_STATES] = {"OFF",	  "EMPTY",   "SWITCHING",
+							       "RUNNING", "EXPIRED", "BROKEN"};
 
 static const char *const input_names[RUN_INPUTS] = {
-	"FOUND_EMPTY", "FOUND_RUNNING", "FOUND_PARKED", "ENGINE_BUSY",	"DECIDED", "LOADED",
-	"UNLOADED",    "FAILED",	"QUANTUM_OVER", "RESET_INSIDE", "STOP",
+	"FOUND_EMPTY", "FOUND_RUNNING", "FOUND_EXPIRED", "ENGINE_BUSY",	 "DECIDED", "LOADED",
+	"UNLOADED",    "FAILED",	"QUANTUM_OVER",	 "RESET_INSIDE", "STOP",
 };
 
 /* Find the cell of a state and an input. Return: NULL: the input is impossible in this state. */
@@ -125,7 +125,7 @@ const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t in
 /* Get the name of a state, as in the diagram. Return: "?" if there is no such state. */
 const char *vgpu_pf_run_machine_state_name(uint32_t state)
 {
-	return state < VGPU_EXECUTOR_STATES ? state_names[state] : "?";
+	return state < VGPU_SCHEDULER_STATES ? state_names[state] : "?";
 }
 
 const char *vgpu_pf_run_machine_input_name(uint32_t input)
@@ -138,16 +138,16 @@ const char *vgpu_pf_run_machine_input_name(uint32_t input)
  */
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	const struct vgpu_run_cell *cell = vgpu_pf_run_machine_cell(executor->state, input);
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	const struct vgpu_run_cell *cell = vgpu_pf_run_machine_cell(scheduler->state, input);
 
 	if (cell) {
-		executor->state = cell->to;
+		scheduler->state = cell->to;
 		cell->enter(pf);
 		return;
 	}
-	executor->mismatches++;
+	scheduler->mismatches++;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "run table: MISMATCH: %s is impossible in %s",
 			 vgpu_pf_run_machine_input_name(input),
-			 vgpu_pf_run_machine_state_name(executor->state));
+			 vgpu_pf_run_machine_state_name(scheduler->state));
 }

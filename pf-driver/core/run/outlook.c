@@ -6,11 +6,11 @@
 #include "pf-driver/core/run/internal.h"
 
 /* a smaller lag comes from rounding */
-#define EVEN_NS 1
+#define LAG_EPSILON_NS 1
 /* a lag of more slices comes from a hang or a stall of the host; overruns do not add up to it */
 #define FAR_SLICES 4
 
-/* the lags of a band after a possible slice */
+/* the lags of a priority class after a possible slice */
 struct outlook {
 	int64_t lag[VGPU_PF_MAX_VFS + 1];
 	int64_t served_ns;	   /* length of the slice */
@@ -23,9 +23,10 @@ static int64_t slice_of(const struct vgpu_vf *vf)
 	return (int64_t)(vf->share.slice_us * VGPU_NS_PER_US);
 }
 
-static int64_t longest_slice(struct vgpu_pf *pf, uint32_t band)
+static int64_t longest_slice(struct vgpu_pf *pf, uint32_t priority_class)
 {
-	return (int64_t)vgpu_pf_run_tables_active(pf)->longest_us[band] * (int64_t)VGPU_NS_PER_US;
+	return (int64_t)vgpu_pf_run_tables_active(pf)->longest_us[priority_class] *
+	       (int64_t)VGPU_NS_PER_US;
 }
 
 /*
@@ -36,22 +37,22 @@ static int64_t longest_slice(struct vgpu_pf *pf, uint32_t band)
 static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t ns,
 		       struct outlook *outlook)
 {
-	uint32_t band = served->share.band;
+	uint32_t priority_class = served->share.priority_class;
 	uint64_t competing_weights = 0;
 	int64_t left = ns;
 	struct vgpu_vf *vf;
 
 	outlook->served_ns = ns;
-	outlook->weights = vgpu_pf_run_share_weights(pf, band);
+	outlook->weights = vgpu_pf_run_share_weights(pf, priority_class);
 	outlook->sleeping_weights = 0;
 	vgpu_for_each_vf(pf, vf) {
 		int64_t part, lag = vgpu_pf_run_share_lag(pf, vf);
 
-		if (vf->share.band != band || vf->share.is_competing ||
+		if (vf->share.priority_class != priority_class || vf->share.is_competing ||
 		    !vgpu_pf_run_share_counts(vf)) {
-			if (vf->share.band == band && vf->share.is_competing)
+			if (vf->share.priority_class == priority_class && vf->share.is_competing)
 				competing_weights += vf->share.weight;
-			else if (vf->share.band == band)
+			else if (vf->share.priority_class == priority_class)
 				outlook->sleeping_weights += vf->share.wanted;
 			continue;
 		}
@@ -62,7 +63,7 @@ static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t
 		outlook->lag[vf->number] = lag + part;
 	}
 	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vf->share.is_competing)
+		if (vf->share.priority_class == priority_class && vf->share.is_competing)
 			outlook->lag[vf->number] =
 				vgpu_pf_run_share_lag(pf, vf) +
 				left * (int64_t)vf->share.weight / (int64_t)competing_weights -
@@ -86,7 +87,8 @@ static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 	return theirs * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* whether the VF would be too far ahead after the slice, if all sleeping VFs and debtors woke */
+/* whether the VF would be too far ahead after the slice, if all sleeping VFs and VFs with a
+ * negative lag woke */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -94,7 +96,7 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
 	int64_t lag =
 		vgpu_pf_run_share_lag(pf, vf) - ns + ns * (int64_t)vf->share.weight / (int64_t)all;
 
-	return lag < -longest_slice(pf, vf->share.band) - EVEN_NS;
+	return lag < -longest_slice(pf, vf->share.priority_class) - LAG_EPSILON_NS;
 }
 
 /*
@@ -116,7 +118,8 @@ static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
 	vgpu_for_each_vf(pf, vf) {
 		int64_t lag = outlook->lag[vf->number], passes;
 
-		if (vf->share.band != due->share.band || !vgpu_pf_run_share_counts(vf))
+		if (vf->share.priority_class != due->share.priority_class ||
+		    !vgpu_pf_run_share_counts(vf))
 			continue;
 		passes = until_deadline(outlook, due, slice, vf);
 		if (vf->share.is_competing && slice_of(vf) - lag <= passes) {
@@ -129,19 +132,21 @@ static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
 	return missing + of_sleepers(outlook, outlook->weights - weights);
 }
 
-/* whether the sum at every deadline of the band is within the bound */
-static bool is_safe(struct vgpu_pf *pf, uint32_t band, const struct outlook *outlook)
+/* whether the sum at every deadline of the priority class is within the bound */
+static bool is_safe(struct vgpu_pf *pf, uint32_t priority_class, const struct outlook *outlook)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vf->share.is_competing &&
-		    missing_at(pf, outlook, vf) > longest_slice(pf, band) + EVEN_NS)
+		if (vf->share.priority_class == priority_class && vf->share.is_competing &&
+		    missing_at(pf, outlook, vf) >
+			    longest_slice(pf, priority_class) + LAG_EPSILON_NS)
 			return false;
 	return true;
 }
 
-/* Are the sums of the VF's band within the bound now? Return: true if its weight does not count. */
+/* Are the sums of the VF's priority class within the bound now? Return: true if its weight does not
+ * count. */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct outlook outlook;
@@ -149,7 +154,7 @@ bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	if (!vgpu_pf_run_share_counts(vf))
 		return true;
 	look_ahead(pf, vf, 0, &outlook);
-	return is_safe(pf, vf->share.band, &outlook);
+	return is_safe(pf, vf->share.priority_class, &outlook);
 }
 
 /*
@@ -158,7 +163,8 @@ bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
  */
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return vgpu_pf_run_share_lag(pf, vf) < -FAR_SLICES * longest_slice(pf, vf->share.band);
+	return vgpu_pf_run_share_lag(pf, vf) <
+	       -FAR_SLICES * longest_slice(pf, vf->share.priority_class);
 }
 
 /* Judge a slice of ns for a VF. Return: ALLOWED if the VF does not compete. */
@@ -171,16 +177,17 @@ enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf,
 	look_ahead(pf, vf, ns, &outlook);
 	if (is_ahead(pf, vf, &outlook))
 		return VGPU_OUTLOOK_AHEAD;
-	return is_safe(pf, vf->share.band, &outlook) ? VGPU_OUTLOOK_ALLOWED : VGPU_OUTLOOK_UNSAFE;
+	return is_safe(pf, vf->share.priority_class, &outlook) ? VGPU_OUTLOOK_ALLOWED
+							       : VGPU_OUTLOOK_UNSAFE;
 }
 
 /*
- * Find the VF with the earliest deadline among the VFs of one band with a lag >= 0; if there is
- * none, the VF that is least ahead. Return: 0: none competes by weight.
+ * Find the VF with the earliest deadline among the VFs of one priority class with a lag >= 0; if
+ * there is none, the VF that is least ahead. Return: 0: none competes by weight.
  */
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
 {
-	struct vgpu_vf *first = NULL, *least = NULL, *vf;
+	struct vgpu_vf *first = NULL, *min = NULL, *vf;
 	int64_t first_room = 0;
 
 	vgpu_for_each_vf(pf, vf) {
@@ -189,9 +196,9 @@ uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
 
 		if (!vgpu_has_bit(competing, vf->number) || !vf->share.is_competing)
 			continue;
-		if (!least || vgpu_pf_run_share_ahead(pf, vf) < vgpu_pf_run_share_ahead(pf, least))
-			least = vf;
-		if (lag < -EVEN_NS)
+		if (!min || vgpu_pf_run_share_ahead(pf, vf) < vgpu_pf_run_share_ahead(pf, min))
+			min = vf;
+		if (lag < -LAG_EPSILON_NS)
 			continue;
 		if (first &&
 		    room * (int64_t)first->share.weight >= first_room * (int64_t)vf->share.weight)
@@ -201,5 +208,5 @@ uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
 	}
 	if (first)
 		return first->number;
-	return least ? least->number : 0;
+	return min ? min->number : 0;
 }

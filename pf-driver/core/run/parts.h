@@ -13,7 +13,7 @@ VGPU_C_BEGIN
 /* engine.c: events on the engine, and the VF in the engine */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf);
-void vgpu_pf_run_engine_look(struct vgpu_pf *pf);
+void vgpu_pf_run_engine_poll(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_decide(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf);
@@ -29,7 +29,7 @@ void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* machine.c: a cell of the transition table, for the test that walks the table */
 struct vgpu_run_cell {
-	uint8_t to; /* enum vgpu_executor_state */
+	uint8_t to; /* enum vgpu_scheduler_state */
 	void (*enter)(struct vgpu_pf *pf);
 };
 const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t input);

@@ -5,7 +5,7 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-#define RESCUE_NS	  VGPU_NS_PER_MS	 /* length of a starvation boost */
+#define BOOST_NS	  VGPU_NS_PER_MS	 /* length of a starvation boost */
 #define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US) /* shortest time assumed for a world switch */
 #define GAP_SWITCH_PART	  8	/* two switches take at most 1/8 of a gap, or the shortest time */
 #define ACCESS_RESERVE_US 2000u /* reserve budget of a VF in full access */
@@ -16,7 +16,7 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
-	pf->executor.tables.cycle_started_ns = vgpu_pf_timer_now(pf);
+	pf->scheduler.tables.cycle_started_ns = vgpu_pf_timer_now(pf);
 	vgpu_for_each_vf(pf, vf) {
 		uint32_t us = table->reserve_us[vf->number];
 		int64_t full;
@@ -31,32 +31,32 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 	}
 }
 
-static void advance_cursor(struct vgpu_pf *pf, uint32_t band)
+static void advance_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
 
-	if (++pf->executor.tables.cursors[band] < positions)
+	if (++pf->scheduler.tables.cursors[priority_class] < positions)
 		return;
-	pf->executor.tables.cursors[band] = 0;
+	pf->scheduler.tables.cursors[priority_class] = 0;
 	vgpu_pf_run_pick_start_cycle(pf);
 }
 
 /*
- * Gets the entry at a band's cursor: an entry of the table, or one made for a VF without an entry.
- * vf is 0 if the position belongs to another band. Each band has its own cursor, so that runs of
- * one band do not move the position of another.
+ * Gets the entry at a priority class's cursor: an entry of the table, or one made for a VF without
+ * an entry. vf is 0 if the position belongs to another priority class. Each priority class has its
+ * own cursor, so that runs of one priority class do not move the position of another.
  */
-static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t band)
+static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_pf_run_entry entry = {0, VGPU_PF_QUANTUM_DEFAULT_US};
-	uint32_t cursor = pf->executor.tables.cursors[band];
+	uint32_t cursor = pf->scheduler.tables.cursors[priority_class];
 
 	if (cursor < table->table.count)
 		entry = table->table.entries[cursor];
 	else if (!vgpu_has_bit(table->listed, cursor - table->table.count + 1))
 		entry.vf = cursor - table->table.count + 1;
-	if (pf->vfs[entry.vf].contract.terms.band != band)
+	if (pf->vfs[entry.vf].contract.terms.priority_class != priority_class)
 		entry.vf = 0;
 	return entry;
 }
@@ -75,11 +75,11 @@ void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind 
 /* Pick the VF whose full access stops the table. */
 bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	uint32_t vf = pf->executor.exclusive_vf;
+	uint32_t vf = pf->scheduler.exclusive_vf;
 
 	if (vf == 0 || !vgpu_has_bit(competing, vf))
 		return false;
-	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SOLE, QUANTUM_SOLE_US * VGPU_NS_PER_US,
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_UNCONTENDED, QUANTUM_UNCONTENDED_US * VGPU_NS_PER_US,
 			     vgpu_pf_run_tables_quantum(pf, vf));
 	return true;
 }
@@ -110,7 +110,7 @@ static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 /* generous estimate of the duration of a world switch */
 static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 {
-	uint64_t lately = pf->executor.switches.lately_ns;
+	uint64_t lately = pf->scheduler.switches.lately_ns;
 
 	return vgpu_max_u64(GAP_SWITCH_MIN_NS, lately + lately / 8);
 }
@@ -149,7 +149,7 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 /*
  * Finds the VF that must run now; 0: none. If `next` and all reserved budgets ran first, some VF
  * might wait longer than its gap allows. VFs with less time left run before a VF, each for
- * RESCUE_NS and a switch. If a VF would be late after them, the result is the VF with the least
+ * BOOST_NS and a switch. If a VF would be late after them, the result is the VF with the least
  * time left.
  */
 static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
@@ -169,7 +169,7 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 		vgpu_for_each_vf(pf, other)
 			if (other != vf && vgpu_has_bit(competing, other->number) &&
 			    gap_left(pf, other, ahead_ns) <= left)
-				before_ns += (int64_t)(RESCUE_NS + gap_switch_ns(pf));
+				before_ns += (int64_t)(BOOST_NS + gap_switch_ns(pf));
 		is_late = is_late || left < before_ns;
 	}
 	return is_late ? first->number : 0;
@@ -181,12 +181,12 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_tables_active(pf)->cycle_ns, SLICE_MIN_NS);
 	struct vgpu_vf *vf;
 
-	if (vgpu_pf_timer_now(pf) - pf->executor.tables.cycle_started_ns >= cycle)
+	if (vgpu_pf_timer_now(pf) - pf->scheduler.tables.cycle_started_ns >= cycle)
 		vgpu_pf_run_pick_start_cycle(pf);
 	vgpu_for_each_vf(pf, vf) {
 		int64_t budget = reserve_left(pf, vf);
 
-		if (!vgpu_has_bit(competing & pf->executor.work.busy, vf->number) ||
+		if (!vgpu_has_bit(competing & pf->scheduler.work.busy, vf->number) ||
 		    budget < (int64_t)SLICE_MIN_NS)
 			continue;
 		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
@@ -202,21 +202,21 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 }
 
 /* Pick the VF that has waited longest, if for at least max_gap_ms (0: never): starvation boost. */
-bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+bool vgpu_pf_run_pick_boost(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
 	uint64_t now = vgpu_pf_timer_now(pf);
 	uint64_t longest = limit;
 	struct vgpu_vf *vf;
 
-	vgpu_pf_run_pick_set(run, 0, VGPU_RUN_RESCUE, 0, 0);
+	vgpu_pf_run_pick_set(run, 0, VGPU_RUN_BOOST, 0, 0);
 	vgpu_for_each_vf(pf, vf) {
 		uint64_t since = vf->service.waiting_since_ns;
 
 		if (!vgpu_has_bit(competing, vf->number) || since == 0 || now - since < longest)
 			continue;
 		longest = now - since;
-		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESCUE, RESCUE_NS,
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_BOOST, BOOST_NS,
 				     vgpu_pf_run_tables_quantum(pf, vf->number));
 	}
 	return limit != 0 && run->vf != 0;
@@ -225,44 +225,45 @@ bool vgpu_pf_run_pick_rescue(struct vgpu_pf *pf, uint32_t competing, struct vgpu
 /* Resume a slice that was cut, unless its rest would bring a VF too far from its share or gap. */
 bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	uint32_t vf = pf->executor.cut.vf;
+	uint32_t vf = pf->scheduler.cut.vf;
 
-	pf->executor.cut.vf = 0;
-	if (vf == 0 || !vgpu_has_bit(competing, vf) || pf->executor.cut.left_ns < SLICE_MIN_NS ||
-	    vgpu_pf_run_outlook_of(pf, &pf->vfs[vf], (int64_t)pf->executor.cut.left_ns) !=
+	pf->scheduler.cut.vf = 0;
+	if (vf == 0 || !vgpu_has_bit(competing, vf) || pf->scheduler.cut.left_ns < SLICE_MIN_NS ||
+	    vgpu_pf_run_outlook_of(pf, &pf->vfs[vf], (int64_t)pf->scheduler.cut.left_ns) !=
 		    VGPU_OUTLOOK_ALLOWED)
 		return false;
-	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->executor.cut.left_ns,
+	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, pf->scheduler.cut.left_ns,
 			     vgpu_pf_run_tables_quantum(pf, vf));
 	return first_late(pf, competing, run) == 0;
 }
 
 /* Pick the only VF with work. Return: false if more than one VF competes. */
-bool vgpu_pf_run_pick_sole(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+bool vgpu_pf_run_pick_uncontended(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	/* counts the VF in the engine, too, which is not in competing while it is preempted */
-	uint32_t all = vgpu_pf_run_contract_first_band(pf, vgpu_pf_run_busy_competing(pf));
+	uint32_t all =
+		vgpu_pf_run_contract_first_priority_class(pf, vgpu_pf_run_busy_competing(pf));
 	struct vgpu_vf *vf;
 
-	if (pf->executor.exclusive_vf == 0 && (all & (all - 1)))
+	if (pf->scheduler.exclusive_vf == 0 && (all & (all - 1)))
 		return false;
 	if (competing & (competing - 1))
 		return false;
 	vgpu_for_each_vf(pf, vf) {
 		if (!(competing & VGPU_VF_BIT(vf)))
 			continue;
-		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_SOLE,
-				     QUANTUM_SOLE_US * VGPU_NS_PER_US,
+		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_UNCONTENDED,
+				     QUANTUM_UNCONTENDED_US * VGPU_NS_PER_US,
 				     vgpu_pf_run_tables_quantum(pf, vf->number));
 		return true;
 	}
 	return false;
 }
 
-/* the band of the competing VFs, which all belong to one band */
-static uint32_t band_of(struct vgpu_pf *pf, uint32_t competing)
+/* the priority class of the competing VFs, which all belong to one priority class */
+static uint32_t priority_class_of(struct vgpu_pf *pf, uint32_t competing)
 {
-	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.band;
+	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.priority_class;
 }
 
 static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
@@ -271,15 +272,16 @@ static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
 }
 
 /* adds the VF in the engine: if it leaves for any other VF, its own turn may be the next one */
-static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t band)
+static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t priority_class)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
-	const struct vgpu_vf *current = &pf->vfs[executor->run.vf];
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	const struct vgpu_vf *current = &pf->vfs[scheduler->run.vf];
 
 	/* not a VF with a cap: the core does not know its tokens before its run is logged */
-	if (executor->state != VGPU_EXECUTOR_RUNNING || executor->exclusive_vf ||
-	    executor->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
-	    current->share.band != band || vgpu_pf_run_contract_has_cap(pf, current->number))
+	if (scheduler->state != VGPU_SCHEDULER_RUNNING || scheduler->exclusive_vf ||
+	    scheduler->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
+	    current->share.priority_class != priority_class ||
+	    vgpu_pf_run_contract_has_cap(pf, current->number))
 		return competing;
 	return competing | VGPU_VF_BIT(current);
 }
@@ -289,15 +291,15 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t ba
  * picks the VF with the earliest deadline instead, and the cursor stays at the entry. The cursor
  * passes entries of VFs that are too far ahead.
  */
-static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, uint32_t band,
-		       struct vgpu_run *run)
+static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing,
+		       uint32_t priority_class, struct vgpu_run *run)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
 	enum vgpu_outlook outlook;
 	uint32_t first;
 
-	for (uint32_t i = 0; i < positions; i++, advance_cursor(pf, band)) {
-		struct vgpu_pf_run_entry entry = entry_at_cursor(pf, band);
+	for (uint32_t i = 0; i < positions; i++, advance_cursor(pf, priority_class)) {
+		struct vgpu_pf_run_entry entry = entry_at_cursor(pf, priority_class);
 		struct vgpu_vf *vf = &pf->vfs[entry.vf];
 		int64_t slice = (int64_t)(entry.quantum_us * VGPU_NS_PER_US);
 
@@ -325,7 +327,7 @@ static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing, u
  * gets a full slice if shares and gaps of the others allow it: a short boost adds a switch, which
  * could make the next VF late as well.
  */
-static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
+static void set_boost(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
 {
 	uint64_t quantum_ns;
 
@@ -336,27 +338,28 @@ static void set_rescue(struct vgpu_pf *pf, uint32_t competing, uint32_t late, st
 	if (vgpu_pf_run_outlook_of(pf, &pf->vfs[late], (int64_t)quantum_ns) !=
 		    VGPU_OUTLOOK_ALLOWED ||
 	    first_late(pf, competing, run))
-		vgpu_pf_run_pick_set(run, late, VGPU_RUN_RESCUE,
-				     vgpu_min_u64(RESCUE_NS, quantum_ns), quantum_ns);
+		vgpu_pf_run_pick_set(run, late, VGPU_RUN_BOOST, vgpu_min_u64(BOOST_NS, quantum_ns),
+				     quantum_ns);
 }
 
-/* Pick the VF whose turn it is in the table, or the VF with the earliest deadline, of one band. */
+/* Pick the VF whose turn it is in the table, or the VF with the earliest deadline, of one priority
+ * class. */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	uint32_t band = band_of(pf, competing);
+	uint32_t priority_class = priority_class_of(pf, competing);
 	uint32_t turns = competing;
 	uint32_t late;
 
-	competing = with_current(pf, competing, band);
+	competing = with_current(pf, competing, priority_class);
 	/* a VF that ran uncontended has had its turn: only its deadline can make it the next VF */
-	if (pf->executor.run.kind != VGPU_RUN_SOLE)
+	if (pf->scheduler.run.kind != VGPU_RUN_UNCONTENDED)
 		turns = competing;
-	if (!next_share(pf, turns, competing, band, run))
+	if (!next_share(pf, turns, competing, priority_class, run))
 		return false;
 	late = first_late(pf, competing, run);
 	if (late)
-		set_rescue(pf, competing, late, run);
-	else if (entry_at_cursor(pf, band).vf == run->vf)
-		advance_cursor(pf, band);
+		set_boost(pf, competing, late, run);
+	else if (entry_at_cursor(pf, priority_class).vf == run->vf)
+		advance_cursor(pf, priority_class);
 	return true;
 }

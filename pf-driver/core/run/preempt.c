@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Decides whether the VF in the engine must leave before its quantum ends. The core asks when a VF
- * wakes and when a run has begun. The result is executor->preemption, which decide.c follows.
+ * wakes and when a run has begun. The result is scheduler->preemption, which decide.c follows.
  */
 #include "pf-driver/core/run/internal.h"
 
-/* Find the VFs, not of later bands, that have work and wait for the engine, as last read. */
+/* Find the VFs, not of later priority classes, that have work and wait for the engine, as last
+ * read. */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	uint32_t waiting = vgpu_pf_run_busy_competing(pf) & executor->work.busy &
-			   ~(1u << (executor->run.vf - 1));
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	uint32_t waiting = vgpu_pf_run_busy_competing(pf) & scheduler->work.busy &
+			   ~(1u << (scheduler->run.vf - 1));
 
-	return vgpu_pf_run_contract_before_band(pf, waiting,
-						pf->vfs[executor->run.vf].contract.terms.band + 1);
+	return vgpu_pf_run_contract_before_priority_class(
+		pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class + 1);
 }
 
 /* Has the idle-resident VF in the engine got work? No interrupt reports that. */
-bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor)
+bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_scheduler *scheduler)
 {
-	return executor->run.kind == VGPU_RUN_REST && executor->run.vf &&
-	       vgpu_has_bit(executor->work.busy, executor->run.vf);
+	return scheduler->run.kind == VGPU_RUN_IDLE_RESIDENT && scheduler->run.vf &&
+	       vgpu_has_bit(scheduler->work.busy, scheduler->run.vf);
 }
 
 /*
@@ -29,7 +30,7 @@ bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_executor *executor)
  */
 bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {
-	const struct vgpu_run *run = &pf->executor.run;
+	const struct vgpu_run *run = &pf->scheduler.run;
 
 	return (run->kind != VGPU_RUN_CONTRACT || vgpu_pf_run_gang_has(&pf->vfs[run->vf])) &&
 	       vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);
@@ -38,33 +39,34 @@ bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 /* whether the VF in the engine must yield to a waiting VF of a higher priority class */
 static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	return executor->exclusive_vf != executor->run.vf &&
-	       vgpu_pf_run_contract_before_band(pf, waiting,
-						pf->vfs[executor->run.vf].contract.terms.band);
+	return scheduler->exclusive_vf != scheduler->run.vf &&
+	       vgpu_pf_run_contract_before_priority_class(
+		       pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
 }
 
-/* whether a VF of any band outside the engine has work, even without tokens, or an open slot */
+/* whether a VF of any priority class outside the engine has work, even without tokens, or an open
+ * slot */
 static bool anybody_waits(struct vgpu_pf *pf)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	uint32_t others = vgpu_pf_run_busy_runnable(pf) & ~(1u << (executor->run.vf - 1));
+	uint32_t others = vgpu_pf_run_busy_runnable(pf) & ~(1u << (scheduler->run.vf - 1));
 
-	return (others & executor->work.busy) || vgpu_pf_run_gang_open(pf, others);
+	return (others & scheduler->work.busy) || vgpu_pf_run_gang_open(pf, others);
 }
 
 /* the VF in the engine was uncontended; it may finish a quantum that began with its run */
 static void begin_contention(struct vgpu_pf *pf)
 {
-	struct vgpu_run *run = &pf->executor.run;
+	struct vgpu_run *run = &pf->scheduler.run;
 	uint64_t now = vgpu_pf_timer_now(pf);
 	uint64_t end = run->started_ns + run->quantum_ns;
 
 	run->contended_ns = now;
 	if (end <= now)
-		pf->executor.preemption = VGPU_PREEMPT_FOR_ANYONE;
+		pf->scheduler.preemption = VGPU_PREEMPT_FOR_ANYONE;
 	else
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, end - now);
 }
@@ -72,34 +74,34 @@ static void begin_contention(struct vgpu_pf *pf)
 /* Decide whether the VF in the engine must leave. */
 void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run run;
 	uint32_t others;
 
-	if (executor->state != VGPU_EXECUTOR_RUNNING ||
-	    executor->preemption == VGPU_PREEMPT_FOR_ANYONE)
+	if (scheduler->state != VGPU_SCHEDULER_RUNNING ||
+	    scheduler->preemption == VGPU_PREEMPT_FOR_ANYONE)
 		return;
 	if (anybody_waits(pf) && !vgpu_pf_run_preempt_is_strict(pf) &&
-	    (executor->is_idle || !vgpu_has_bit(executor->work.busy, executor->run.vf))) {
-		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	    (scheduler->is_idle || !vgpu_has_bit(scheduler->work.busy, scheduler->run.vf))) {
+		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 		return;
 	}
 	if (anybody_waits(pf) && vgpu_pf_run_decide_urgent(pf, &run)) {
-		executor->preemption = VGPU_PREEMPT_FOR_RESERVE;
+		scheduler->preemption = VGPU_PREEMPT_FOR_RESERVE;
 		return;
 	}
 	others = vgpu_pf_run_preempt_waiting(pf);
-	if (others == 0 && vgpu_pf_run_preempt_has_woken(executor)) {
-		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	if (others == 0 && vgpu_pf_run_preempt_has_woken(scheduler)) {
+		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 		return;
 	}
-	if (others == 0 || executor->run.kind == VGPU_RUN_CONTRACT)
+	if (others == 0 || scheduler->run.kind == VGPU_RUN_CONTRACT)
 		return;
 	if (is_outranked(pf, others)) {
-		executor->preemption = VGPU_PREEMPT_FOR_BAND;
+		scheduler->preemption = VGPU_PREEMPT_FOR_PRIORITY_CLASS;
 		return;
 	}
-	if (vgpu_pf_run_kind_is_endless(&executor->run) &&
-	    executor->exclusive_vf != executor->run.vf && !executor->run.contended_ns)
+	if (vgpu_pf_run_kind_is_endless(&scheduler->run) &&
+	    scheduler->exclusive_vf != scheduler->run.vf && !scheduler->run.contended_ns)
 		begin_contention(pf);
 }

@@ -3,9 +3,9 @@
  * DOC: Shares
  *
  * Gives each VF its share by weight, at every instant. vgpud plans the order of the run table
- * before the VFs with work are known; the shares decide where to deviate from that order. Each band
- * (priority class) has a virtual time V that passes with the service of its VFs. Each VF has a
- * virtual time R, up to which it has been served:
+ * before the VFs with work are known; the shares decide where to deviate from that order. Each
+ * priority class (priority class) has a virtual time V that passes with the service of its VFs.
+ * Each VF has a virtual time R, up to which it has been served:
  *
  *   lag(VF) = (V - R) * weight        > 0: the VF is owed service; < 0: it has had too much
  *
@@ -19,9 +19,9 @@
  * weight changes in a way that would bring a sum beyond r:
  *
  *   runs out of work  in its turn: the VF's positive lag goes to the others, as if the VF had been
- *                     served. At another time: the lag goes to a pool (the estate), which is
+ *                     served. At another time: the lag goes to the pool of forfeited lag, which is
  *                     shared out at a decision, or before a VF joins, when no VF is owed anything
- *   had too much      a VF that sleeps with a negative lag is a debtor (is_paying): its weight
+ *   had too much      a VF that sleeps with a negative lag keeps has_negative_lag: its weight
  *                     counts until its share has paid for the lag
  *   gets new weight   the new weight counts as soon as the sums with it are within r
  *
@@ -34,25 +34,26 @@
 /* a longer run is an accident, and its VF does not pay for all of it */
 #define SERVED_MAX_NS (30000ull * VGPU_NS_PER_MS)
 
-static struct vgpu_run_band *band_of(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+static struct vgpu_run_priority_class *priority_class_of(struct vgpu_pf *pf,
+							 const struct vgpu_vf *vf)
 {
-	return &pf->executor.bands[vf->share.band];
+	return &pf->scheduler.priority_classes[vf->share.priority_class];
 }
 
 /* Whether the weight of a VF counts: the VF competes, or still pays for a negative lag. */
 bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf)
 {
-	return vf->share.is_competing || vf->share.is_paying;
+	return vf->share.is_competing || vf->share.has_negative_lag;
 }
 
-/* The sum of the weights of a band that count. */
-uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band)
+/* The sum of the weights of a priority class that count. */
+uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	uint64_t sum = 0;
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vgpu_pf_run_share_counts(vf))
+		if (vf->share.priority_class == priority_class && vgpu_pf_run_share_counts(vf))
 			sum += vf->share.weight;
 	return sum;
 }
@@ -60,7 +61,7 @@ uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t band)
 /* How far a VF is ahead of its share: R - V, in virtual time; negative if the VF is behind. */
 int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return (int64_t)(vf->share.received - band_of(pf, vf)->now);
+	return (int64_t)(vf->share.received - priority_class_of(pf, vf)->now);
 }
 
 /* Ideal service of a VF minus received service, in ns; 0 if its weight does not count. */
@@ -87,85 +88,87 @@ static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	share->weight = share->wanted;
 	if (vgpu_pf_run_share_counts(vf))
-		share->received =
-			band_of(pf, vf)->now + (lag < 0 ? distance : (uint64_t)0 - distance);
+		share->received = priority_class_of(pf, vf)->now +
+				  (lag < 0 ? distance : (uint64_t)0 - distance);
 }
 
 /* sets the lag to 0, because the VF has paid */
-static void become_even(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void clear_lag(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	vf->share.received = band_of(pf, vf)->now;
-	vf->share.is_paying = false;
+	vf->share.received = priority_class_of(pf, vf)->now;
+	vf->share.has_negative_lag = false;
 	vf->share.weight = vf->share.wanted;
 }
 
 /* the VF that pays for a negative lag and will reach lag 0 first; NULL: none pays */
-static struct vgpu_vf *first_debtor(struct vgpu_pf *pf, uint32_t band)
+static struct vgpu_vf *first_negative(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	struct vgpu_vf *first = NULL, *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vf->share.is_paying &&
+		if (vf->share.priority_class == priority_class && vf->share.has_negative_lag &&
 		    (!first ||
 		     vgpu_pf_run_share_ahead(pf, vf) < vgpu_pf_run_share_ahead(pf, first)))
 			first = vf;
 	return first;
 }
 
-/* advances a band's time by service, in ns << FRACTION_BITS; debtors that reach lag 0 drop out */
+/* advances a priority class's time by service, in ns << FRACTION_BITS; VFs with a negative lag that
+ * reach lag 0 drop out */
 static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 {
-	struct vgpu_run_band *band = &pf->executor.bands[number];
-	struct vgpu_vf *debtor;
+	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
+	struct vgpu_vf *negative;
 	uint64_t weights;
 
-	amount += band->rest;
-	band->rest = 0;
+	amount += priority_class->rest;
+	priority_class->rest = 0;
 	while ((weights = vgpu_pf_run_share_weights(pf, number)) != 0) {
-		debtor = first_debtor(pf, number);
-		if (!debtor || (uint64_t)vgpu_pf_run_share_ahead(pf, debtor) > amount / weights) {
-			band->now += amount / weights;
-			band->rest = amount % weights;
+		negative = first_negative(pf, number);
+		if (!negative ||
+		    (uint64_t)vgpu_pf_run_share_ahead(pf, negative) > amount / weights) {
+			priority_class->now += amount / weights;
+			priority_class->rest = amount % weights;
 			return;
 		}
-		amount -= (uint64_t)vgpu_pf_run_share_ahead(pf, debtor) * weights;
-		band->now += (uint64_t)vgpu_pf_run_share_ahead(pf, debtor);
-		become_even(pf, debtor);
+		amount -= (uint64_t)vgpu_pf_run_share_ahead(pf, negative) * weights;
+		priority_class->now += (uint64_t)vgpu_pf_run_share_ahead(pf, negative);
+		clear_lag(pf, negative);
 	}
 }
 
 /* the smallest R - V of the competing VFs; < 0: one is owed something; INT64_MAX: none competes */
-static int64_t least_ahead(struct vgpu_pf *pf, uint32_t band)
+static int64_t min_ahead(struct vgpu_pf *pf, uint32_t priority_class)
 {
-	int64_t least = INT64_MAX;
+	int64_t min = INT64_MAX;
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		if (vf->share.band == band && vf->share.is_competing &&
-		    vgpu_pf_run_share_ahead(pf, vf) < least)
-			least = vgpu_pf_run_share_ahead(pf, vf);
-	return least;
+		if (vf->share.priority_class == priority_class && vf->share.is_competing &&
+		    vgpu_pf_run_share_ahead(pf, vf) < min)
+			min = vgpu_pf_run_share_ahead(pf, vf);
+	return min;
 }
 
 /* shares out the pool while no VF is owed anything; its parts must not add to positive lags */
-static void share_estate(struct vgpu_pf *pf, uint32_t number)
+static void forfeited_lag(struct vgpu_pf *pf, uint32_t number)
 {
-	struct vgpu_run_band *band = &pf->executor.bands[number];
+	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
 
-	while (band->estate) {
-		const struct vgpu_vf *debtor = first_debtor(pf, number);
+	while (priority_class->forfeited_lag) {
+		const struct vgpu_vf *negative = first_negative(pf, number);
 		uint64_t weights = vgpu_pf_run_share_weights(pf, number);
-		int64_t least = least_ahead(pf, number);
-		uint64_t part = band->estate;
+		int64_t min = min_ahead(pf, number);
+		uint64_t part = priority_class->forfeited_lag;
 
-		if (weights && least <= 0)
+		if (weights && min <= 0)
 			return;
-		/* when a debtor has paid, the others' parts are larger */
-		if (debtor && vgpu_pf_run_share_ahead(pf, debtor) < least)
-			least = vgpu_pf_run_share_ahead(pf, debtor);
-		if (weights && least != INT64_MAX && (uint64_t)least < part / weights)
-			part = (uint64_t)least * weights;
-		band->estate -= part;
+		/* when a VF with a negative lag has paid, the others' parts are larger */
+		if (negative && vgpu_pf_run_share_ahead(pf, negative) < min)
+			min = vgpu_pf_run_share_ahead(pf, negative);
+		if (weights && min != INT64_MAX && (uint64_t)min < part / weights)
+			part = (uint64_t)min * weights;
+		priority_class->forfeited_lag -= part;
 		advance(pf, number, part);
 	}
 }
@@ -182,15 +185,15 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (share->is_competing || !share->wanted)
 		return;
 	/* share out the pool first: a VF that joins now gets no part of it */
-	share_estate(pf, share->band);
-	if (!share->is_paying) {
+	forfeited_lag(pf, share->priority_class);
+	if (!share->has_negative_lag) {
 		share->weight = share->wanted;
 		share->slice_us = table_slice_us(pf, vf);
-		share->received = band_of(pf, vf)->now;
+		share->received = priority_class_of(pf, vf)->now;
 		share->rest = 0;
 	}
 	share->is_competing = true;
-	share->is_paying = false;
+	share->has_negative_lag = false;
 }
 
 /* the VF stops competing: its weight pays for a negative lag, and it forfeits a positive lag */
@@ -203,13 +206,13 @@ static void sleep(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_its_turn)
 	if (!share->is_competing)
 		return;
 	share->is_competing = false;
-	share->is_paying = ahead > 0;
+	share->has_negative_lag = ahead > 0;
 	if (ahead >= 0)
 		return;
 	if (is_its_turn)
-		advance(pf, share->band, owed);
+		advance(pf, share->priority_class, owed);
 	else
-		band_of(pf, vf)->estate += owed;
+		priority_class_of(pf, vf)->forfeited_lag += owed;
 }
 
 static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
@@ -223,7 +226,7 @@ static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 	wake(pf, vf);
 	share->received += (amount + share->rest) / share->weight;
 	share->rest = (amount + share->rest) % share->weight;
-	advance(pf, share->band, amount);
+	advance(pf, share->priority_class, amount);
 }
 
 /* false for an idle-resident VF, and for a VF that its reservation serves */
@@ -235,16 +238,16 @@ static bool is_by_weight(const struct vgpu_run *run)
 /* charges the present run, which is not in the log yet, before a VF begins or stops to compete */
 static void catch_up(struct vgpu_pf *pf)
 {
-	struct vgpu_pf_executor *executor = &pf->executor;
-	struct vgpu_run *run = &executor->run;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	struct vgpu_run *run = &scheduler->run;
 	uint64_t until = vgpu_pf_timer_now(pf);
 	uint64_t ran;
 
 	if (run->is_accounted || !is_by_weight(run))
 		return;
-	if (executor->state == VGPU_EXECUTOR_SWITCHING)
-		until = executor->decided_ns;
-	else if (executor->state != VGPU_EXECUTOR_RUNNING)
+	if (scheduler->state == VGPU_SCHEDULER_SWITCHING)
+		until = scheduler->decided_ns;
+	else if (scheduler->state != VGPU_SCHEDULER_RUNNING)
 		return;
 	ran = until > run->started_ns ? until - run->started_ns : 0;
 	if (run->worked_ns)
@@ -274,13 +277,13 @@ void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct 
 /* the VFs that compete by weight; VFs of gangs have slots instead */
 static uint32_t competing_mask(struct vgpu_pf *pf)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t mask = vgpu_pf_run_busy_competing(pf);
 	uint32_t strict = vgpu_pf_run_contract_strict(pf);
 	struct vgpu_vf *vf;
 
-	if (executor->is_idle && executor->run.vf && !vgpu_has_bit(strict, executor->run.vf))
-		mask &= ~(1u << (executor->run.vf - 1));
+	if (scheduler->is_idle && scheduler->run.vf && !vgpu_has_bit(strict, scheduler->run.vf))
+		mask &= ~(1u << (scheduler->run.vf - 1));
 	vgpu_for_each_vf(pf, vf)
 		if (vgpu_pf_run_gang_has(vf))
 			mask &= ~VGPU_VF_BIT(vf);
@@ -290,9 +293,9 @@ static uint32_t competing_mask(struct vgpu_pf *pf)
 /* whether the run in which the VF ran out of work was served by its weight */
 static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	const struct vgpu_run *run = &pf->executor.run;
+	const struct vgpu_run *run = &pf->scheduler.run;
 
-	if (!vgpu_vf_is_runnable(vf) || vf->contract.is_held)
+	if (!vgpu_vf_is_runnable(vf) || vf->contract.is_throttled)
 		return false;
 	return run->vf == vf->number && !run->is_accounted ? is_by_weight(run)
 							   : vf->share.was_by_weight;
@@ -315,7 +318,7 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 }
 
 /* Let VFs that were stopped or will leave the engine stop to compete. */
-void vgpu_pf_run_share_evict(struct vgpu_pf *pf)
+void vgpu_pf_run_share_request_preempt(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
@@ -350,8 +353,9 @@ void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
-	for (uint32_t band = 0; band < VGPU_PF_BANDS; band++)
-		share_estate(pf, band);
+	for (uint32_t priority_class = 0; priority_class < VGPU_PF_PRIORITY_CLASSES;
+	     priority_class++)
+		forfeited_lag(pf, priority_class);
 	vgpu_for_each_vf(pf, vf)
 		if (vf->share.wanted)
 			take_terms(pf, vf);
@@ -359,20 +363,21 @@ void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
 
 /* ---- tables ---- */
 
-static void change_band(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t band)
+static void change_priority_class(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t priority_class)
 {
 	bool is_competing = vf->share.is_competing;
 
-	if (vf->share.band == band)
+	if (vf->share.priority_class == priority_class)
 		return;
 	sleep(pf, vf, false);
-	vf->share.is_paying = false;
-	vf->share.band = band;
+	vf->share.has_negative_lag = false;
+	vf->share.priority_class = priority_class;
 	if (is_competing)
 		wake(pf, vf);
 }
 
-/* Activate weights and bands of the table in force; lags stay, as they do not depend on tables. */
+/* Activate weights and priority classes of the table in force; lags stay, as they do not depend on
+ * tables. */
 void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
@@ -381,10 +386,10 @@ void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf) {
 		uint32_t weight = table->table.weights[vf->number - 1];
 
-		change_band(pf, vf, vf->contract.terms.band);
+		change_priority_class(pf, vf, vf->contract.terms.priority_class);
 		if (!weight)
 			sleep(pf, vf, false);
-		if (!weight && !vf->share.is_paying)
+		if (!weight && !vf->share.has_negative_lag)
 			vf->share.weight = 0;
 		vf->share.wanted = weight;
 		if (!vf->share.weight)

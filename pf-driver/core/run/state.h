@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Private state of the run-table scheduler, which the code calls executor. It is a part of struct
+ * Private state of the run-table scheduler, which the code calls scheduler. It is a part of struct
  * vgpu_pf, but files outside this folder do not access it: they call the functions of run/parts.h.
  */
 #ifndef VGPU_CORE_RUN_STATE_H
@@ -31,37 +31,38 @@ struct vgpu_run_slots {
 	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: sum of its quanta */
 	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: first quantum; 0: no entry */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number: budget in a cycle; 0: none */
-	uint32_t longest_us[VGPU_PF_BANDS];	  /* longest quantum of the band's VFs */
+	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* longest quantum of the priority class's
+							  VFs */
 };
 
-/* share.c: virtual time of one band (priority class), in 2^-24 ns per unit of weight */
-struct vgpu_run_band {
+/* share.c: virtual time of one priority class, in 2^-24 ns per unit of weight */
+struct vgpu_run_priority_class {
 	uint64_t now;
-	uint64_t rest;	 /* remainder of the last division that advanced now */
-	uint64_t estate; /* pool of forfeited lags, not yet shared out, in 2^-24 ns */
+	uint64_t rest;		/* remainder of the last division that advanced now */
+	uint64_t forfeited_lag; /* pool of forfeited lags, not yet shared out, in 2^-24 ns */
 };
 
-enum vgpu_executor_state {
-	VGPU_EXECUTOR_OFF = 0,	 /* no device */
-	VGPU_EXECUTOR_EMPTY,	 /* no VF is in the engine */
-	VGPU_EXECUTOR_SWITCHING, /* a world switch is in progress */
-	VGPU_EXECUTOR_RUNNING,	 /* a VF runs */
-	VGPU_EXECUTOR_PARKED,	 /* a VF is in the engine, and its quantum has expired */
-	VGPU_EXECUTOR_BROKEN,	 /* a command failed; the engine is polled until it is usable */
-	VGPU_EXECUTOR_STATES,
+enum vgpu_scheduler_state {
+	VGPU_SCHEDULER_OFF = 0,	  /* no device */
+	VGPU_SCHEDULER_EMPTY,	  /* no VF is in the engine */
+	VGPU_SCHEDULER_SWITCHING, /* a world switch is in progress */
+	VGPU_SCHEDULER_RUNNING,	  /* a VF runs */
+	VGPU_SCHEDULER_EXPIRED,	  /* a VF is in the engine, and its quantum has expired */
+	VGPU_SCHEDULER_BROKEN,	  /* a command failed; the engine is polled until it is usable */
+	VGPU_SCHEDULER_STATES,
 };
 
 enum vgpu_run_kind {
-	VGPU_RUN_SLICE = 0, /* its turn in the table, or its share */
-	VGPU_RUN_SOLE,	    /* uncontended: runs until another VF wakes */
-	VGPU_RUN_REST,	    /* idle-resident: no VF has work, and the VF stays in the engine */
-	VGPU_RUN_RESCUE,    /* starvation boost: a short run after too long a wait */
-	VGPU_RUN_RESERVE,   /* preempted the table, from the table's reserve section */
-	VGPU_RUN_CONTRACT,  /* served by the reservation of its contract */
+	VGPU_RUN_SLICE = 0,	/* its turn in the table, or its share */
+	VGPU_RUN_UNCONTENDED,	/* uncontended: runs until another VF wakes */
+	VGPU_RUN_IDLE_RESIDENT, /* idle-resident: no VF has work, and the VF stays in the engine */
+	VGPU_RUN_BOOST,		/* starvation boost: a short run after too long a wait */
+	VGPU_RUN_RESERVE,	/* preempted the table, from the table's reserve section */
+	VGPU_RUN_CONTRACT,	/* served by the reservation of its contract */
 	VGPU_RUN_KINDS,
 };
 
-/* one stay of a VF in the engine; times are of the home's clock */
+/* one stay of a VF in the engine; times are of the platform's clock */
 struct vgpu_run {
 	uint32_t vf; /* 0: none */
 	enum vgpu_run_kind kind;
@@ -85,7 +86,7 @@ struct vgpu_run {
 enum vgpu_preemption {
 	VGPU_PREEMPT_NONE = 0,
 	VGPU_PREEMPT_FOR_RESERVE, /* for the reserve section of the table, or a reservation */
-	VGPU_PREEMPT_FOR_BAND,	  /* for a VF of a higher priority class */
+	VGPU_PREEMPT_FOR_PRIORITY_CLASS, /* for a VF of a higher priority class */
 	VGPU_PREEMPT_FOR_ANYONE,
 };
 
@@ -95,8 +96,8 @@ struct vgpu_run_tables {
 	uint32_t active;    /* index in slots of the table in force */
 	bool is_pending;    /* the other table takes over at the next decision */
 	bool has_contracts; /* the table in force has contracts */
-	/* next position of each band: the entries, then the VFs without an entry */
-	uint32_t cursors[VGPU_PF_BANDS];
+	/* next position of each priority class: the entries, then the VFs without an entry */
+	uint32_t cursors[VGPU_PF_PRIORITY_CLASSES];
 	uint64_t cycle_started_ns;
 };
 
@@ -126,8 +127,8 @@ struct vgpu_run_switches {
 	uint32_t histogram[VGPU_SWITCH_BUCKETS];
 };
 
-struct vgpu_pf_executor {
-	enum vgpu_executor_state state;
+struct vgpu_pf_scheduler {
+	enum vgpu_scheduler_state state;
 	struct vgpu_run_tables tables;
 	struct vgpu_run_work work;
 	bool wants_decision; /* decide when the core settles, unless a VF runs */
@@ -136,7 +137,7 @@ struct vgpu_pf_executor {
 	uint32_t exclusive_vf; /* VF whose full access stops the table; 0: none */
 	struct vgpu_run_cut cut;
 	struct vgpu_run run, next, last; /* in the engine; being switched to; before run */
-	struct vgpu_run_band bands[VGPU_PF_BANDS];
+	struct vgpu_run_priority_class priority_classes[VGPU_PF_PRIORITY_CLASSES];
 	uint64_t decided_ns;	      /* start of the last world switch */
 	uint32_t aborts;	      /* refused commands in succession */
 	uint32_t mismatches;	      /* inputs that the table of machine.c does not have */

@@ -92,13 +92,13 @@ void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 }
 
 /* the guilty VF and the reason for a status or a command */
-struct culprit_row {
+struct guilty_row {
 	uint32_t key;	  /* last status, or the command that failed */
 	bool is_outgoing; /* the VF that leaves the engine; else the VF that comes */
 	enum vgpu_pf_reason reason;
 };
 
-static const struct culprit_row status_culprits[] = {
+static const struct guilty_row status_culprits[] = {
 	{GPUIOV_STATUS_IDLING, true, VGPU_PF_REASON_IDLE_TIMEOUT},
 	{GPUIOV_STATUS_SAVING, true, VGPU_PF_REASON_SAVE_TIMEOUT},
 	{GPUIOV_STATUS_LOADING, false, VGPU_PF_REASON_LOAD_TIMEOUT},
@@ -106,7 +106,7 @@ static const struct culprit_row status_culprits[] = {
 	{GPUIOV_STATUS_ENABLING, false, VGPU_PF_REASON_RUN_TIMEOUT},
 };
 
-static const struct culprit_row command_culprits[] = {
+static const struct guilty_row command_culprits[] = {
 	{GPUIOV_CMD_IDLE, true, VGPU_PF_REASON_IDLE_TIMEOUT},
 	{GPUIOV_CMD_SAVE, true, VGPU_PF_REASON_SAVE_TIMEOUT},
 	{GPUIOV_CMD_LOAD, false, VGPU_PF_REASON_LOAD_TIMEOUT},
@@ -115,8 +115,8 @@ static const struct culprit_row command_culprits[] = {
 	{GPUIOV_CMD_CONTEXT_SWITCH, true, VGPU_PF_REASON_IDLE_TIMEOUT},
 };
 
-static const struct culprit_row *find_culprit(const struct culprit_row *rows, uint32_t count,
-					      uint32_t key)
+static const struct guilty_row *find_guilty(const struct guilty_row *rows, uint32_t count,
+					    uint32_t key)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (rows[i].key == key)
@@ -127,24 +127,24 @@ static const struct culprit_row *find_culprit(const struct culprit_row *rows, ui
 static void fail(struct vgpu_pf *pf, bool is_bad_status)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
-	const struct culprit_row *row =
-		find_culprit(status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
+	const struct guilty_row *row =
+		find_guilty(status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
 	/* the client may have reset its function, which aborts the command: no VF is guilty yet */
-	bool is_nobodys = sw->status == GPUIOV_STATUS_ABORTED && pf->executor.aborts == 0;
-	uint32_t culprit;
+	bool is_nobodys = sw->status == GPUIOV_STATUS_ABORTED && pf->scheduler.aborts == 0;
+	uint32_t guilty;
 
 	if (!row)
-		row = find_culprit(command_culprits, VGPU_COUNT_OF(command_culprits),
-				   sw->steps[sw->step]);
+		row = find_guilty(command_culprits, VGPU_COUNT_OF(command_culprits),
+				  sw->steps[sw->step]);
 	/* if only one VF takes part in the switch, that VF is guilty */
-	culprit = (row->is_outgoing && sw->from) || !sw->to ? sw->from : sw->to;
-	if (vgpu_pf_tell_allows(pf, &pf->vfs[culprit]))
+	guilty = (row->is_outgoing && sw->from) || !sw->to ? sw->from : sw->to;
+	if (vgpu_pf_notify_allows(pf, &pf->vfs[guilty]))
 		vgpu_pf_text_log(pf, is_nobodys ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
 				 "VF%u: world switch %u -> %u failed, command %u, status 0x%x",
-				 culprit, sw->from, sw->to, sw->steps[sw->step], sw->status);
+				 guilty, sw->from, sw->to, sw->steps[sw->step], sw->status);
 	sw->is_busy = false;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SWITCH);
-	vgpu_pf_run_engine_failed(pf, culprit,
+	vgpu_pf_run_engine_failed(pf, guilty,
 				  is_bad_status ? VGPU_PF_REASON_BAD_STATUS : row->reason);
 }
 

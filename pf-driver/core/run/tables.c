@@ -12,15 +12,16 @@ static bool has_contracts(const struct vgpu_pf_run_table *table)
 	return memcmp(table->contracts, none, sizeof(none)) != 0;
 }
 
-/* notes the longest quantum of each band (priority class) */
-static void note_longest(struct vgpu_run_slots *slots)
+/* notes the longest quantum of each priority class */
+static void record_longest(struct vgpu_run_slots *slots)
 {
 	for (uint32_t i = 0; i < slots->table.count; i++) {
-		uint32_t band = slots->table.contracts[slots->table.entries[i].vf - 1].band;
+		uint32_t priority_class =
+			slots->table.contracts[slots->table.entries[i].vf - 1].priority_class;
 
-		if (band < VGPU_PF_BANDS &&
-		    slots->longest_us[band] < slots->table.entries[i].quantum_us)
-			slots->longest_us[band] = slots->table.entries[i].quantum_us;
+		if (priority_class < VGPU_PF_PRIORITY_CLASSES &&
+		    slots->longest_us[priority_class] < slots->table.entries[i].quantum_us)
+			slots->longest_us[priority_class] = slots->table.entries[i].quantum_us;
 	}
 }
 
@@ -40,16 +41,16 @@ static uint64_t round_us(const struct vgpu_run_slots *slots, uint32_t vf)
 /* if the table has no weights, derives them from the VFs' parts of a round; gangs get none */
 static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
 {
-	uint64_t most_us = 0;
+	uint64_t max_us = 0;
 
 	if (has_weights(slots))
 		return;
 	for (uint32_t vf = 1; vf <= vfs; vf++)
-		most_us = vgpu_max_u64(most_us, round_us(slots, vf));
+		max_us = vgpu_max_u64(max_us, round_us(slots, vf));
 	for (uint32_t vf = 1; vf <= vfs; vf++)
 		if (!(slots->table.contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
 			slots->table.weights[vf - 1] = (uint32_t)vgpu_max_u64(
-				1, round_us(slots, vf) * VGPU_PF_WEIGHT_MAX / most_us);
+				1, round_us(slots, vf) * VGPU_PF_WEIGHT_MAX / max_us);
 }
 
 /* computes the members that are derived from entries, reserve section, contracts and weights */
@@ -67,7 +68,7 @@ static void index_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
 	for (uint32_t i = 0; i < slots->table.reserve_count; i++)
 		slots->reserve_us[slots->table.reserve[i].vf] = slots->table.reserve[i].quantum_us;
 	fill_weights(slots, pf->device.total_vfs);
-	note_longest(slots);
+	record_longest(slots);
 }
 
 static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
@@ -152,7 +153,7 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 /* Get the table in force. */
 struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
 {
-	return &pf->executor.tables.slots[pf->executor.tables.active];
+	return &pf->scheduler.tables.slots[pf->scheduler.tables.active];
 }
 
 /* Get the quantum of a VF: of its first entry, or the default. Return: ns. */
@@ -166,10 +167,10 @@ uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
 /* the table that takes over next, or else the table in force */
 static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
 {
-	const struct vgpu_pf_executor *executor = &pf->executor;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	return &executor->tables.slots[executor->tables.is_pending ? !executor->tables.active
-								   : executor->tables.active];
+	return &scheduler->tables.slots[scheduler->tables.is_pending ? !scheduler->tables.active
+								     : scheduler->tables.active];
 }
 
 /*
@@ -179,7 +180,7 @@ static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
 int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	const struct vgpu_pf_run_table *table = call->payload;
-	struct vgpu_pf_executor *executor = &pf->executor;
+	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint64_t generation = newest_of(pf)->table.generation;
 	int error = check_table(pf, table);
 
@@ -190,15 +191,16 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 			pf, -ESTALE,
 			"run table: generation %llu; %llu is in force, read it and send %llu",
 			LLU(table->generation), LLU(generation), LLU(generation) + 1);
-	fill_slots(pf, &executor->tables.slots[!executor->tables.active], table);
-	executor->tables.is_pending = true;
+	fill_slots(pf, &scheduler->tables.slots[!scheduler->tables.active], table);
+	scheduler->tables.is_pending = true;
 	/* a run without end is preempted, or the new table would never take over */
-	if (executor->state == VGPU_EXECUTOR_RUNNING && vgpu_pf_run_kind_is_endless(&executor->run))
-		executor->preemption = VGPU_PREEMPT_FOR_ANYONE;
+	if (scheduler->state == VGPU_SCHEDULER_RUNNING &&
+	    vgpu_pf_run_kind_is_endless(&scheduler->run))
+		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 	/* decide now: a VF that stays parked without tokens may get no tokens for a long time */
-	if (executor->state == VGPU_EXECUTOR_PARKED)
-		executor->wants_decision = true;
-	pf->journal.is_table_dirty = true; /* journal.c writes the table */
+	if (scheduler->state == VGPU_SCHEDULER_EXPIRED)
+		scheduler->wants_decision = true;
+	pf->checkpoint.is_table_dirty = true; /* checkpoint.c writes the table */
 	return 0;
 }
 
@@ -219,7 +221,7 @@ void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *
 	table->size = sizeof(*table);
 }
 
-/* Put the table of the journal in force, if it is valid. The scheduler is off. */
+/* Put the table of the checkpoint in force, if it is valid. The scheduler is off. */
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {
 	if (check_table(pf, table))

@@ -87,7 +87,7 @@ static int check_reservation(struct vgpu_pf *pf, const struct vgpu_pf_contract *
 
 static int check_cap(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, uint32_t vf)
 {
-	uint64_t least = terms->budget_ns + VGPU_PF_CONTRACT_MIN_NS;
+	uint64_t min = terms->budget_ns + VGPU_PF_CONTRACT_MIN_NS;
 
 	if (terms->rate_ppm == 0 && terms->burst_ns == 0)
 		return 0;
@@ -95,11 +95,11 @@ static int check_cap(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, u
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: VF%u has a cap of %u ppm; 1 to %u", vf,
 					 terms->rate_ppm, VGPU_PF_RATE_MAX_PPM);
-	if (terms->burst_ns < least || terms->burst_ns > VGPU_PF_CONTRACT_MAX_NS)
+	if (terms->burst_ns < min || terms->burst_ns > VGPU_PF_CONTRACT_MAX_NS)
 		return vgpu_pf_text_fail(pf, -EINVAL,
 					 "run table: VF%u has a burst of %llu ns; its budget and "
 					 "100 us (%llu ns) to 10 s",
-					 vf, LLU(terms->burst_ns), LLU(least));
+					 vf, LLU(terms->burst_ns), LLU(min));
 	return 0;
 }
 
@@ -112,9 +112,10 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 		error = check_cap(pf, terms, vf);
 	if (error)
 		return error;
-	if (terms->band >= VGPU_PF_BANDS)
-		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u is in band %u; 0 to %u", vf,
-					 terms->band, VGPU_PF_BANDS - 1);
+	if (terms->priority_class >= VGPU_PF_PRIORITY_CLASSES)
+		return vgpu_pf_text_fail(pf, -EINVAL,
+					 "run table: VF%u is in priority class %u; 0 to %u", vf,
+					 terms->priority_class, VGPU_PF_PRIORITY_CLASSES - 1);
 	if (terms->flags & ~(uint32_t)(VGPU_PF_CONTRACT_STRICT | VGPU_PF_CONTRACT_GANG))
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has unknown flags 0x%x", vf,
 					 terms->flags);

@@ -1,65 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Resets the whole device (pf->whole_reset.is_wanted) when the reset of a VF or the wait for the
+ * Resets the whole device (pf->device_reset.is_wanted) when the reset of a VF or the wait for the
  * engine has not helped. Every VF loses its state. When the device is back, the core programs the
  * VFs again.
  */
 #include "pf-driver/core/top/parts.h"
 
-#define RESET_WHOLE_MS	    2000u
+#define DEVICE_RESET_MS	    2000u
 #define RESET_POLL_FIRST_NS (100 * VGPU_NS_PER_US)
 #define RESET_POLL_LAST_NS  (10 * VGPU_NS_PER_MS)
 
 /* Reset the whole device, unless a reset is in progress. */
 void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 {
-	pf->whole_reset.is_wanted = false;
-	if (pf->whole_reset.is_under_way)
+	pf->device_reset.is_wanted = false;
+	if (pf->device_reset.is_under_way)
 		return;
-	pf->whole_reset.is_under_way = true;
-	pf->whole_reset.count++;
+	pf->device_reset.is_under_way = true;
+	pf->device_reset.count++;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "resetting the whole device");
-	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_WHOLE_RESET, 0, pf->whole_reset.count, 0);
+	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_RESET, 0, pf->device_reset.count, 0);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -EIO);
 	vgpu_pf_vf_state_abort(pf, -EIO);
 	vgpu_pf_inbox_settle(pf);
 	vgpu_pf_reset_lose_all(pf);
-	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
-	pf->whole_reset.deadline_ns =
-		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_WHOLE_MS);
+	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_DEVICE);
+	pf->device_reset.deadline_ns =
+		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, DEVICE_RESET_MS);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_DEVICE_RESET, RESET_POLL_FIRST_NS);
 }
 
 bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf)
 {
-	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_WHOLE;
+	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_DEVICE;
 }
 
 /* gives up the device, and the answers that guests wait for */
-static void give_up(struct vgpu_pf *pf)
+static void abandon(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
 			 "whole reset did not finish in %u ms (ETIMEDOUT); the device is lost",
-			 RESET_WHOLE_MS);
+			 DEVICE_RESET_MS);
 	vgpu_for_each_vf(pf, vf)
 		vgpu_pf_reset_cancel(vf);
-	vgpu_pf_give_up(pf);
+	vgpu_pf_declare_dead(pf);
 }
 
 /* Check whether the device is back from its reset, and program it again if so. */
 void vgpu_pf_device_reset_poll(struct vgpu_pf *pf)
 {
 	if (vgpu_pf_device_reset_is_on(pf)) {
-		if (vgpu_pf_timer_now(pf) < pf->whole_reset.deadline_ns)
+		if (vgpu_pf_timer_now(pf) < pf->device_reset.deadline_ns)
 			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_DEVICE_RESET, RESET_POLL_LAST_NS);
 		else
-			give_up(pf);
+			abandon(pf);
 		return;
 	}
-	pf->whole_reset.is_under_way = false;
+	pf->device_reset.is_under_way = false;
 	vgpu_pf_reprogram_all(pf);
 	vgpu_pf_reset_answer_all(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, 0, 0);

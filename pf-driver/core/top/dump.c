@@ -32,7 +32,7 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	put(dump, "VRAM: %u units free of %u\n", vgpu_pf_range_free_units(&pf->vram),
 	    pf->vram.count);
 	put(dump, "whole resets %llu; bulk: %u queued; stream: kind %u of VF%u, %llu bytes\n",
-	    LLU(pf->whole_reset.count), pf->bulk.used, pf->stream.kind, pf->stream.vf,
+	    LLU(pf->device_reset.count), pf->bulk.used, pf->stream.kind, pf->stream.vf,
 	    LLU(pf->stream.bytes));
 }
 
@@ -56,19 +56,19 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 	if (vf->contract.terms.budget_ns || vf->contract.terms.rate_ppm)
 		put(dump,
 		    "  contract: %llu ns in %llu ns, left %lld ns until %llu ns; cap %u ppm, "
-		    "burst %llu ns, left %lld ns, held %u; band %u\n",
+		    "burst %llu ns, left %lld ns, held %u; priority class %u\n",
 		    LLU(vf->contract.terms.budget_ns), LLU(vf->contract.terms.period_ns),
 		    (long long)vf->contract.budget_ns, LLU(vf->contract.deadline_ns),
 		    vf->contract.terms.rate_ppm, LLU(vf->contract.terms.burst_ns),
-		    (long long)(vf->contract.tokens / VGPU_PF_RATE_MAX_PPM), vf->contract.is_held,
-		    vf->contract.terms.band);
+		    (long long)(vf->contract.tokens / VGPU_PF_RATE_MAX_PPM),
+		    vf->contract.is_throttled, vf->contract.terms.priority_class);
 	put(dump, "  pending %s, mismatches %u, last error %u, guard level %u\n", pending(vf),
 	    vf->control.mismatches, vf->last_error, vf->guard.level);
 	put(dump, "  resets %llu (guest %llu, hang %llu), stage %u; scrub stage %u, failures %u\n",
 	    LLU(vf->reset.count), LLU(vf->reset.guest_count), LLU(vf->reset.hang_count),
 	    vf->reset.stage, vf->scrub.stage, vf->scrub.failures);
 	put(dump, "  mailbox %llu messages, %llu unknown, held request %u\n",
-	    LLU(vf->mailbox.messages), LLU(vf->mailbox.unknown), vf->mailbox.held_request);
+	    LLU(vf->mailbox.messages), LLU(vf->mailbox.unknown), vf->mailbox.deferred_request);
 }
 
 uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes)

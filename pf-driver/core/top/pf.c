@@ -3,11 +3,11 @@
  * The life of the PF: start, loss and return of the device, adoption of VFs in service, and the
  * order in which the core settles at the end of a call. pf.h documents the functions for homes.
  *
- *   attach, journal valid       adopt: VFs stay in service, nothing is reset (a new core, or a
+ *   attach, checkpoint valid       adopt: VFs stay in service, nothing is reset (a new core, or a
  *                               connection that was cut while the device kept running)
- *   attach, no valid journal    the device has lost its state: the core programs the VFs that it
+ *   attach, no valid checkpoint    the device has lost its state: the core programs the VFs that it
  *                               has in memory again, and they start over as PROVISIONED
- *   attach, lost in its reset   the same: the journal is not valid any more
+ *   attach, lost in its reset   the same: the checkpoint is not valid any more
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -40,19 +40,19 @@ static void settle_engine(struct vgpu_pf *pf)
 		vgpu_pf_inbox_settle(pf);
 		return;
 	}
-	if (pf->whole_reset.is_wanted)
+	if (pf->device_reset.is_wanted)
 		vgpu_pf_device_reset_begin(pf);
 	/* a run that has ended may have taken its VF out of the engine */
-	vgpu_pf_run_engine_look(pf);
+	vgpu_pf_run_engine_poll(pf);
 	vgpu_pf_inbox_settle(pf);
 	vgpu_pf_run_engine_decide(pf);
 }
 
-/* Do what is due, write the journal, send replies and notifications. Most calls end here. */
+/* Do what is due, write the checkpoint, send replies and notifications. Most calls end here. */
 void vgpu_pf_settle(struct vgpu_pf *pf)
 {
 	settle_engine(pf);
-	vgpu_pf_journal_flush(pf);
+	vgpu_pf_checkpoint_flush(pf);
 	vgpu_pf_reply_flush(pf);
 	if (pf->events.has_new) {
 		pf->events.has_new = false;
@@ -140,7 +140,7 @@ int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeou
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: preempt_timeout_us %u; at most %u", vf,
 					 timeout_us, VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
 	pf->vfs[vf].config.preempt_timeout_us = timeout_us;
-	vgpu_pf_journal_mark(pf);
+	vgpu_pf_checkpoint_mark(pf);
 	vgpu_pf_settle(pf);
 	return 0;
 }
@@ -153,14 +153,14 @@ void vgpu_pf_stream_ready(struct vgpu_pf *pf)
 
 /* ---- the device goes ---- */
 
-static void let_go(struct vgpu_pf *pf)
+static void release(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
 	pf->device.is_attached = false;
-	pf->whole_reset.is_lost |= pf->whole_reset.is_under_way;
-	pf->whole_reset.is_under_way = false;
-	pf->whole_reset.is_wanted = false;
+	pf->device_reset.is_lost |= pf->device_reset.is_under_way;
+	pf->device_reset.is_under_way = false;
+	pf->device_reset.is_wanted = false;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_LOST, 0, 0, 0);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_run_account_stop(pf);
@@ -174,33 +174,33 @@ static void let_go(struct vgpu_pf *pf)
 	vgpu_pf_settle(pf);
 }
 
-void vgpu_pf_detach(struct vgpu_pf *pf)
+void vgpu_pf_surprise_remove(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
 		return;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "device lost");
-	let_go(pf);
+	release(pf);
 }
 
-void vgpu_pf_park(struct vgpu_pf *pf)
+void vgpu_pf_suspend(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
 		return;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "device parked: it will be reset or lose its power");
-	let_go(pf);
+	release(pf);
 }
 
 /*
- * The device has not come back from its reset: it is lost. The home does not know yet, so end the
- * device's DMA here.
+ * The device has not come back from its reset: it is lost. The platform does not know yet, so end
+ * the device's DMA here.
  */
-void vgpu_pf_give_up(struct vgpu_pf *pf)
+void vgpu_pf_declare_dead(struct vgpu_pf *pf)
 {
 	vgpu_pf_device_stop_dma(pf);
-	let_go(pf);
+	release(pf);
 }
 
-void vgpu_pf_leave(struct vgpu_pf *pf)
+void vgpu_pf_shutdown(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
@@ -233,7 +233,7 @@ static void enable(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
-/* frees the resources of a VF that the journal does not know or that cannot be adopted */
+/* frees the resources of a VF that the checkpoint does not know or that cannot be adopted */
 static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->config, 0, sizeof(vf->config));
@@ -244,7 +244,7 @@ static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO)) {
 		vgpu_pf_text_log(
 			pf, VGPU_OS_LOG_WARNING,
-			"VF%u: in service but not in the journal; its resources are released",
+			"VF%u: in service but not in the checkpoint; its resources are released",
 			vf->number);
 		vgpu_pf_vf_page_table_clear(pf, vf);
 		vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
@@ -308,7 +308,7 @@ static void adopt_all(struct vgpu_pf *pf)
 	/* messages and resets since the previous core ended */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
-	vgpu_pf_journal_mark(pf);
+	vgpu_pf_checkpoint_mark(pf);
 	vgpu_pf_run_engine_start(pf);
 	vgpu_for_each_vf(pf, vf)
 		vgpu_pf_full_access_resume(pf, vf);
@@ -337,12 +337,12 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /* VRAM may have other contents now */
-static void doubt_vram(struct vgpu_pf *pf)
+static void invalidate_vram(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
-	vgpu_pf_journal_doubt(pf);
-	vgpu_pf_range_doubt(&pf->vram);
+	vgpu_pf_checkpoint_invalidate(pf);
+	vgpu_pf_range_invalidate(&pf->vram);
 	vgpu_for_each_vf(pf, vf)
 		vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 }
@@ -353,7 +353,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_pf_run_account_stop(pf);
-	doubt_vram(pf);
+	invalidate_vram(pf);
 	enable(pf);
 	vgpu_for_each_vf(pf, vf)
 		reprogram_vf(pf, vf);
@@ -361,8 +361,8 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	/* messages and resets that came without an interrupt */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
-	vgpu_pf_journal_mark(pf);
-	pf->journal.is_table_dirty = true;
+	vgpu_pf_checkpoint_mark(pf);
+	pf->checkpoint.is_table_dirty = true;
 	vgpu_pf_run_engine_start(pf);
 }
 
@@ -384,19 +384,19 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 /* refuses a device that was lost in a reset and is still in this reset */
 static int check_back(struct vgpu_pf *pf)
 {
-	if (!pf->whole_reset.is_lost || !vgpu_pf_device_reset_is_on(pf))
+	if (!pf->device_reset.is_lost || !vgpu_pf_device_reset_is_on(pf))
 		return 0;
 	vgpu_pf_device_stop_dma(pf);
 	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");
 }
 
 /* returns false if the device has lost its state, or has never had one */
-static bool load_journal(struct vgpu_pf *pf)
+static bool load_checkpoint(struct vgpu_pf *pf)
 {
-	bool was_in_reset = pf->whole_reset.is_lost;
+	bool was_in_reset = pf->device_reset.is_lost;
 
-	pf->whole_reset.is_lost = false;
-	return !was_in_reset && vgpu_pf_journal_load(pf);
+	pf->device_reset.is_lost = false;
+	return !was_in_reset && vgpu_pf_checkpoint_load(pf);
 }
 
 int vgpu_pf_attach(struct vgpu_pf *pf)
@@ -412,14 +412,15 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (error)
 		return error;
 	pf->device = device;
-	/* the home may have dropped its timer while there was no device */
+	/* the platform may have dropped its timer while there was no device */
 	pf->timers.armed_ns = 0;
-	doubt_vram(pf);
-	is_known = load_journal(pf);
+	invalidate_vram(pf);
+	is_known = load_checkpoint(pf);
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);
 	else
-		adopt_all(pf); /* without a journal: all VFs become ABSENT, the device is cleared */
+		adopt_all(pf); /* without a checkpoint: all VFs become ABSENT, the device is cleared
+				*/
 	if (pf->was_attached)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, is_known, 0);
 	pf->was_attached = true;

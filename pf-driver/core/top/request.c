@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Handles the requests of the uapi, in the same way for every home. Each operation has one row: its
- * properties, how its struct names a VF, and its handler. This file checks the properties and the
- * VF before it calls the handler.
+ * Handles the requests of the uapi, in the same way for every platform. Each operation has one row:
+ * its properties, how its struct names a VF, and its handler. This file checks the properties and
+ * the VF before it calls the handler.
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -36,7 +36,7 @@ static int get_info(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	info->size = sizeof(*info);
 	info->uapi_version = VGPU_PF_UAPI_VERSION;
 	info->total_vfs = pf->device.total_vfs;
-	info->home = pf->params.home;
+	info->platform = pf->params.platform;
 	info->vram_bytes = pf->device.vram_bytes;
 	info->vram_free_bytes = units_bytes(vgpu_pf_range_free_units(&pf->vram));
 	info->vram_largest_free_bytes =
@@ -53,7 +53,7 @@ static int get_info(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	info->lease_held = pf->requests.lease_holder != 0;
 	info->device_lost = !pf->device.is_attached;
 	vgpu_pf_run_account_info(pf, info);
-	info->whole_resets = pf->whole_reset.count;
+	info->device_resets = pf->device_reset.count;
 	memcpy(info->name, pf->params.name, sizeof(info->name));
 	info->name[sizeof(info->name) - 1] = 0;
 	return 0;
@@ -312,7 +312,7 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 			vf->inbox.token = 0;
 	if (pf->verify.token == token)
 		pf->verify.token = 0;
-	/* the end of a stream is still reported, because the home then closes its fd */
+	/* the end of a stream is still reported, because the platform then closes its fd */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.token == token)
 		pf->stream.payload = NULL;
 	vgpu_pf_settle(pf);

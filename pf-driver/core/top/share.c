@@ -9,21 +9,21 @@
 /* the sum of the parts: max(sum of floors, min(sum of caps, whole)) */
 static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 {
-	uint64_t least = 0, most = 0;
+	uint64_t min = 0, max = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		least += shares[i].least_ppm;
-		most += vgpu_max_u64(shares[i].most_ppm, shares[i].least_ppm);
+		min += shares[i].min_ppm;
+		max += vgpu_max_u64(shares[i].max_ppm, shares[i].min_ppm);
 	}
-	return vgpu_max_u64(least, vgpu_min_u64(most, VGPU_SHARE_WHOLE_PPM));
+	return vgpu_max_u64(min, vgpu_min_u64(max, VGPU_SHARE_FULL_PPM));
 }
 
 /* a part at the level 2^shift / divisor of the whole */
 static uint32_t part_of(const struct vgpu_share *share, uint32_t shift, uint64_t divisor)
 {
-	uint64_t wanted = (share->weight * VGPU_SHARE_WHOLE_PPM << shift) / divisor;
+	uint64_t wanted = (share->weight * VGPU_SHARE_FULL_PPM << shift) / divisor;
 
-	return (uint32_t)vgpu_max_u64(share->least_ppm, vgpu_min_u64(share->most_ppm, wanted));
+	return (uint32_t)vgpu_max_u64(share->min_ppm, vgpu_min_u64(share->max_ppm, wanted));
 }
 
 static uint64_t sum_at(const struct vgpu_share *shares, uint32_t count, uint32_t shift,
@@ -44,7 +44,7 @@ void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count)
 
 	for (uint32_t i = 0; i < count; i++)
 		heaviest = vgpu_max_u64(heaviest, shares[i].weight);
-	shift = (uint32_t)__builtin_clzll(heaviest * VGPU_SHARE_WHOLE_PPM);
+	shift = (uint32_t)__builtin_clzll(heaviest * VGPU_SHARE_FULL_PPM);
 	while (high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;
 

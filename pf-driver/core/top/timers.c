@@ -19,7 +19,7 @@ static void (*const vf_handlers[VGPU_VF_TIMERS])(struct vgpu_pf *pf, struct vgpu
 	[VGPU_VF_TIMER_OUTBOX] = vgpu_pf_mailbox_outbox_timer,
 	[VGPU_VF_TIMER_THROTTLE] = vgpu_pf_mailbox_throttle_timer,
 	[VGPU_VF_TIMER_GUARD] = vgpu_pf_guard_timer,
-	[VGPU_VF_TIMER_TELL] = vgpu_pf_tell_timer,
+	[VGPU_VF_TIMER_NOTIFY] = vgpu_pf_notify_timer,
 };
 
 void vgpu_pf_timers_run(struct vgpu_pf *pf)

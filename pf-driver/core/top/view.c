@@ -20,7 +20,7 @@ struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf)
 		.has_driver = core->control.driver_loaded,
 		.wants_durable = core->state == VGPU_PF_VF_SCRUBBING &&
 				 core->scrub.stage == VGPU_VF_SCRUB_DONE,
-		.is_capped = core->contract.is_held,
+		.is_capped = core->contract.is_throttled,
 		.weight = core->share.wanted ? core->share.weight : 0,
 	};
 
@@ -30,7 +30,7 @@ struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf)
 
 bool vgpu_pf_view_was_lost_in_reset(const struct vgpu_pf *pf)
 {
-	return pf->whole_reset.is_lost;
+	return pf->device_reset.is_lost;
 }
 
 const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf)

@@ -249,11 +249,11 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 			 state_names[vf->state], event_names[event], state_names[to]);
 	if (to != vf->state)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_STATE, vf->number, to, vf->state);
-	vgpu_pf_journal_mark(pf);
+	vgpu_pf_checkpoint_mark(pf);
 }
 
 /* logs an impossible transition and the transitions before it */
-static void tell_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
+static void notify_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
 {
 	uint32_t first = pf->trace.used > 8 ? pf->trace.used - 8 : 0;
 
@@ -270,7 +270,7 @@ static void tell_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t
 
 static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event)
 {
-	tell_mismatch(pf, vf, event);
+	notify_mismatch(pf, vf, event);
 	trace(pf, vf, event, VGPU_PF_VF_MISMATCH);
 	vf->state = VGPU_PF_VF_MISMATCH;
 	vf->control.mismatches++;

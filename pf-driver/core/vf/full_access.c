@@ -65,7 +65,7 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vf->access.granted)
 		return;
 	vf->access.granted = false;
-	vgpu_pf_journal_mark(pf);
+	vgpu_pf_checkpoint_mark(pf);
 	if (vgpu_pf_run_engine_exclusive(pf) == vf->number)
 		vgpu_pf_run_engine_set_exclusive(pf, NULL);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
@@ -97,7 +97,7 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vf->access.granted)
 		return;
 	vf->access.timeouts++;
-	if (vgpu_pf_tell_allows(pf, vf))
+	if (vgpu_pf_notify_allows(pf, vf))
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING,
 				 "VF%u: full access not given back in time", vf->number);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_TIMED_OUT, 0);

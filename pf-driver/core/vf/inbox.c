@@ -118,7 +118,7 @@ void vgpu_pf_inbox_leave(struct vgpu_pf *pf, struct vgpu_vf *vf)
 void vgpu_pf_inbox_lose(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
-		if (id != VGPU_VF_TIMER_GUARD && id != VGPU_VF_TIMER_TELL)
+		if (id != VGPU_VF_TIMER_GUARD && id != VGPU_VF_TIMER_NOTIFY)
 			vgpu_pf_timer_clear_vf(vf, id);
 	if (vf->state == VGPU_PF_VF_ABSENT)
 		return;

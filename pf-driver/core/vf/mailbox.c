@@ -70,7 +70,7 @@ void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
-	vf->mailbox.held_request = request;
+	vf->mailbox.deferred_request = request;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
 }
 
@@ -78,7 +78,7 @@ static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 static bool is_to_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
-	       vf->state == VGPU_PF_VF_RESETTING || pf->whole_reset.is_under_way ||
+	       vf->state == VGPU_PF_VF_RESETTING || pf->device_reset.is_under_way ||
 	       !pf->device.is_attached;
 }
 
@@ -146,7 +146,7 @@ static void take_init_data(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_
 
 static void take_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	if (vgpu_pf_tell_allows(pf, vf))
+	if (vgpu_pf_notify_allows(pf, vf))
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUEST_ERROR, vf->number,
 				     message[1] | (uint64_t)message[2] << 32,
 				     message[3] | (uint64_t)message[0] << 32);
@@ -239,21 +239,21 @@ static void acknowledged(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* Read the boxes with new messages or acknowledgements. */
 void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 {
-	uint32_t news = vgpu_pf_device_vsec_read(pf, GPUIOV_HVVM_MBOX1);
+	uint32_t changes = vgpu_pf_device_vsec_read(pf, GPUIOV_HVVM_MBOX1);
 	uint32_t acks = 0;
 	struct vgpu_vf *vf;
 
-	if (news == 0 || vgpu_pf_device_vsec_read(pf, 0) == UINT32_MAX)
+	if (changes == 0 || vgpu_pf_device_vsec_read(pf, 0) == UINT32_MAX)
 		return;
 	vgpu_for_each_vf(pf, vf) {
-		if (news & MBOX1_ACK(vf)) {
+		if (changes & MBOX1_ACK(vf)) {
 			acks |= MBOX1_ACK(vf);
 			acknowledged(pf, vf);
 		}
-		if (!(news & MBOX1_VALID(vf)) || is_too_early(pf, vf))
+		if (!(changes & MBOX1_VALID(vf)) || is_too_early(pf, vf))
 			continue;
 		/* the message may come from a new driver: first check whether there was an FLR */
-		vgpu_pf_reset_look(pf, vf);
+		vgpu_pf_reset_poll(pf, vf);
 		receive(pf, vf);
 	}
 	if (acks)
@@ -269,11 +269,11 @@ void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* Answer the deferred request, unless it must still wait. Return: true if one was answered. */
 bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.held_request};
+	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.deferred_request};
 
-	if (vf->mailbox.held_request == 0 || is_to_wait(pf, vf))
+	if (vf->mailbox.deferred_request == 0 || is_to_wait(pf, vf))
 		return false;
-	vf->mailbox.held_request = 0;
+	vf->mailbox.deferred_request = 0;
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);
 	if (message[0] == MAILBOX_REQ_GPU_RESET_ACCESS)
 		take_reset(pf, vf, message);
@@ -285,26 +285,26 @@ bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* A deferred request has waited too long: answer FAIL. */
 void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	if (vf->mailbox.held_request == 0)
+	if (vf->mailbox.deferred_request == 0)
 		return;
-	vf->mailbox.held_request = 0;
+	vf->mailbox.deferred_request = 0;
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
 /* The VF is quarantined: answer its deferred request with FAIL, and drop all messages. */
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	bool is_held = vf->mailbox.held_request != 0;
+	bool is_throttled = vf->mailbox.deferred_request != 0;
 
 	vgpu_pf_mailbox_forget(vf);
-	if (is_held)
+	if (is_throttled)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
 /* The device lost its messages. The guest's request stays deferred until the device is back. */
 void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t request = vf->mailbox.held_request;
+	uint32_t request = vf->mailbox.deferred_request;
 
 	vgpu_pf_mailbox_forget(vf);
 	if (request)
@@ -314,7 +314,7 @@ void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* Drop the deferred request and the messages to the guest. */
 void vgpu_pf_mailbox_forget(struct vgpu_vf *vf)
 {
-	vf->mailbox.held_request = 0;
+	vf->mailbox.deferred_request = 0;
 	vf->mailbox.out_pending = false;
 	vf->mailbox.ack_expected = false;
 	vf->mailbox.not_before_ns = 0;

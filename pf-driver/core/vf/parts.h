@@ -63,7 +63,7 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_cancel(struct vgpu_vf *vf);
-void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_function_event(struct vgpu_pf *pf);
 void vgpu_pf_reset_lose_all(struct vgpu_pf *pf);
 void vgpu_pf_reset_answer_all(struct vgpu_pf *pf);
@@ -100,11 +100,11 @@ void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error);
 
-/* journal.c */
-void vgpu_pf_journal_mark(struct vgpu_pf *pf);
-void vgpu_pf_journal_doubt(struct vgpu_pf *pf);
-void vgpu_pf_journal_flush(struct vgpu_pf *pf);
-bool vgpu_pf_journal_load(struct vgpu_pf *pf);
+/* checkpoint.c */
+void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf);
+void vgpu_pf_checkpoint_invalidate(struct vgpu_pf *pf);
+void vgpu_pf_checkpoint_flush(struct vgpu_pf *pf);
+bool vgpu_pf_checkpoint_load(struct vgpu_pf *pf);
 
 VGPU_C_END
 

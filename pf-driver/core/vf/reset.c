@@ -52,15 +52,15 @@ static bool is_done_by_device(enum vgpu_pf_reason reason)
 	return reason == VGPU_PF_REASON_GUEST_FLR || reason == VGPU_PF_REASON_DETACH;
 }
 
-static bool should_tell(const struct vgpu_vf *vf)
+static bool should_notify(const struct vgpu_vf *vf)
 {
-	return vf->control.driver_loaded && !vf->reset.guest_told && vf->reset.answer == 0 &&
+	return vf->control.driver_loaded && !vf->reset.guest_notified && vf->reset.answer == 0 &&
 	       !is_done_by_device(vf->reset.reason);
 }
 
-static void tell_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void notify_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	vf->reset.guest_told = true;
+	vf->reset.guest_notified = true;
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION, 0, 0);
 }
 
@@ -74,16 +74,16 @@ static void wait_half(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.stage = VGPU_VF_RESET_WAIT_GUEST;
-	vf->reset.told_again = false;
+	vf->reset.renotified = false;
 	wait_half(pf, vf);
 }
 
-static void tell_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void notify_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	vf->reset.told_again = true;
+	vf->reset.renotified = true;
 	/* the FLR has disabled the guest's interrupts: it would not see the message */
 	if (!vf->reset.flr_done)
-		tell_guest(pf, vf);
+		notify_guest(pf, vf);
 	wait_half(pf, vf);
 }
 
@@ -140,12 +140,12 @@ void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		.type = VGPU_PF_EVENT_RESET_DONE, .vf = vf->number, .arg = vf->reset.reason};
 
 	done.duration_ns = vgpu_pf_timer_now(pf) - vf->reset.started_ns;
-	vf->reset.told_unanswered = vf->reset.guest_told && !vf->reset.guest_ready;
+	vf->reset.unanswered = vf->reset.guest_notified && !vf->reset.guest_ready;
 	vf->reset.answer = 0;
 	vgpu_pf_vbios_write(pf, vf);
 	vgpu_pf_pf2vf_write(pf, vf);
 	acknowledge_flr(pf, vf);
-	if (!is_guests(vf->reset.reason) || vgpu_pf_tell_allows(pf, vf))
+	if (!is_guests(vf->reset.reason) || vgpu_pf_notify_allows(pf, vf))
 		vgpu_pf_event_push(pf, &done);
 	answer_guest(pf, vf, answer);
 }
@@ -153,7 +153,7 @@ void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void flr_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.flr_done = true;
-	if (is_hang(vf->reset.reason) && vf->reset.guest_told && !vf->reset.guest_ready)
+	if (is_hang(vf->reset.reason) && vf->reset.guest_notified && !vf->reset.guest_ready)
 		wait_for_guest(pf, vf);
 	else
 		complete(vf);
@@ -177,7 +177,7 @@ static void poll_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	}
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: FLR did not finish in %u ms (ETIMEDOUT)",
 			 vf->number, RESET_FLR_MS);
-	pf->whole_reset.is_wanted = true;
+	pf->device_reset.is_wanted = true;
 }
 
 static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
@@ -189,7 +189,7 @@ static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_rea
 	if (!is_hang(reason))
 		return;
 	vf->reset.hang_count++;
-	if (vgpu_pf_tell_allows(pf, vf))
+	if (vgpu_pf_notify_allows(pf, vf))
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_HANG, vf->number, reason, 0);
 }
 
@@ -200,9 +200,9 @@ static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		poll_flr(pf, vf);
 		return;
 	}
-	if (should_tell(vf))
-		tell_guest(pf, vf);
-	if (vf->reset.guest_told && !is_hang(vf->reset.reason))
+	if (should_notify(vf))
+		notify_guest(pf, vf);
+	if (vf->reset.guest_notified && !is_hang(vf->reset.reason))
 		wait_for_guest(pf, vf);
 	else
 		vgpu_pf_reset_start_flr(pf, vf);
@@ -214,22 +214,22 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	vf->reset.reason = reason;
 	vf->reset.started_ns = vgpu_pf_timer_now(pf);
 	vf->reset.flr_done = is_done_by_device(reason);
-	vf->reset.guest_told = pf->whole_reset.is_under_way && vf->reset.told_unanswered;
+	vf->reset.guest_notified = pf->device_reset.is_under_way && vf->reset.unanswered;
 	vf->reset.guest_ready = false;
-	vf->reset.told_unanswered = false;
+	vf->reset.unanswered = false;
 	vf->reset.is_flr_known = false;
 	count_reset(pf, vf, reason);
-	if (!pf->whole_reset.is_under_way)
+	if (!pf->device_reset.is_under_way)
 		begin_stages(pf, vf);
 }
 
 /* READY_TO_RESET: the guest answers a notification, or requests a reset. */
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	if (pf->whole_reset.is_under_way) {
+	if (pf->device_reset.is_under_way) {
 		vf->reset.answer = MAILBOX_READY_TO_RESET;
 		vf->reset.guest_ready = true;
-		vf->reset.told_unanswered = false;
+		vf->reset.unanswered = false;
 		return;
 	}
 	if (vf->state == VGPU_PF_VF_RESETTING) {
@@ -242,8 +242,8 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			vgpu_pf_reset_start_flr(pf, vf);
 		return;
 	}
-	if (vf->reset.told_unanswered) {
-		vf->reset.told_unanswered = false;
+	if (vf->reset.unanswered) {
+		vf->reset.unanswered = false;
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
 		return;
 	}
@@ -266,11 +266,11 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		poll_flr(pf, vf);
 		return;
 	}
-	if (!vf->reset.told_again) {
-		tell_again(pf, vf);
+	if (!vf->reset.renotified) {
+		notify_again(pf, vf);
 		return;
 	}
-	if (vgpu_pf_tell_allows(pf, vf))
+	if (vgpu_pf_notify_allows(pf, vf))
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "VF%u: guest was not ready to reset in time",
 				 vf->number);
 	if (vf->reset.flr_done)
@@ -284,7 +284,7 @@ void vgpu_pf_reset_cancel(struct vgpu_vf *vf)
 {
 	vf->reset.stage = VGPU_VF_RESET_NONE;
 	vf->reset.answer = 0;
-	vf->reset.told_unanswered = false;
+	vf->reset.unanswered = false;
 	vf->reset.is_flr_known = false;
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
 }
@@ -295,7 +295,7 @@ static void stop_waiting(struct vgpu_vf *vf)
 	if (vf->state != VGPU_PF_VF_RESETTING || vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
 		return;
 	/* the next guest must not answer the notification to this guest */
-	vf->reset.guest_told = false;
+	vf->reset.guest_notified = false;
 	complete(vf);
 }
 
@@ -327,7 +327,7 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 }
 
 /* Check whether the VF's client has reset, attached or detached the VF, and act on that. */
-void vgpu_pf_reset_look(struct vgpu_pf *pf, struct vgpu_vf *vf)
+void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t status = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_STATUS);
 	uint32_t reset = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_RESET);
@@ -354,12 +354,12 @@ void vgpu_pf_reset_function_event(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_reset_look(pf, vf);
+		vgpu_pf_reset_poll(pf, vf);
 }
 
-static bool is_told(const struct vgpu_vf *vf)
+static bool is_notified(const struct vgpu_vf *vf)
 {
-	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_told;
+	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_notified;
 }
 
 /* The whole device is reset: notify the loaded drivers, and post DEVICE_LOST to all VFs. */
@@ -371,10 +371,10 @@ void vgpu_pf_reset_lose_all(struct vgpu_pf *pf)
 		bool is_loaded = vf->control.driver_loaded;
 		uint32_t owed = vf->state == VGPU_PF_VF_RESETTING ? owed_answer(vf) : 0;
 
-		if (is_loaded && !owed && !is_told(vf))
-			tell_guest(pf, vf);
+		if (is_loaded && !owed && !is_notified(vf))
+			notify_guest(pf, vf);
 		vgpu_pf_inbox_lose(pf, vf);
-		vf->reset.told_unanswered = is_loaded && !owed;
+		vf->reset.unanswered = is_loaded && !owed;
 		vf->reset.answer = owed;
 	}
 }

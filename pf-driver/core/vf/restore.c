@@ -78,7 +78,7 @@ static const uint32_t section_ops[] = {
 };
 
 /* before the first change: the stream's driver replaces the former one, whose full access ends */
-static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void record_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->stream.is_changed)
 		return;
@@ -86,9 +86,10 @@ static void note_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.driver_loaded = pf->stream.driver_loaded;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* the journal must have this before the device changes the VF: state_of() of journal.c */
-	vgpu_pf_journal_mark(pf);
-	vgpu_pf_journal_flush(pf);
+	/* the checkpoint must have this before the device changes the VF: state_of() of
+	 * checkpoint.c */
+	vgpu_pf_checkpoint_mark(pf);
+	vgpu_pf_checkpoint_flush(pf);
 }
 
 static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -109,7 +110,7 @@ static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	op.dst = head->offset;
 	if (head->kind != SECTION_STATE)
 		pf->stream.vram_offset += head->bytes;
-	note_change(pf, vf);
+	record_change(pf, vf);
 	vgpu_pf_stream_ask_device(pf, &op);
 }
 

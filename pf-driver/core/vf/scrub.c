@@ -22,7 +22,7 @@ static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
 static void finish_verify(struct vgpu_pf *pf, int error, const char *message);
 
 /* the units stay with the VF until a scrub succeeds */
-static void give_up(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void abandon(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
 	vf->last_error = VGPU_PF_REASON_BAD_STATUS;
@@ -31,7 +31,7 @@ static void give_up(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 {
-	if (error == -ENODEV || pf->whole_reset.is_under_way) {
+	if (error == -ENODEV || pf->device_reset.is_under_way) {
 		/* the device is lost, gone or in reset: the scrub begins again when it is back */
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO,
 				 "VF%u: scrub interrupted; it restarts when the device is back",
@@ -43,7 +43,7 @@ static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: scrub failed (%d), attempt %u", vf->number,
 			 error, vf->scrub.failures);
 	if (vf->scrub.failures >= SCRUB_ATTEMPTS) {
-		give_up(pf, vf);
+		abandon(pf, vf);
 		return;
 	}
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
@@ -144,7 +144,7 @@ void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	/* from here on, last_error is the result of the scrub */
 	vf->last_error = VGPU_PF_REASON_NONE;
 	/* after the reset of the device, all scrubs begin again */
-	if (!pf->whole_reset.is_under_way)
+	if (!pf->device_reset.is_under_way)
 		scrub_advance(pf, vf);
 }
 
@@ -224,7 +224,7 @@ static void finish_verify(struct vgpu_pf *pf, int error, const char *message)
 	vgpu_pf_reply_add(pf, pf->verify.token, error, message);
 }
 
-static const char *verify_words(int error)
+static const char *verify_message(int error)
 {
 	return error == -EUCLEAN ? "a byte of the VRAM is not zero, or the check failed"
 				 : "the check was interrupted";
@@ -240,9 +240,9 @@ static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	if (error == -EINPROGRESS)
 		return;
 	/* after a reset of the device, the error says nothing about the VRAM */
-	if (error == -EIO && !pf->whole_reset.is_under_way)
+	if (error == -EIO && !pf->device_reset.is_under_way)
 		error = -EUCLEAN;
-	finish_verify(pf, error, error ? verify_words(error) : "");
+	finish_verify(pf, error, error ? verify_message(error) : "");
 }
 
 static int submit_verify(struct vgpu_pf *pf)

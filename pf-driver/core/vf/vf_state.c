@@ -56,7 +56,7 @@ void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 		job->payload->bytes = job->bytes;
 	job->payload = NULL;
 	if (is_half_restored && !error)
-		vgpu_pf_journal_mark(pf);
+		vgpu_pf_checkpoint_mark(pf);
 	else if (is_half_restored)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
 	vgpu_pf_reply_add(pf, job->token, error, error ? pf->requests.message : "");

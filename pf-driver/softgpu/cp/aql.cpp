@@ -124,7 +124,7 @@ void retire(Core& core, Queue& queue) {
 void finish_packet(Core& core, Queue& queue, std::uint64_t index, std::uint64_t signal,
                    const std::uint64_t* start_ticks) {
     ++core.counters.packets;
-    core.needs_look = true;
+    core.needs_check = true;
     if (index - queue.state.rptr >= kAqlWindow) return;  // foreign packet: a forged save area
     if (!complete_signal(core, queue, signal, start_ticks)) return;
     queue.state.done |= 1u << (index - queue.state.rptr);
@@ -511,7 +511,7 @@ void complete_kernel(Core& core, Dispatch& dispatch) {
     Queue& queue = core.queue(state.queue);
     core.dispatcher.retire(&dispatch);
     ++core.counters.dispatches;
-    core.needs_look = true;
+    core.needs_check = true;
     if (state.is_packet == 0 || !queue.is_aql()) return;
     const std::uint64_t* start = state.is_profiled != 0 ? &state.start_ticks : nullptr;
     finish_packet(core, queue, state.packet, state.signal, start);

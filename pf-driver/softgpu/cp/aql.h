@@ -30,7 +30,7 @@ namespace vgpu::softgpu::cp {
 /// Completes the vendor packet at `next` if its IB has ended. True if it has completed the packet
 /// and the queue is not halted.
 [[nodiscard]] bool end_aql_ib(Core& core, Queue& queue);
-/// Completes a kernel and frees `dispatch`. give_back() calls it when the kernel's last work-group
+/// Completes a kernel and frees `dispatch`. release() calls it when the kernel's last work-group
 /// has ended. Signals, retires packets in order and, if the kernel gives its scratch back, asks the
 /// runtime to take it.
 void complete_kernel(Core& core, Dispatch& dispatch);

@@ -167,13 +167,13 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
     core_->wake();
 }
 
-/// Clears needs_look before it looks at the queues: an event meanwhile sets the flag again and is
+/// Clears needs_check before it looks at the queues: an event meanwhile sets the flag again and is
 /// not lost. The next turn begins after the queue that made progress, so a busy queue cannot starve
 /// the others.
 StepResult CommandProcessor::step() {
     Core& core = *core_;
-    if (!core.needs_look && !core.has_waits) return StepResult::Idle;
-    core.needs_look = false;
+    if (!core.needs_check && !core.has_waits) return StepResult::Idle;
+    core.needs_check = false;
     Budget budget;
     bool moved = step_run_list(core, budget);
     bool is_blocked = false;
@@ -190,7 +190,7 @@ StepResult CommandProcessor::step() {
     }
     core.has_waits = find_waits(core);
     if (moved) {
-        core.needs_look = true;
+        core.needs_check = true;
         return StepResult::Progress;
     }
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
@@ -212,28 +212,28 @@ bool CommandProcessor::needs_polling() const {
 
 /// Makes a port and a cache when a worker first meets a VMID, because most workers never meet most
 /// VMIDs.
-std::optional<GroupLoan> CommandProcessor::take_group(std::uint32_t worker,
-                                                      std::atomic<bool>& stop) {
+std::optional<GroupLease> CommandProcessor::take_group(std::uint32_t worker,
+                                                       std::atomic<bool>& stop) {
     Core& core = *core_;
     assert(worker < core.lanes.size());
-    ResidentGroup* resident = core.dispatcher.lend(stop, launch_exceptions(core));
+    ResidentGroup* resident = core.dispatcher.acquire(stop, launch_exceptions(core));
     if (resident == nullptr) return std::nullopt;
     const Vmid vmid = resident->owner->state.vmid;
-    Lane& lane = core.lanes[worker];
+    WorkerContext& lane = core.lanes[worker];
     std::unique_ptr<mem::Port>& port = lane.ports[raw(vmid)];
     if (!port) port = core.services.make_port(vmid);
     std::unique_ptr<isa::DecodeCache>& cache = lane.caches[raw(vmid)];
     if (!cache) cache = std::make_unique<isa::DecodeCache>(core.code_epoch[raw(vmid)]);
     port->clear_fault();
-    return GroupLoan{resident,
-                     &resident->group,
-                     port.get(),
-                     cache.get(),
-                     core.apertures(vmid),
-                     core.trap_handler(core.queue(resident->owner->state.queue), vmid),
-                     core.wave_sync(vmid),
-                     &core.watches,
-                     vmid};
+    return GroupLease{resident,
+                      &resident->group,
+                      port.get(),
+                      cache.get(),
+                      core.apertures(vmid),
+                      core.trap_handler(core.queue(resident->owner->state.queue), vmid),
+                      core.wave_sync(vmid),
+                      &core.watches,
+                      vmid};
 }
 
 bool CommandProcessor::has_groups() const {
@@ -241,20 +241,20 @@ bool CommandProcessor::has_groups() const {
 }
 
 /// Raises messages before the completion: a guest sees the interrupts of a kernel before its
-/// signal. Messages of a dropped kernel are dropped. After take_back() the kernel may be freed.
-void CommandProcessor::give_back(const GroupLoan& loan, const isa::RunResult& result,
-                                 const Messages& messages) {
+/// signal. Messages of a dropped kernel are dropped. After reclaim() the kernel may be freed.
+void CommandProcessor::release(const GroupLease& lease, const isa::RunResult& result,
+                               const Messages& messages) {
     Core& core = *core_;
     core.counters.wave_instructions += result.retired;
-    Dispatch& kernel = *loan.resident->owner;
+    Dispatch& kernel = *lease.resident->owner;
     const bool is_dropped = kernel.is_dropped;
     const QueueId queue = kernel.state.queue;
     if (!is_dropped)
         for (const Message& message : messages) core.raise_message(kernel.state.vmid, message);
-    if (result.reason == isa::StopReason::Trap) resume_wave(*loan.group, result.wave);
+    if (result.reason == isa::StopReason::Trap) resume_wave(*lease.group, result.wave);
     const Return how = kReturns[static_cast<std::size_t>(result.reason)];
     core.counters.workgroups += how == Return::Ended ? 1 : 0;
-    Dispatch* complete = core.dispatcher.take_back(loan.resident, how);
+    Dispatch* complete = core.dispatcher.reclaim(lease.resident, how);
     if (complete != nullptr)
         complete_kernel(core, *complete);
     else if (!is_dropped && is_wave_error(result))
@@ -293,7 +293,7 @@ void CommandProcessor::reset() {
     }
     core.scheduler = {};
     core.turn = 0;
-    core.needs_look = true;
+    core.needs_check = true;
     core.has_waits = false;
     core.watches.clear();
     core.invalidate_code(static_cast<std::uint16_t>(~0u));

@@ -4,10 +4,10 @@
 // descriptors (HQDs) with PM4 or AQL packets, the scheduler that maps user queues from run lists,
 // and the kernels that these queues have in flight. step() executes packets, a bounded amount at a
 // time. take_group() hands out kernels to the engine's workers as work-groups, which come back with
-// give_back().
+// release().
 //
 // The VF lock is held for every call. Work-groups run outside the lock, between take_group() and
-// give_back(). All state of a group is in its Workgroup, so the command processor may stop, save or
+// release(). All state of a group is in its Workgroup, so the command processor may stop, save or
 // drop it at any instruction.
 //
 // A guest's mistake ends in an interrupt vector, an error code in the queue's inactive signal, a
@@ -51,10 +51,10 @@ struct Counters {
     std::uint64_t workgroups = 0;  ///< work-groups completed
 };
 
-/// A work-group on loan to a worker, with everything that the worker needs of the VF. Valid until
-/// give_back().
-struct GroupLoan {
-    /// Names the loan in give_back(); opaque to the worker.
+/// A work-group leased to a worker, with everything that the worker needs of the VF. Valid until
+/// release().
+struct GroupLease {
+    /// Names the lease in release(); opaque to the worker.
     ResidentGroup* resident = nullptr;
     isa::Workgroup* group = nullptr;
     /// For the group's VMID and this worker, like `cache`; no other thread uses them.
@@ -78,7 +78,7 @@ struct Message {
     Message(const isa::WaveState& sender, std::uint32_t data)
         : payload(data), hw_id(sender.hw_id), is_privileged(sender.is_privileged != 0) {}
 };
-/// The messages that a group sent while it was on loan.
+/// The messages that a group sent while it was leased.
 using Messages = std::vector<Message>;
 
 class CommandProcessor final : public PacketSource {
@@ -99,10 +99,10 @@ public:
     CommandProcessor& operator=(const CommandProcessor&) = delete;
 
     // --- block -------------------------------------------------------------------------------
-    // The engine must be parked, or never have run this VF: no group is on loan.
+    // The engine must be parked, or never have run this VF: no group is leased.
     /// Also clears the counters, whose sums GpuVf keeps.
     void reset();
-    /// Only asserts that no group is on loan, which the parked engine ensures.
+    /// Only asserts that no group is leased, which the parked engine ensures.
     void drain();
     /// Saves queues, scheduler, and dispatches with all their waves; RegisterFile saves the
     /// registers.
@@ -127,13 +127,13 @@ public:
     // --- work-groups (cp::Engine) ------------------------------------------------------------
     /// Lends worker `worker` a group to run, which must read `stop` often; nullopt if there is
     /// none.
-    [[nodiscard]] std::optional<GroupLoan> take_group(std::uint32_t worker,
-                                                      std::atomic<bool>& stop);
+    [[nodiscard]] std::optional<GroupLease> take_group(std::uint32_t worker,
+                                                       std::atomic<bool>& stop);
     /// True if a group could be taken now, so that another worker would find work.
     [[nodiscard]] bool has_groups() const;
     /// Takes a group back, with the result of its run and the messages that it sent.
-    void give_back(const GroupLoan& loan, const isa::RunResult& result, const Messages& messages);
-    /// True while a group is on loan; reset(), save() and load() must not be called then.
+    void release(const GroupLease& lease, const isa::RunResult& result, const Messages& messages);
+    /// True while a group is leased; reset(), save() and load() must not be called then.
     [[nodiscard]] bool has_loans() const;
 
     /// Bit per VMID: workers drop their decoded code of the VMID before their next block. With the

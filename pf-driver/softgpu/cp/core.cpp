@@ -130,7 +130,7 @@ void Core::refuse(Queue& queue, ih_source source, std::uint32_t header) {
 }
 
 void Core::wake() {
-    needs_look = true;
+    needs_check = true;
     services.work_arrived();
 }
 

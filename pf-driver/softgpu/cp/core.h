@@ -35,7 +35,7 @@ enum class Outcome : std::uint8_t {
 
 /// A port and decoded code per VMID, for one worker that runs waves of the VF. An entry is null
 /// until the worker has run a wave of the VMID.
-struct Lane {
+struct WorkerContext {
     std::array<std::unique_ptr<mem::Port>, CP_VMIDS> ports;
     std::array<std::unique_ptr<isa::DecodeCache>, CP_VMIDS> caches;
 };
@@ -55,14 +55,14 @@ struct Core {
     std::array<Queue, kQueues> queues;
     SchedulerState scheduler;
     /// Round robin over queues; saved, so that a world switch does not favour the first queues.
-    std::uint32_t turn = 0;  ///< the queue that step() looks at first
-    bool needs_look = true;  ///< events since the last step() that found no work
-    bool has_waits = false;  ///< step() left waits that only polling can end
+    std::uint32_t turn = 0;   ///< the queue that step() looks at first
+    bool needs_check = true;  ///< events since the last step() that found no work
+    bool has_waits = false;   ///< step() left waits that only polling can end
 
     /// The ports of packets; waves have other ports (Lane).
     Memory memory;
     Dispatcher dispatcher;
-    std::vector<Lane> lanes;
+    std::vector<WorkerContext> lanes;
     /// Decoded code of a VMID is valid while the VMID's number stays.
     std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};
     /// The contents of TCP_WATCHn_*, for running waves.

@@ -66,8 +66,8 @@ void Dispatcher::release(QueueId queue) {
 void Dispatcher::drop(Dispatch& dispatch) {
     dispatch.is_dropped = true;
     for (const auto& group : dispatch.lent) group->stop->store(true);
-    for (auto& group : dispatch.ready) let_go(dispatch, std::move(group));
-    for (auto& group : dispatch.halted) let_go(dispatch, std::move(group));
+    for (auto& group : dispatch.ready) retire(dispatch, std::move(group));
+    for (auto& group : dispatch.halted) retire(dispatch, std::move(group));
     dispatch.ready.clear();
     dispatch.halted.clear();
     remove_if([](const Dispatch& d) { return d.is_dropped && d.lent.empty(); });
@@ -96,8 +96,8 @@ bool Dispatcher::may_start(const Dispatch& dispatch) const {
     return dispatch.state.is_launched == 0 && find_scratch(dispatch).has_value();
 }
 
-/// The conditions of lend(), without its effects. Every kernel may have one group even on full CUs,
-/// so no kernel can keep another out.
+/// The conditions of acquire(), without its effects. Every kernel may have one group even on full
+/// CUs, so no kernel can keep another out.
 bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
     if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) return false;
     if (!dispatch.ready.empty()) return true;
@@ -197,7 +197,7 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
 
 /// Prefers new groups to waiting ones: a kernel whose groups wait for each other needs them all
 /// resident.
-ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop, const isa::LaunchExceptions& debug) {
+ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExceptions& debug) {
     for (std::size_t i = 0; i < dispatches_.size(); ++i) {
         Dispatch& dispatch = *dispatches_[(turn_ + i) % dispatches_.size()];
         if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) continue;
@@ -215,8 +215,8 @@ ResidentGroup* Dispatcher::lend(std::atomic<bool>& stop, const isa::LaunchExcept
     return nullptr;
 }
 
-/// A dropped kernel never completes; it is freed with its last loan.
-Dispatch* Dispatcher::take_back(ResidentGroup* group, Return how) {
+/// A dropped kernel never completes; it is freed with its last lease.
+Dispatch* Dispatcher::reclaim(ResidentGroup* group, Return how) {
     Dispatch& dispatch = *group->owner;
     const auto found = std::find_if(dispatch.lent.begin(), dispatch.lent.end(),
                                     [&](const auto& lent) { return lent.get() == group; });
@@ -225,7 +225,7 @@ Dispatch* Dispatcher::take_back(ResidentGroup* group, Return how) {
     dispatch.lent.erase(found);
     owned->stop = nullptr;
     if (dispatch.is_dropped) {
-        let_go(dispatch, std::move(owned));
+        retire(dispatch, std::move(owned));
         remove_if([&](const Dispatch& d) { return &d == &dispatch && d.lent.empty(); });
         return nullptr;
     }
@@ -237,13 +237,13 @@ Dispatch* Dispatcher::take_back(ResidentGroup* group, Return how) {
             dispatch.halted.push_back(std::move(owned));
             break;
         case Return::Ended:
-            let_go(dispatch, std::move(owned));
+            retire(dispatch, std::move(owned));
             break;
     }
     return dispatch.is_complete() ? &dispatch : nullptr;
 }
 
-void Dispatcher::let_go(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group) {
+void Dispatcher::retire(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group) {
     occupancy_.release(group->cu, dispatch.footprint);
     mark_scratch(dispatch, group->scratch_slot, false);
     group->owner = nullptr;

@@ -11,7 +11,7 @@
 // boundary. Then the dispatches of one queue (context save) or all of them (world switch) can be
 // saved, dropped or loaded.
 //
-// Called with the VF's lock held; the Workgroup of a loan belongs to the worker until it is back.
+// Called with the VF's lock held; the Workgroup of a lease belongs to the worker until it is back.
 #pragma once
 
 #include <atomic>
@@ -115,11 +115,12 @@ public:
     /// A group to run: a new group if there is room, else a group that waits; nullptr: no group.
     /// `stop` is the flag that the worker reads, and lives until the group is back. `debug` applies
     /// to a new group.
-    [[nodiscard]] ResidentGroup* lend(std::atomic<bool>& stop, const isa::LaunchExceptions& debug);
+    [[nodiscard]] ResidentGroup* acquire(std::atomic<bool>& stop,
+                                         const isa::LaunchExceptions& debug);
     /// Takes a group back; `Ended` frees it. Returns the dispatch if this completed it, and the
     /// caller then calls retire(). A group of a dropped kernel is discarded.
     enum class Return : std::uint8_t { Again, Halted, Ended };
-    [[nodiscard]] Dispatch* take_back(ResidentGroup* group, Return how);
+    [[nodiscard]] Dispatch* reclaim(ResidentGroup* group, Return how);
     /// Frees a completed dispatch, which has no groups any more.
     void retire(Dispatch* dispatch);
 
@@ -147,7 +148,7 @@ private:
     [[nodiscard]] bool may_take_scratch(const Dispatch& dispatch) const;
     [[nodiscard]] std::optional<std::uint32_t> find_scratch(const Dispatch& dispatch) const;
     void mark_scratch(const Dispatch& dispatch, std::uint32_t first, bool is_used);
-    void let_go(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group);
+    void retire(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group);
     void advance(DispatchState& state);
     [[nodiscard]] Result<> load_all(Reader& in, const std::function<void(DispatchState&)>& adopt);
     [[nodiscard]] Result<Owned> load_one(Reader& in);

@@ -42,7 +42,7 @@ Engine::Engine(const Spec& spec, const Clock& clock, Listener& listener)
     }
     for (const auto& worker : workers_)
         threads_.emplace_back([this, &worker = *worker] { work(worker); });
-    governor_ = std::thread([this] { govern(); });
+    quantum_timer_ = std::thread([this] { govern(); });
 }
 
 Engine::~Engine() {
@@ -54,7 +54,7 @@ Engine::~Engine() {
         governed_.notify_all();
     }
     for (std::thread& thread : threads_) thread.join();
-    governor_.join();
+    quantum_timer_.join();
 }
 
 // --- runs ---------------------------------------------------------------------------------------
@@ -107,8 +107,8 @@ bool Engine::is_over(std::uint64_t stay) const {
     return shutdown_ || !stay_.is_running() || stay_.number() != stay;
 }
 
-/// If the governor already parks the stay, the governor's report counts. This call then waits until
-/// the report was given: on return the VF is off in any case, and the listener knows it.
+/// If the quantum timer already parks the stay, the timer's report counts. This call then waits
+/// until the report was given: on return the VF is off in any case, and the listener knows it.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
     if (stay_.is_running()) {
@@ -212,7 +212,7 @@ void Engine::work(Worker& worker) {
 
 /// Makes the worker a normal thread once its budget is spent; during a park it stays in real time.
 void Engine::count_time(Worker& worker) {
-    if (!worker.priority.is_hasty() || worker.priority.goes_on()) return;
+    if (!worker.priority.is_rt() || worker.priority.goes_on()) return;
     const std::lock_guard lock(mutex_);
     if (stay_.phase() != Stay::Phase::Parking && worker.priority.end()) worker.priority.relax();
 }
@@ -249,24 +249,24 @@ void Engine::arm(Worker& worker) const {
 }
 
 /// Call without the VF lock.
-isa::RunResult Engine::run_group(Worker& worker, const GroupLoan& loan) {
+isa::RunResult Engine::run_group(Worker& worker, const GroupLease& lease) {
     const isa::RunContext context{
-        .port = *loan.port,
-        .cache = *loan.cache,
+        .port = *lease.port,
+        .cache = *lease.cache,
         .clock = clock_,
         .messages = worker,
         .stop = worker.stop,
         .budget = spec_.group_budget,
-        .apertures = loan.apertures,
+        .apertures = lease.apertures,
         .reference_hz = spec_.reference_hz,
         .core_hz = spec_.core_hz,
-        .trap = loan.trap,
-        .wave_sync = loan.wave_sync,
-        .watches = loan.watches,
-        .vmid = loan.vmid,
+        .trap = lease.trap,
+        .wave_sync = lease.wave_sync,
+        .watches = lease.watches,
+        .vmid = lease.vmid,
     };
     worker.run_sequence.fetch_add(1);
-    isa::RunResult result = isa::run(*loan.group, context);
+    isa::RunResult result = isa::run(*lease.group, context);
     worker.run_sequence.fetch_add(1);
     return result;
 }
@@ -278,15 +278,15 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
     Turn turn = packet_turn(context);
     while (!stopping_.load()) {
         arm(worker);
-        const std::optional<GroupLoan> loan = context.cp.take_group(worker.index, worker.stop);
-        if (!loan) break;
+        const std::optional<GroupLease> lease = context.cp.take_group(worker.index, worker.stop);
+        if (!lease) break;
         // No doorbell announces a kernel that waited for an earlier kernel.
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf.unlock();
-        const isa::RunResult result = run_group(worker, *loan);
+        const isa::RunResult result = run_group(worker, *lease);
         count_time(worker);
         vf.lock();
-        context.cp.give_back(*loan, result, worker.messages);
+        context.cp.release(*lease, result, worker.messages);
         worker.messages.clear();
         turn = Turn::Worked;
         (void)packet_turn(context);
@@ -314,8 +314,8 @@ void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
 
 /// Waits until there may be work again or the stay is over. The worker that leaves the VF last
 /// starts the dry spell and waits for its end.
-void Engine::doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
-                  std::uint64_t seen_kicks) {
+void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
+                       std::uint64_t seen_kicks) {
     const std::uint64_t stay = stay_.number();
     const auto poll_end = std::chrono::steady_clock::now() + worker.pause;
     const auto is_awake = [&] { return is_over(stay) || kicks_.load() != seen_kicks; };
@@ -351,7 +351,7 @@ bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
         worker.priority.relax();
         lock.lock();
     }
-    if (!is_over(stay)) doze(lock, worker, is_polling, seen_kicks);
+    if (!is_over(stay)) idle_wait(lock, worker, is_polling, seen_kicks);
     if (!is_over(stay)) idle_.end_rest(clock_.now());
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);

@@ -9,8 +9,8 @@
 // it to the listener. Every stay is reported exactly once: by park(), or by quantum_expired() if
 // the deadline came first. In the second case park() returns nullopt, and only after the report was
 // given, so a caller that parks before each run() never receives a report of an earlier stay. Where
-// the host allows it, the governor thread, which ends quanta, runs in real time, and workers do at
-// times (worker_priority.h).
+// the host allows it, the quantum timer thread, which ends quanta, runs in real time, and workers
+// do at times (worker_priority.h).
 //
 // When a VF has run out of work, the last worker that leaves the VF waits until the VF counts as
 // out of work (idle_tracker.h). The worker waits outside the VF, so it delays neither a park nor
@@ -55,7 +55,7 @@ public:
         std::uint64_t core_hz = 1'000'000'000;
     };
 
-    /// Called by the governor or a worker, without any lock.
+    /// Called by the quantum timer or a worker, without any lock.
     class Listener {
     public:
         virtual ~Listener() = default;
@@ -96,18 +96,18 @@ private:
     struct Worker;
     enum class Turn : std::uint8_t { Worked, NothingToDo };
 
-    /// Body of the governor thread: ends quanta.
+    /// Body of the quantum timer thread: ends quanta.
     void govern();
     /// Body of a worker thread.
     void work(Worker& worker);
     void serve(Worker& worker, Context& context);
     [[nodiscard]] Turn turn(Worker& worker, Context& context);
     [[nodiscard]] static Turn packet_turn(Context& context);
-    [[nodiscard]] isa::RunResult run_group(Worker& worker, const GroupLoan& loan);
+    [[nodiscard]] isa::RunResult run_group(Worker& worker, const GroupLease& lease);
     [[nodiscard]] bool sleep(Worker& worker, Context& context, std::uint64_t seen_kicks);
     [[nodiscard]] bool polls(const Worker& worker, Context& context) const;
-    void doze(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
-              std::uint64_t seen_kicks);
+    void idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
+                   std::uint64_t seen_kicks);
     void tell_out_of_work(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
@@ -124,11 +124,11 @@ private:
 
     mutable PiMutex mutex_;  // leaf: taken with a VF lock held, never the other way round
     PiCondition changed_;    // run, kick, park, shutdown: workers
-    PiCondition governed_;   // deadline, shutdown: governor
+    PiCondition governed_;   // deadline, shutdown: quantum timer
     PiCondition parked_;     // last worker out, stay closed, quantum's end reported
     Stay stay_;
     IdleTracker idle_;
-    bool is_telling_ = false;   ///< the governor is in quantum_expired()
+    bool is_telling_ = false;   ///< the quantum timer is in quantum_expired()
     std::uint32_t inside_ = 0;  ///< workers that may touch the VF
     bool shutdown_ = false;
     /// Stops the whole stay; each worker's own flag stops one group.
@@ -139,7 +139,7 @@ private:
 
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::thread> threads_;
-    std::thread governor_;
+    std::thread quantum_timer_;
 };
 
 }  // namespace vgpu::softgpu::cp

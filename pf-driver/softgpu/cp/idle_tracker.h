@@ -36,19 +36,19 @@ public:
     void found_dry(Nanoseconds now) {
         if (!is_dry_.exchange(true)) {
             dry_since_ = now;
-            is_told_ = false;
+            is_notified_ = false;
         }
-        if (is_told_ && !rests_since_) rests_since_ = now;
+        if (is_notified_ && !rests_since_) rests_since_ = now;
     }
     /// Time until the dry spell is to be reported; zero or less: now. nullopt if there is no dry
     /// spell, or if it was reported.
     [[nodiscard]] std::optional<Nanoseconds> left(Nanoseconds now) const {
-        if (!is_dry_ || is_told_) return std::nullopt;
+        if (!is_dry_ || is_notified_) return std::nullopt;
         return has_worked_ ? dry_since_ + grace_ - now : Nanoseconds::zero();
     }
     /// The dry spell is being reported: it counts as rest from its beginning.
     void tell() {
-        is_told_ = true;
+        is_notified_ = true;
         rests_since_ = dry_since_;
     }
     /// A worker looks for work again, or the stay ends.
@@ -64,7 +64,7 @@ private:
     std::atomic<bool> is_dry_{false};  ///< no work since dry_since_
     std::atomic<bool> has_worked_{false};
     Nanoseconds dry_since_{};
-    bool is_told_ = false;                    ///< this dry spell was reported
+    bool is_notified_ = false;                ///< this dry spell was reported
     std::optional<Nanoseconds> rests_since_;  ///< reported, and no worker looks for work
     Nanoseconds rested_{};
 };

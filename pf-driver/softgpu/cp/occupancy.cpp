@@ -91,11 +91,11 @@ std::optional<std::uint32_t> Occupancy::take(const Footprint& need, const CuMask
 std::uint32_t Occupancy::force(const Footprint& need, const CuMask& queue) {
     const CuMask& mask = usable(queue);
     std::uint32_t best = 0;
-    std::uint32_t least = ~0u;
+    std::uint32_t min = ~0u;
     for (std::uint32_t i = 0; i < units_.size(); ++i) {
-        if (!is_open(units_[i], mask) || units_[i].used.waves >= least) continue;
+        if (!is_open(units_[i], mask) || units_[i].used.waves >= min) continue;
         best = i;
-        least = units_[i].used.waves;
+        min = units_[i].used.waves;
     }
     add(units_[best], need);
     return best;

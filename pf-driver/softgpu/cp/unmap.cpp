@@ -94,7 +94,7 @@ void begin_unmap(Packet& packet, StopMode mode) {
 
 /// Answers for queues that do not stop, as the firmware does: writes the doorbell of such a queue
 /// to the scheduler queue's MQD; the queue stays mapped.
-void give_up(Core& core, Queue& scheduler_queue) {
+void abandon(Core& core, Queue& scheduler_queue) {
     for (Queue& queue : core.queues) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
         const GpuVa report{raw(scheduler_queue.mqd()) + MQD_DOORBELL_ID0 * 4};
@@ -135,7 +135,7 @@ Outcome handle_unmap_queues(Packet& packet) {
         return Outcome::Blocked;
     }
     state.is_unmapping = 0;
-    give_up(core, packet.queue);
+    abandon(core, packet.queue);
     return Outcome::Done;
 }
 

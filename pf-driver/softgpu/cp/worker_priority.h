@@ -10,8 +10,8 @@
 
 #include <utility>
 
-#include "pf-driver/softgpu/base/haste.h"
 #include "pf-driver/softgpu/base/priority.h"
+#include "pf-driver/softgpu/base/rt_budget.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -21,13 +21,13 @@ public:
     void attach() { thread_ = pthread_self(); }
     /// Own, with the lock. The worker begins to work.
     void wake(Nanoseconds now) {
-        if (haste_.wake(now, thread_time()) && !is_real_time_) hasten();
+        if (rt_budget_.wake(now, thread_time()) && !is_real_time_) hasten();
     }
     void hasten() { is_real_time_ = make_real_time(thread_, kRealTime); }
     /// Own. The worker has budget, so its CPU time must be counted.
-    [[nodiscard]] bool is_hasty() const { return haste_.is_on(); }
+    [[nodiscard]] bool is_rt() const { return rt_budget_.is_on(); }
     /// Own. Counts the CPU time; false if the budget is spent.
-    [[nodiscard]] bool goes_on() { return is_hasty() && haste_.go_on(thread_time()); }
+    [[nodiscard]] bool goes_on() { return is_rt() && rt_budget_.go_on(thread_time()); }
     /// True if the thread was in real time: call relax() then.
     [[nodiscard]] bool end() { return std::exchange(is_real_time_, false); }
     /// Own. The host may preempt the thread at once, so a caller best holds no lock that other
@@ -36,7 +36,7 @@ public:
 
 private:
     pthread_t thread_{};
-    Haste haste_;  ///< own; the budget after a wake
+    RtBudget rt_budget_;  ///< own; the budget after a wake
     bool is_real_time_ = false;
 };
 

@@ -43,11 +43,11 @@ std::size_t in_dword(std::uint64_t offset, std::size_t size) {
 
 /// Twice the size of all BARs: the kernel aligns each array of VF BARs and rounds the windows up.
 Bytes high_window(const pci::FunctionSpec& pf) {
-    constexpr Bytes kLeast = 16384_MiB;
+    constexpr Bytes kMin = 16384_MiB;
     std::uint64_t sum = 0;
     for (const pci::BarSpec& bar : pf.bars) sum += bar.size.count;
     for (const pci::BarSpec& bar : pf.sriov->vf_bars) sum += bar.size.count * pf.sriov->total_vfs;
-    return Bytes{std::max(kLeast.count, std::bit_ceil(sum * 2))};
+    return Bytes{std::max(kMin.count, std::bit_ceil(sum * 2))};
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 #include <optional>
 
 #include "pf-driver/hw/gpuiov.h"
-#include "pf-driver/softgpu/iov/vf_panel.h"
+#include "pf-driver/softgpu/iov/vf_control.h"
 #include "pf-driver/softgpu/mem/system_memory.h"
 #include "pf-driver/softgpu/mem/vram.h"
 

@@ -99,7 +99,7 @@ StepResult Doorbells::step() {
     if (!has_posted_) return StepResult::Idle;
     {
         const std::scoped_lock lock(posted_mutex_);
-        posted_.take(kMostRings, [this](const Ring& ring) { taken_.push_back(ring); });
+        posted_.take(kMaxRings, [this](const Ring& ring) { taken_.push_back(ring); });
         counters_.dropped += std::exchange(posted_bad_, 0);
         has_posted_ = !posted_.is_empty();
     }
@@ -156,7 +156,7 @@ void Doorbells::deactivate() {
 void Doorbells::scan(Scan how) {
     if (bar_.empty()) return;
     const bool is_thorough = how == Scan::Thorough || is_cut_short_;
-    std::size_t left = kMostRings;
+    std::size_t left = kMaxRings;
     std::size_t page = next_page_;
     for (std::size_t i = 0; i < DOORBELL_PAGES && left != 0; ++i) {
         const bool is_wanted = is_thorough || page < kKernelPages || is_hot_[page];

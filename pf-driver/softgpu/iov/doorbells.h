@@ -93,7 +93,7 @@ public:
     /// held.
     void post(std::uint64_t offset, std::span<const std::byte> data);
     /// Takes the rings that engines posted, as if they had been written to the BAR; at most
-    /// kMostRings doorbells.
+    /// kMaxRings doorbells.
     StepResult step() override;
     /// True if posted rings wait. Any thread.
     [[nodiscard]] bool has_work() override { return has_posted_.load(); }
@@ -106,12 +106,12 @@ public:
     [[nodiscard]] bool has_latched() const { return !latched_.is_empty(); }
 
     /// Poll mode: takes rings from the pages. `Thorough` looks at every enabled page, `Hot` at the
-    /// enabled pages of the kernel and those that have been rung before. Takes at most kMostRings
+    /// enabled pages of the kernel and those that have been rung before. Takes at most kMaxRings
     /// per call, so that a client that rings without end does not keep the VF lock. The next scan
     /// takes the rest.
     enum class Scan : std::uint8_t { Hot, Thorough };
     void scan(Scan how);
-    static constexpr std::size_t kMostRings = 1024;
+    static constexpr std::size_t kMaxRings = 1024;
     /// The memfd of the BAR in Poll mode, else -1. Owned by this object, and replaced by renew().
     [[nodiscard]] int memfd() const { return memfd_.get(); }
 

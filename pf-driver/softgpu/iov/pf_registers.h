@@ -5,7 +5,7 @@
 // to BulkOps, the run log to RunLog. Its only state is in the registers.
 //
 // Built once over the PF's RegisterFile. Everything runs on the io thread, without a lock of the
-// PF; a VfPanel takes its VF's lock.
+// PF; a VfControl takes its VF's lock.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "pf-driver/softgpu/base/units.h"
 #include "pf-driver/softgpu/iov/bulk_ops.h"
 #include "pf-driver/softgpu/iov/run_log.h"
-#include "pf-driver/softgpu/iov/vf_panel.h"
+#include "pf-driver/softgpu/iov/vf_control.h"
 #include "pf-driver/softgpu/regs/register_file.h"
 
 namespace vgpu::softgpu::iov {

@@ -42,7 +42,7 @@ void RingLatch::keep(const Ring& ring) {
     put(page->latest, dword, ring);
 }
 
-void RingLatch::hand_out(std::size_t page, std::size_t dword,
+void RingLatch::allocate(std::size_t page, std::size_t dword,
                          const std::function<void(const Ring&)>& ring) const {
     const Page& from = *pages_[page];
     const bool is_wide = from.is_wide[dword];
@@ -54,15 +54,15 @@ void RingLatch::hand_out(std::size_t page, std::size_t dword,
     ring(out);
 }
 
-void RingLatch::take(std::size_t most, const std::function<void(const Ring&)>& ring) {
-    while (count_ != 0 && most != 0) {
+void RingLatch::take(std::size_t max, const std::function<void(const Ring&)>& ring) {
+    while (count_ != 0 && max != 0) {
         auto& page = pages_[next_page_];
-        for (std::size_t i = 0; page && i < kPageDwords && most != 0; ++i) {
+        for (std::size_t i = 0; page && i < kPageDwords && max != 0; ++i) {
             if (!page->is_kept[i]) continue;
-            hand_out(next_page_, i, ring);
+            allocate(next_page_, i, ring);
             page->is_kept[i] = false;
             --count_;
-            --most;
+            --max;
         }
         if (page && page->is_kept.none()) page.reset();
         next_page_ = (next_page_ + 1) % pages_.size();
@@ -73,7 +73,7 @@ void RingLatch::take(std::size_t most, const std::function<void(const Ring&)>& r
 void RingLatch::for_each(const std::function<void(const Ring&)>& ring) const {
     for (std::size_t page = 0; page < pages_.size(); ++page)
         for (std::size_t i = 0; pages_[page] && i < kPageDwords; ++i)
-            if (pages_[page]->is_kept[i]) hand_out(page, i, ring);
+            if (pages_[page]->is_kept[i]) allocate(page, i, ring);
 }
 
 void RingLatch::read(std::uint64_t offset, std::span<std::byte> out) const {

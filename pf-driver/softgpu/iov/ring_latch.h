@@ -40,7 +40,7 @@ public:
     [[nodiscard]] bool is_empty() const { return count_ == 0; }
     /// Hands out the rings of at most `most` doorbells and forgets them, lowest doorbell first.
     /// After a call that leaves some, the next call begins at the page behind.
-    void take(std::size_t most, const std::function<void(const Ring&)>& ring);
+    void take(std::size_t max, const std::function<void(const Ring&)>& ring);
     void for_each(const std::function<void(const Ring&)>& ring) const;
     /// The latest values as bytes of the BAR; 0 on a page where no ring waits.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
@@ -56,7 +56,7 @@ private:
         std::bitset<kPageDwords> is_wide;
     };
 
-    void hand_out(std::size_t page, std::size_t dword,
+    void allocate(std::size_t page, std::size_t dword,
                   const std::function<void(const Ring&)>& ring) const;
 
     std::uint64_t count_ = 0;  ///< doorbells with a ring

@@ -81,7 +81,7 @@ std::uint32_t Vsec::read_dword(std::uint32_t offset) const {
         case GPUIOV_INTR_STATUS:
             return status_;
         case GPUIOV_RESET_CONTROL:
-            return hooks_.is_resetting() ? GPUIOV_RESET_WHOLE : 0u;
+            return hooks_.is_resetting() ? GPUIOV_RESET_DEVICE : 0u;
         case GPUIOV_HVVM_MBOX1:
             return mailbox_;
         case GPUIOV_TOTAL_FB_AVAILABLE:
@@ -113,7 +113,7 @@ void Vsec::write_dword(std::uint32_t offset, std::uint32_t value, std::uint32_t 
             status_.fetch_and(~(value & mask));
             return;
         case GPUIOV_RESET_CONTROL:
-            if ((value & mask & GPUIOV_RESET_WHOLE) != 0) hooks_.reset_device();
+            if ((value & mask & GPUIOV_RESET_DEVICE) != 0) hooks_.reset_device();
             return;
         case GPUIOV_HVVM_MBOX1:
             mailbox_.fetch_and(~(value & mask & kAckBits));

@@ -41,7 +41,7 @@ public:
         /// There is one MSI-X vector for world switches, one for mailboxes and resets.
         std::function<void(gpuiov_vector)> raise;
         std::function<std::uint32_t()> busy_vfs;  ///< vf_bit() of every VF that has work
-        std::function<void()> reset_device;       ///< GPUIOV_RESET_WHOLE was written
+        std::function<void()> reset_device;       ///< GPUIOV_RESET_DEVICE was written
         std::function<bool()> is_resetting;       ///< RESET_CONTROL shows it
     };
 

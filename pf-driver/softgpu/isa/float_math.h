@@ -368,8 +368,8 @@ template <class T> VGPU_INLINE f16 round_to_half(T a) {
         return {static_cast<u16>(sign16 | (payload != 0 ? nan : 0x7c00))};
     }
     if (exponent > F::kBias + 40) return overflowed_half(a, sign16);
-    const int least = F::kBias - 14;
-    const int shift = (exponent < least ? least : exponent) + F::kMantissa - 10;
+    const int min = F::kBias - 14;
+    const int shift = (exponent < min ? min : exponent) + F::kMantissa - 10;
     const T big =
         from_bits<T>(sign | (static_cast<B>(shift) << F::kMantissa) | (B{1} << (F::kMantissa - 1)));
     const T rounded = (a + big) - big;

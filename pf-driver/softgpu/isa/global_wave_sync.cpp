@@ -65,9 +65,9 @@ void GlobalWaveSync::release_all(u32 resource) {
 bool GlobalWaveSync::acquire(u32 resource, Ticket& ticket) {
     const bool was_queued = ticket == kQueued;
     update(resource, [&](Resource& r) {
-        constexpr u16 most = std::numeric_limits<u16>::max();
+        constexpr u16 max = std::numeric_limits<u16>::max();
         if (r.counter == 0) {
-            if (!was_queued && r.queued < most) ++r.queued;
+            if (!was_queued && r.queued < max) ++r.queued;
             ticket = kQueued;
             return;
         }

@@ -53,7 +53,7 @@ struct alignas(64) VgprRow {
 };
 
 /// A wave without its vector registers. Another layout requires a new kStateVersion
-/// (gpu_vf_panel.cpp).
+/// (gpu_vf_control.cpp).
 struct WaveState {
     alignas(8) std::array<std::uint32_t, 128> scalar{};
     /// GPU address of the next instruction, a multiple of 4.

@@ -67,9 +67,9 @@ bool allows(std::uint8_t granted, Access wanted) {
 /// QEMU makes fewer than 200 mappings. The address space has 128 TiB.
 SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
     constexpr std::uint64_t kClients = GPUIOV_MAX_VFS + 1;
-    constexpr std::uint64_t kMost = 1024;
+    constexpr std::uint64_t kMax = 1024;
     constexpr std::uint64_t kFewest = 64;
-    return {std::clamp(max_map_count / 4 / kClients, kFewest, kMost), 1024_GiB};
+    return {std::clamp(max_map_count / 4 / kClients, kFewest, kMax), 1024_GiB};
 }
 
 SystemMemory::SystemMemory() : SystemMemory(share_of(max_map_count())) {}

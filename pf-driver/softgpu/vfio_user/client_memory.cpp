@@ -28,7 +28,7 @@ std::vector<std::byte> request(std::uint16_t id, Command command, const DmaAcces
 }  // namespace
 
 ClientMemory::ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
-                           std::shared_ptr<const PresentWork> work, DmaLimits limits)
+                           std::shared_ptr<const BusySince> work, DmaLimits limits)
     : channel_(std::move(channel)),
       counters_(std::move(counters)),
       work_(std::move(work)),

@@ -9,7 +9,7 @@
 // for which callers may wait for the client is limited per message and for all messages together
 // (StallBudget). When that time is used up, transfers fail at once for a while. Quick answers are
 // free, because only the client's own function waits for them. They count if the io thread has
-// already spent long on its present piece of work (PresentWork), because all clients wait then.
+// already spent long on its present piece of work (BusySince), because all clients wait then.
 //
 // A client such as QEMU cannot answer while one of its own requests is unanswered. If that request
 // needs a lock of the caller, the transfer ends when the budget does.
@@ -22,10 +22,10 @@
 #include <mutex>
 #include <vector>
 
+#include "pf-driver/softgpu/vfio_user/busy_since.h"
 #include "pf-driver/softgpu/vfio_user/channel.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
-#include "pf-driver/softgpu/vfio_user/present_work.h"
 #include "pf-driver/softgpu/vfio_user/stall_budget.h"
 
 namespace vgpu::softgpu::vfio_user {
@@ -34,7 +34,7 @@ namespace vgpu::softgpu::vfio_user {
 class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
     ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
-                 std::shared_ptr<const PresentWork> work, DmaLimits limits);
+                 std::shared_ptr<const BusySince> work, DmaLimits limits);
 
     std::errc dma_read(Iova address, std::span<std::byte> out) override;
     std::errc dma_write(Iova address, std::span<const std::byte> data) override;
@@ -78,7 +78,7 @@ private:
 
     const std::shared_ptr<Channel> channel_;
     const std::shared_ptr<Counters> counters_;
-    const std::shared_ptr<const PresentWork> work_;
+    const std::shared_ptr<const BusySince> work_;
     const DmaLimits limits_;
 
     std::atomic<std::uint32_t> max_transfer_{kMaxTransfer};

@@ -107,7 +107,7 @@ public:
                                           std::span<const std::byte> data) = 0;
     /// DEVICE_RESET: complete when it returns.
     virtual void reset() = 0;
-    /// Number of resets by clients so far, by reset() or a register (ResetBrake).
+    /// Number of resets by clients so far, by reset() or a register (ResetRateLimiter).
     [[nodiscard]] virtual std::uint64_t resets() const { return 0; }
 };
 

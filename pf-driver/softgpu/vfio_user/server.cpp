@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "pf-driver/process/socket_watch.h"
-#include "pf-driver/softgpu/base/hasty_thread.h"
 #include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
+#include "pf-driver/softgpu/base/rt_thread.h"
 #include "pf-driver/softgpu/vfio_user/session.h"
 #include "pf-driver/softgpu/vfio_user/socket.h"
 
@@ -97,17 +97,17 @@ private:
     void plan_next_turn(SourceId id, Client& client);
     void take_turn(SourceId id);
     void resume_held();
-    [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const HastyThread& haste) const;
+    [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const RtThread& rt_budget) const;
     void drop(SourceId id);
     [[nodiscard]] Channel::Loop loop_of(SourceId id, int fd);
     Result<> serve_name(Listener& listener);
-    void look_for_removed_names();
+    void find_removed_names();
     void hang_up_now(const Device& device);
     void accept_from(Listener& listener);
     void make_room_for_fds(int listener);
     void add_client(Listener& listener, OwnedFd socket);
     void drop_oldest_negotiating(const Listener& listener);
-    void run_posted(HastyThread& haste);
+    void run_posted(RtThread& rt_budget);
 
     const OwnedFd epoll_;
     const OwnedFd wake_up_;
@@ -144,7 +144,7 @@ Result<> EpollServer::start() {
         eventfd_t count = 0;
         ::eventfd_read(wake_up_.get(), &count);
     }));
-    return watch(names_.get(), [this] { look_for_removed_names(); });
+    return watch(names_.get(), [this] { find_removed_names(); });
 }
 
 /// The epoll event carries the id, so a stale event finds no source.
@@ -171,9 +171,9 @@ void EpollServer::unwatch(int fd) {
 
 Result<> EpollServer::listen(const std::string& path, Device& device) {
     TRY(OwnedFd socket, listen_at(path));
-    const ResetBrake brake(options_.resets);
+    const ResetRateLimiter limiter(options_.resets);
     auto listener = std::make_unique<Listener>(
-        Listener{std::move(socket), SocketName(path), Port{device, nullptr, brake, path}});
+        Listener{std::move(socket), SocketName(path), Port{device, nullptr, limiter, path}});
     TRY_VOID(serve_name(*listener));
     listeners_.push_back(std::move(listener));
     return {};
@@ -188,7 +188,7 @@ Result<> EpollServer::serve_name(Listener& listener) {
 }
 
 /// Binds again for new clients, which could not find the socket; connected clients stay.
-void EpollServer::look_for_removed_names() {
+void EpollServer::find_removed_names() {
     vgpu_socket_watch_clear(names_.get());
     for (const auto& listener : listeners_) {
         if (listener->name.is_there()) continue;
@@ -230,19 +230,19 @@ void EpollServer::hang_up_now(const Device& device) {
 /// Runs posted work after a round's events: a session's socket must not starve the work it posts.
 void EpollServer::run() {
     std::array<epoll_event, 64> events{};
-    HastyThread haste;
+    RtThread rt_budget;
     while (!is_stopping_) {
         context_.work->rest();
-        const int count =
-            ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout(longest_sleep(haste)));
-        haste.woke();
+        const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
+                                       timeout(longest_sleep(rt_budget)));
+        rt_budget.woke();
         for (int i = 0; i < count; i++) {
             dispatch(events[static_cast<std::size_t>(i)]);
-            haste.worked();
+            rt_budget.worked();
         }
-        run_posted(haste);
+        run_posted(rt_budget);
         resume_held();
-        haste.worked();
+        rt_budget.worked();
     }
 }
 
@@ -259,22 +259,22 @@ void EpollServer::post(std::function<void()> work) {
     ::eventfd_write(wake_up_.get(), 1);
 }
 
-void EpollServer::run_posted(HastyThread& haste) {
+void EpollServer::run_posted(RtThread& rt_budget) {
     std::vector<std::function<void()>> work;
     {
         const std::lock_guard lock(posted_mutex_);
         work.swap(posted_);
     }
     for (auto& one : work) {
-        context_.work->begin(PresentWork::Clock::now());
+        context_.work->begin(BusySince::Clock::now());
         one();
-        haste.worked();
+        rt_budget.worked();
     }
 }
 
 void EpollServer::dispatch(const epoll_event& event) {
     const SourceId id = event.data.u64;
-    context_.work->begin(PresentWork::Clock::now());
+    context_.work->begin(BusySince::Clock::now());
     if (const auto found = watches_.find(id); found != watches_.end()) {
         const auto readable = found->second.readable;  // it may remove itself
         return readable();
@@ -324,8 +324,8 @@ void EpollServer::resume_held() {
     }
 }
 
-std::optional<Nanoseconds> EpollServer::longest_sleep(const HastyThread& haste) const {
-    std::optional<Nanoseconds> longest = haste.longest_sleep();
+std::optional<Nanoseconds> EpollServer::longest_sleep(const RtThread& rt_budget) const {
+    std::optional<Nanoseconds> longest = rt_budget.longest_sleep();
     for (const auto& [id, until] : held_) {
         const Nanoseconds left = until - std::chrono::steady_clock::now();
         longest = std::clamp(left, Nanoseconds::zero(), longest.value_or(Nanoseconds::max()));

@@ -20,13 +20,13 @@
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
-#include "pf-driver/softgpu/vfio_user/reset_brake.h"
+#include "pf-driver/softgpu/vfio_user/reset_rate_limiter.h"
 
 namespace vgpu::softgpu::vfio_user {
 
 struct ServerOptions {
     DmaLimits dma_limits;
-    ResetBrake::Spec resets{};  ///< limit for each device
+    ResetRateLimiter::Spec resets{};  ///< limit for each device
 };
 
 /// An interface, so that epoll stays out of the headers; create() makes the only kind.

@@ -69,7 +69,7 @@ void Session::close() {
     port_.device.dma_unmap_all();
     port_.device.detach();
     note_.reset();
-    port_.brake.count(1, Clock::now());  // a detach counts as a reset
+    port_.limiter.count(1, Clock::now());  // a detach counts as a reset
     log::info("{}: client detached", port_.device.name());
 }
 
@@ -96,7 +96,7 @@ void Session::on_writable() {
 
 /// A client that does not read its replies is not served meanwhile.
 bool Session::may_serve(Time now) const {
-    return state_ != State::Closed && !channel_->has_backlog() && port_.brake.free_at() <= now;
+    return state_ != State::Closed && !channel_->has_backlog() && port_.limiter.free_at() <= now;
 }
 
 void Session::serve_received() {
@@ -108,7 +108,7 @@ void Session::serve_received() {
         const std::uint64_t resets = port_.device.resets();
         has_more = serve_piece();
         now = Clock::now();
-        port_.brake.count(port_.device.resets() - resets, now);
+        port_.limiter.count(port_.device.resets() - resets, now);
     }
     wants_turn_ = has_more && may_serve(now);
     hold(now);
@@ -128,7 +128,7 @@ bool Session::serve_piece() {
 }
 
 void Session::hold(Time now) {
-    const Time until = port_.brake.free_at();
+    const Time until = port_.limiter.free_at();
     const bool is_held = state_ != State::Closed && until > now;
     if (is_held != held_until_.has_value()) channel_->hold_input(is_held);
     held_until_ = is_held ? std::optional(until) : std::nullopt;

@@ -13,7 +13,7 @@
 // A session serves for a turn of about a millisecond. The remaining messages wait for its next
 // turn, so that other clients and posted work get their turns, however much a client sends. A turn
 // ends between two messages or two writes of one message. While its device has been reset too
-// often, a session has no turns at all (ResetBrake).
+// often, a session has no turns at all (ResetRateLimiter).
 //
 // Everything runs on the io thread. The Server drives the session: it calls on_readable() (also
 // when the session asks for a turn or is no longer held) and on_writable(), and drops it when it is
@@ -33,7 +33,7 @@
 #include "pf-driver/softgpu/vfio_user/client_note.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
-#include "pf-driver/softgpu/vfio_user/reset_brake.h"
+#include "pf-driver/softgpu/vfio_user/reset_rate_limiter.h"
 
 namespace vgpu::softgpu::vfio_user {
 
@@ -43,14 +43,14 @@ class Session;
 struct Port {
     Device& device;
     Session* attached = nullptr;
-    ResetBrake brake{};  ///< per device: a client that reconnects finds it unchanged
-    std::string path{};  ///< path of the socket
+    ResetRateLimiter limiter{};  ///< per device: a client that reconnects finds it unchanged
+    std::string path{};          ///< path of the socket
 };
 
 /// Shared by all sessions of a server; one io thread serves them, so one reply buffer is enough.
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
-    std::shared_ptr<PresentWork> work = std::make_shared<PresentWork>();
+    std::shared_ptr<BusySince> work = std::make_shared<BusySince>();
     /// Buffer in which replies are built: kMaxMessage bytes.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;
@@ -59,7 +59,7 @@ struct SessionContext {
 
 class Session {
 public:
-    using Time = ResetBrake::Time;
+    using Time = ResetRateLimiter::Time;
 
     /// Closed is final; the server then drops the session.
     enum class State : std::uint8_t { Negotiating, Attached, Closed };

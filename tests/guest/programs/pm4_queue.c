@@ -25,21 +25,21 @@ enum {
     RING_DWORDS = RING_BYTES / 4,
     IB_AT = 1024,  // bytes in the page of code
     DOORBELL_BYTES = 8192,
-    PATIENCE_S = 200
+    TIMEOUT_S = 200
 };
 
 static int kfd, gpu;
 static int gpu_node;
 static uint32_t gpu_id;
 
-static void give_up(const char* what) {
+static void abandon(const char* what) {
     perror(what);
     exit(1);
 }
 
 static void ask(const char* what, unsigned long request, void* argument) {
     while (ioctl(kfd, request, argument) != 0)
-        if (errno != EINTR && errno != EAGAIN) give_up(what);
+        if (errno != EINTR && errno != EAGAIN) abandon(what);
 }
 
 static FILE* open_node(int node, const char* file) {
@@ -62,7 +62,7 @@ static uint64_t property(int node, const char* name) {
 static void find_gpu(void) {
     while (gpu_node < 8 && property(gpu_node, "simd_count") == 0) ++gpu_node;
     FILE* file = open_node(gpu_node, "gpu_id");
-    if (!file || fscanf(file, "%u", &gpu_id) != 1) give_up("no node is a GPU");
+    if (!file || fscanf(file, "%u", &gpu_id) != 1) abandon("no node is a GPU");
     fclose(file);
 }
 
@@ -71,7 +71,7 @@ static void* make_memory(size_t bytes, uint32_t kind) {
     const int is_user = kind == KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;
     void* address = mmap(NULL, bytes, is_user ? PROT_READ | PROT_WRITE : PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address == MAP_FAILED) give_up("mmap");
+    if (address == MAP_FAILED) abandon("mmap");
     if (is_user) memset(address, 0, bytes);
     struct kfd_ioctl_alloc_memory_of_gpu_args memory = {
         .va_addr = (uintptr_t)address,
@@ -83,7 +83,7 @@ static void* make_memory(size_t bytes, uint32_t kind) {
     ask("memory", AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &memory);
     if (!is_user && mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, gpu,
                          (off_t)memory.mmap_offset) == MAP_FAILED)
-        give_up("mmap of memory");
+        abandon("mmap of memory");
     struct kfd_ioctl_map_memory_to_gpu_args map = {
         .handle = memory.handle, .device_ids_array_ptr = (uintptr_t)&gpu_id, .n_devices = 1};
     ask("mapping", AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map);
@@ -148,7 +148,7 @@ static void map_doorbell(struct queue* q) {
     const uint64_t offset = q->args.doorbell_offset;
     char* page = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, kfd,
                       (off_t)(offset & ~(uint64_t)(DOORBELL_BYTES - 1)));
-    if (page == MAP_FAILED) give_up("doorbells");
+    if (page == MAP_FAILED) abandon("doorbells");
     q->doorbell = (volatile uint64_t*)(page + (offset & (DOORBELL_BYTES - 1)));
 }
 
@@ -170,7 +170,7 @@ static time_t seconds(void) {
 }
 
 static void await_ring(const struct queue* q) {
-    const time_t end = seconds() + PATIENCE_S;
+    const time_t end = seconds() + TIMEOUT_S;
     while (*q->rptr != q->written % RING_DWORDS) {
         if (seconds() > end) {
             printf("the ring stands at %u, not at %lu\n", *q->rptr, q->written % RING_DWORDS);
@@ -248,7 +248,7 @@ static void launch(struct queue* q, const uint32_t* ib, unsigned dwords, const u
 static void open_gpu(void) {
     kfd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
     gpu = open("/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
-    if (kfd < 0 || gpu < 0) give_up("/dev/kfd, /dev/dri/renderD128");
+    if (kfd < 0 || gpu < 0) abandon("/dev/kfd, /dev/dri/renderD128");
     find_gpu();
     struct kfd_ioctl_acquire_vm_args vm = {.drm_fd = (uint32_t)gpu, .gpu_id = gpu_id};
     ask("address space", AMDKFD_IOC_ACQUIRE_VM, &vm);
@@ -272,9 +272,9 @@ int main(int argc, char** argv) {
     launch(&queue, code + IB_AT / 4, dwords, (const uint32_t*)(cells + 1));
 
     unsigned remaps = 0;
-    for (const time_t end = seconds() + PATIENCE_S; cells[1] == 0 && seconds() < end; ++remaps) {
+    for (const time_t end = seconds() + TIMEOUT_S; cells[1] == 0 && seconds() < end; ++remaps) {
         if (remaps % 2 == 0) {
-            if (madvise(user, PAGE, MADV_DONTNEED) != 0) give_up("madvise");
+            if (madvise(user, PAGE, MADV_DONTNEED) != 0) abandon("madvise");
             user[0] = 1;  // a page is there again for the GPU
         } else {
             create(&other);

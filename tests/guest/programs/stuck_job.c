@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { PAGE = 4096, IB_DWORDS = 16, VALUE_AT = 2048, PATIENCE_S = 120 };
+enum { PAGE = 4096, IB_DWORDS = 16, VALUE_AT = 2048, TIMEOUT_S = 120 };
 static const uint64_t VA = 0x100000000;
 
 static int gpu;
@@ -91,7 +91,7 @@ static uint64_t seconds_from_now(time_t seconds) {
 // 0: given up
 static int await_end(uint32_t context, uint32_t ip, uint64_t job) {
     union drm_amdgpu_wait_cs wait = {.in = {.handle = job,
-                                            .timeout = seconds_from_now(PATIENCE_S),
+                                            .timeout = seconds_from_now(TIMEOUT_S),
                                             .ip_type = ip,
                                             .ctx_id = context}};
     const int failed = ioctl(gpu, DRM_IOCTL_AMDGPU_WAIT_CS, &wait) != 0;

@@ -41,7 +41,7 @@ static int recover(struct pci_dev* device, const struct pci_error_handlers* hand
     return 0;
 }
 
-static int give_up(struct pci_dev* device, const struct pci_error_handlers* handlers) {
+static int abandon(struct pci_dev* device, const struct pci_error_handlers* handlers) {
     device->error_state = pci_channel_io_perm_failure;
     return handlers->error_detected(device, pci_channel_io_perm_failure) ==
                    PCI_ERS_RESULT_DISCONNECT
@@ -75,7 +75,7 @@ static const struct kernel_param_ops operations = {.set = report};
 
 module_param_cb(frozen, &operations, recover, 0200);
 MODULE_PARM_DESC(frozen, "the device that has an error, and recovers");
-module_param_cb(failed, &operations, give_up, 0200);
+module_param_cb(failed, &operations, abandon, 0200);
 MODULE_PARM_DESC(failed, "the device that has failed for good");
 module_param_cb(stuck, &operations, get_stuck, 0200);
 MODULE_PARM_DESC(stuck, "the device that has an error, and cannot be reset");

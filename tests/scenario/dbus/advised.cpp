@@ -45,7 +45,7 @@ void Advised::restart_with_a_device_that_refuses() {
     server.stop();
     server.with([](FakePf& pf) {
         pf.restart();
-        pf.refuses_shape = [](const vgpu_pf_provision&) { return true; };
+        pf.refuses_resources = [](const vgpu_pf_provision&) { return true; };
     });
     server.start();
     start_daemon();

@@ -98,7 +98,7 @@ TEST_F(Durable, AfterAPowerCutEveryVfIsMadeAgainAsItWasDefined) {
     const auto after = ctl_json({"list"});
     for (const auto& vf : after.at("vfs")) {
         EXPECT_EQ(vf.at("state"), "provisioned") << vf;
-        EXPECT_EQ(vf.at("trouble"), "");
+        EXPECT_EQ(vf.at("condition"), "");
     }
     EXPECT_EQ(stack().pf().vf(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT));
     EXPECT_EQ(stack().pf().vf(2).vram_bytes, 32u << 20);
@@ -199,7 +199,7 @@ TEST_F(InterruptedApply, OfAVgpudKilledAtAnyMomentIsAllDoneOrAllUndone) {
         ASSERT_EQ(list.at("vfs").size(), 3u) << list;
         for (const auto& vf : list.at("vfs")) {
             EXPECT_EQ(vf.at("state"), "provisioned") << vf;
-            EXPECT_EQ(vf.at("trouble"), "") << vf;
+            EXPECT_EQ(vf.at("condition"), "") << vf;
         }
     }
     EXPECT_GT(interrupted, 0);

@@ -192,10 +192,10 @@ Told ErrorPath::raise_NoMatchingVf() {
     return manager("Assign", std::string("job:1"), wanted, Dict{{"wait_ms", sdbus::Variant{0u}}});
 }
 
-Told ErrorPath::raise_HandoverRefused() {
+Told ErrorPath::raise_AssignmentRefused() {
     make_train();
-    return with_ctl(train("Set", Dict{{"handover", sdbus::Variant{"vfio-pci"}}}),
-                    {"set", "train", "--handover", "vfio-pci"});
+    return with_ctl(train("Set", Dict{{"assignment_mode", sdbus::Variant{"vfio-pci"}}}),
+                    {"set", "train", "--assignment-mode", "vfio-pci"});
 }
 
 }  // namespace vgpu::daemon::testing

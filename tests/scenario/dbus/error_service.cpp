@@ -46,13 +46,13 @@ private:
 /// Root may have all there are; another user has a bound of its own, which is met first.
 Told ErrorPath::raise_TooManyRequests() {
     constexpr std::size_t kEach = 32;
-    const std::size_t most = ::geteuid() == 0 ? 112 : 40;
+    const std::size_t max = ::geteuid() == 0 ? 112 : 40;
     polkit->keep_open("org.vgpu1.provision");
     std::vector<std::unique_ptr<OpenCalls>> open;
-    for (std::size_t asked = 0; asked < most; asked += kEach)
-        open.push_back(std::make_unique<OpenCalls>(connect(), std::min(kEach, most - asked)));
+    for (std::size_t asked = 0; asked < max; asked += kEach)
+        open.push_back(std::make_unique<OpenCalls>(connect(), std::min(kEach, max - asked)));
     test::wait_for("polkit to be asked about all", kPrompt,
-                   [&] { return polkit->open_questions() == most; });
+                   [&] { return polkit->open_questions() == max; });
     return with_ctl(create({}), {"create"});
 }
 

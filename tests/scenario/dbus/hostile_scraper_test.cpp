@@ -50,11 +50,11 @@ protected:
         return resident * 4096;
     }
     void expect_bounded() const {
-        constexpr std::ptrdiff_t kMostDescriptors = 64 + 16;
-        constexpr std::size_t kMostGrowth = 64u << 20;
+        constexpr std::ptrdiff_t kMaxDescriptors = 64 + 16;
+        constexpr std::size_t kMaxGrowth = 64u << 20;
         const std::filesystem::directory_iterator open(of_process("fd"));
-        EXPECT_LE(std::distance(begin(open), end(open)), kMostDescriptors);
-        EXPECT_LT(resident_bytes(), resident_before + kMostGrowth);
+        EXPECT_LE(std::distance(begin(open), end(open)), kMaxDescriptors);
+        EXPECT_LT(resident_bytes(), resident_before + kMaxGrowth);
         EXPECT_THAT(curl(url + "/metrics").out, HasSubstr("# EOF"));
     }
 
@@ -127,7 +127,7 @@ protected:
     std::unique_ptr<sdbus::IObject> object = sdbus::createObject(*connection, "/org/vgpu1");
 };
 
-TEST_F(CountedVgpud, IsAskedAtMostOnceASecondByTwoHundredScrapersAtOnce) {
+TEST_F(CountedVgpud, IsAskedAtMaxOnceASecondByTwoHundredScrapersAtOnce) {
     const auto start = Clock::now();
     const auto crowd = connect_many(200, kScrape);
     for (const UniqueFd& fd : crowd) {

@@ -116,7 +116,7 @@ const std::vector<Right>& rights() {
                                             {"org.vgpu1.Manager.AutoConfig", kAnybody},
                                             {"org.vgpu1.Manager.Assign", kAssign},
                                             {"org.vgpu1.Manager.Grant", kAssign},
-                                            {"org.vgpu1.Manager.TakeBack", kAssign},
+                                            {"org.vgpu1.Manager.Unassign", kAssign},
                                             {"org.vgpu1.Manager.Adopt", kAssign},
                                             {"org.vgpu1.Vf.Set", kProvision},
                                             {"org.vgpu1.Vf.Destroy", kProvision},

@@ -39,21 +39,21 @@ Neighbour::~Neighbour() {
 std::string Neighbour::stop() {
     is_stopped_ = true;
     if (thread_.joinable()) thread_.join();
-    return trouble_;
+    return condition_;
 }
 
 void Neighbour::work() {
     try {
-        while (!is_stopped_ && trouble_.empty()) {
+        while (!is_stopped_ && condition_.empty()) {
             for (test::Program& program : programs_) {
                 program.start(queue_, done_);
                 guest_.process->wait(done_);
-                if (!program.is_exact()) trouble_ = program.difference();
+                if (!program.is_exact()) condition_ = program.difference();
             }
             ++rounds_;
         }
     } catch (const test::VfError& error) {
-        trouble_ = error.what();
+        condition_ = error.what();
     }
     is_over_ = true;
 }
@@ -109,20 +109,20 @@ double Neighbours::share_of_first() const {
 }
 
 std::string Neighbours::stop() {
-    std::string trouble;
+    std::string condition;
     const nlohmann::json vfs = list_();
     for (const auto& one : both_) {
         const std::string own = one->guest.stop();
-        if (!own.empty()) trouble += fmt::format("{}: {}\n", one->name, own);
+        if (!own.empty()) condition += fmt::format("{}: {}\n", one->name, own);
         const nlohmann::json after = named(vfs, one->name);
         for (const char* same : {"generation", "uuid", "vram_bytes", "weight", "hangs", "faults",
                                  "flrs", "bad_accesses"})
             if (after.at(same) != one->before.at(same))
-                trouble += fmt::format("{}: {} {} -> {}\n", one->name, same,
-                                       one->before.at(same).dump(), after.at(same).dump());
+                condition += fmt::format("{}: {} {} -> {}\n", one->name, same,
+                                         one->before.at(same).dump(), after.at(same).dump());
     }
     both_.clear();
-    return trouble;
+    return condition;
 }
 
 }  // namespace vgpu::daemon::testing

@@ -53,7 +53,7 @@ private:
     test::AqlQueue& queue_;
     std::vector<test::Program> programs_;
     test::Signal done_;
-    std::string trouble_;
+    std::string condition_;
     std::atomic<int> rounds_{0};
     std::atomic<bool> is_stopped_{false}, is_over_{false};
     std::thread thread_;

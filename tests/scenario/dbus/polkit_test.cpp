@@ -307,7 +307,7 @@ TEST_F(Polkit, TextsWithoutEndAreRefusedBeforeAPersonIsAsked) {
     EXPECT_EQ(vf("Release", much, std::uint64_t{1}, Dict{}), owner);
     EXPECT_EQ(manager("Assign", much, Wants{{"name", "train"}}, Dict{}), owner);
     EXPECT_EQ(manager("Grant", much, 0u, 0u, Dict{}), owner);
-    EXPECT_EQ(manager("TakeBack", much, Dict{}), owner);
+    EXPECT_EQ(manager("Unassign", much, Dict{}), owner);
     EXPECT_EQ(manager("Adopt", much, Dict{}), owner);
     EXPECT_EQ(manager("CreateVf", much, Dict{}), "org.vgpu1.Error.OutOfRange");
     EXPECT_EQ(manager("Assign", one, Wants{{"name", much}}, Dict{}), "org.vgpu1.Error.InvalidName");

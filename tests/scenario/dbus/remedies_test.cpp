@@ -97,8 +97,8 @@ INSTANTIATE_TEST_SUITE_P(States, RemedyOf,
                                            Ill{"vf-state", &Remedies::quarantine_in_use},
                                            Ill{"vf-state", &Remedies::mismatch},
                                            Ill{"vf-state", &Remedies::mismatch_claimed},
-                                           Ill{"vf-trouble", &Remedies::not_made},
-                                           Ill{"vf-trouble", &Remedies::not_made_claimed},
+                                           Ill{"vf-condition", &Remedies::not_made},
+                                           Ill{"vf-condition", &Remedies::not_made_claimed},
                                            Ill{"vf-orphan", &Remedies::forgotten}));
 
 }  // namespace

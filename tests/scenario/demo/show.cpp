@@ -38,7 +38,7 @@ int Show::run() {
     attack_neighbours();
     run_endless_kernel();
     hang_one();
-    release_one();
+    unassign_one();
     decide_again();
     finish();
     return checks_.failed();
@@ -272,7 +272,7 @@ void Show::hang_one() {
     wait_rounds("the neighbours to finish", {1, 2, 4});
     std::uint64_t now = 0;
     for (const auto& [vf, guest] : guests_) now += vf == kHanging ? 0 : pf_.vf(vf).flrs;
-    checks_.claim(now == others && pf_.info().whole_resets == 0,
+    checks_.claim(now == others && pf_.info().device_resets == 0,
                   "VF3 was reset alone, the neighbours finished their programs", "");
     const auto log = host_.log_of("softgpu");
     const auto at = log.find("injected");
@@ -292,7 +292,7 @@ void Show::decide_again() {
                               replayed.at("tables").dump()));
 }
 
-void Show::release_one() {
+void Show::unassign_one() {
     headline("VF4 is released");
     auto& guest = guests_.at(kReleased);
     guest.report->order = GuestOrder::Finish;

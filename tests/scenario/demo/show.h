@@ -51,7 +51,7 @@ private:
     void attack_neighbours();
     void run_endless_kernel();
     void hang_one();
-    void release_one();
+    void unassign_one();
     void decide_again();
     void finish();
 

@@ -33,21 +33,21 @@ struct Totals {
     std::array<std::uint64_t, kVfs + 1> service{}, reserved{};
     std::uint64_t first_ns = 0, last_ns = 0;
     std::uint64_t overrun_max = 0, overrun_sum = 0;  ///< of the VF with the cap
-    std::array<double, kVfs + 1> most_beyond{};      ///< of a cap's rate, over every window
-    std::array<double, kVfs + 1> least{}, sum{};
+    std::array<double, kVfs + 1> max_beyond{};       ///< of a cap's rate, over every window
+    std::array<double, kVfs + 1> min{}, sum{};
 
     void add(const vgpu_pf_event& run, double rate) {
         const double begin = static_cast<double>(run.time_ns - run.duration_ns);
         if (first_ns == 0) first_ns = run.time_ns - run.duration_ns;
         last_ns = run.time_ns;
-        if (service[run.vf] == 0) least[run.vf] = -rate * begin;
-        least[run.vf] = std::min(least[run.vf], sum[run.vf] - rate * begin);
+        if (service[run.vf] == 0) min[run.vf] = -rate * begin;
+        min[run.vf] = std::min(min[run.vf], sum[run.vf] - rate * begin);
         service[run.vf] += run.duration_ns;
         reserved[run.vf] += run.reserved_ns;
         sum[run.vf] += static_cast<double>(run.duration_ns);
-        most_beyond[run.vf] =
-            std::max(most_beyond[run.vf],
-                     sum[run.vf] - rate * static_cast<double>(run.time_ns) - least[run.vf]);
+        max_beyond[run.vf] =
+            std::max(max_beyond[run.vf],
+                     sum[run.vf] - rate * static_cast<double>(run.time_ns) - min[run.vf]);
     }
     void add_overrun(std::uint64_t overrun) {
         overrun_max = std::max(overrun_max, overrun);
@@ -127,7 +127,7 @@ TEST_F(Contracts, EightMixedVfsGetWhatTheyWerePromisedWithoutVgpud) {
     ASSERT_EQ(events_->lost(), 0u);
     if (stolen->part() > kMostStolen) GTEST_SKIP() << stolen->describe();
 
-    EXPECT_LE(totals.most_beyond[kCapped],
+    EXPECT_LE(totals.max_beyond[kCapped],
               static_cast<double>(kBurst + totals.overrun_max) + 300'000.0)
         << "200 us of an overrun are not worth an event";
     EXPECT_NEAR(static_cast<double>(totals.service[kCapped]) / totals.elapsed_ns(), kRate, 0.005);

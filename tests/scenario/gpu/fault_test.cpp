@@ -47,7 +47,7 @@ TEST(Faults, InjectedHangResetsTheCulpritAloneAndNeighboursFinish) {
     wait_for("VF1 to be reset", milliseconds(10000), [&] { return stack.pf().vf(1).flrs >= 1; });
     EXPECT_EQ(stack.pf().vf(1).hangs, 1u);
     EXPECT_EQ(stack.pf().vf(2).flrs + stack.pf().vf(3).flrs, 0u);
-    EXPECT_EQ(stack.pf().info().whole_resets, 0u);
+    EXPECT_EQ(stack.pf().info().device_resets, 0u);
     EXPECT_NE(stack.softgpu().output().find("injected"), std::string::npos);
 }
 
@@ -98,13 +98,13 @@ TEST(Faults, AnFlrThatNeverEndsResetsTheWholeDeviceAndItsVfsWorkAgain) {
         stack.pf().control(1, VGPU_PF_RESET);
         events.wait([](const auto& event) { return event.type == VGPU_PF_EVENT_DEVICE_BACK; },
                     milliseconds(10000));
-        EXPECT_EQ(stack.pf().info().whole_resets, 1u);
+        EXPECT_EQ(stack.pf().info().device_resets, 1u);
     }
     for (const std::uint32_t vf : {1u, 2u}) {
         Guest again(stack, vf);
         EXPECT_EQ(again.run_all(), "");
     }
-    EXPECT_EQ(stack.pf().info().whole_resets, 1u);
+    EXPECT_EQ(stack.pf().info().device_resets, 1u);
 }
 
 TEST(Faults, InstructionsBeforeAResetAreCountedOnceAndLikeInTheRunLog) {

@@ -114,7 +114,7 @@ TEST(Neighbour, OfAGuestThatHangsForEverAlwaysComesBackAndComputesRightResults) 
     EXPECT_EQ(compute(next.client), "") << "of the next owner";
     EXPECT_GE(hostile.hangs(), 3);
     EXPECT_EQ(stack.pf().vf(kNeighbour).hangs, 0u);
-    EXPECT_EQ(stack.pf().info().whole_resets, 0u);
+    EXPECT_EQ(stack.pf().info().device_resets, 0u);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(Processes, RemovedSocketsAreThereAgain) {
     EXPECT_EQ(guest.run_all(), "") << "who was connected stays so";
 }
 
-TEST(Processes, AWrongDeviceIsToldOnce) {
+TEST(Processes, AWrongDeviceIsNotifiedOnce) {
     GpuStack stack;
     stack.kill_softgpu();
     const auto softgpu = [&](const char* vfs, const char* log) {

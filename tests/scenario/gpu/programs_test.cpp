@@ -44,17 +44,17 @@ TEST(Programs, AreBitExactOnTwoVfsAtOnce) {
     stack.provision(2);
     Guest one(stack, 1);
     Guest two(stack, 2);
-    std::string trouble;
+    std::string condition;
     std::thread other([&] {
         try {
-            for (int i = 0; i < 5 && trouble.empty(); ++i) trouble = two.run_all();
+            for (int i = 0; i < 5 && condition.empty(); ++i) condition = two.run_all();
         } catch (const VfError& error) {
-            trouble = error.what();
+            condition = error.what();
         }
     });
     for (int i = 0; i < 5; ++i) EXPECT_EQ(one.run_all(), "");
     other.join();
-    EXPECT_EQ(trouble, "");
+    EXPECT_EQ(condition, "");
     EXPECT_GT(stack.pf().vf(1).wave_instructions, 0u);
     EXPECT_GT(stack.pf().vf(2).wave_instructions, 0u);
 }

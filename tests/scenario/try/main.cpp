@@ -70,15 +70,15 @@ test::HostOptions small_gpu() {
 int run(const test::TempDir& dir, const std::string& outer_tmpdir,
         const std::vector<std::string>& command, const sigset_t& signals) {
     std::optional<test::Host> host;
-    std::string trouble;
+    std::string condition;
     try {
         host.emplace(dir, small_gpu());
     } catch (const std::exception& error) {
-        trouble = error.what();
+        condition = error.what();
     }
     if (const int number = pending_end(signals); number != 0) return kBySignal + number;
     if (!host) {
-        fmt::print(stderr, "tests/try: {}\ntests/try: not started; all logs are in {}\n", trouble,
+        fmt::print(stderr, "tests/try: {}\ntests/try: not started; all logs are in {}\n", condition,
                    keep_logs(dir));
         return kNotStarted;
     }

@@ -88,7 +88,7 @@ void GpsOracle::idle(std::uint32_t vf) {
     idle_.insert(vf);
 }
 
-void GpsOracle::idle_parked(std::uint32_t vf) {
+void GpsOracle::idle_preempted(std::uint32_t vf) {
     idle_.erase(vf);
     std::erase_if(wakes_, [vf](const auto& wake) { return wake.second == vf; });
     if (accounts_.at(vf).is_backlogged) exit(accounts_.at(vf));

@@ -45,7 +45,7 @@ public:
     /// The VF in the engine has run out of work: from the end of its run on, it has none.
     void idle(std::uint32_t vf);
     /// A VF that is not in the engine has no work (any more).
-    void idle_parked(std::uint32_t vf);
+    void idle_preempted(std::uint32_t vf);
     /// Extremes, service and runs are counted from here on; lags stay.
     void judge();
 

@@ -22,7 +22,7 @@ constexpr std::uint64_t kSignalPageBytes = 1u << 17;
 constexpr std::uint32_t kUserShMemConfig = 0x1018;
 constexpr std::uint32_t kUserShMemBases = 0x00010002;
 constexpr std::uint64_t kNoEvent = ~0ull;
-constexpr milliseconds kTroubleCheck{200};
+constexpr milliseconds kConditionCheck{200};
 
 }  // namespace
 
@@ -167,7 +167,7 @@ bool Process::is_fault(const IvEntry& entry) const {
     return is_hub && entry.source_id == IH_SOURCE_VM_FAULT && entry.pasid == pasid_;
 }
 
-void Process::check_for_trouble() {
+void Process::check_for_condition() {
     for (const auto& entry : client_.ih().entries())
         if (is_fault(entry)) {
             const auto page = std::uint64_t{entry.source_data[0]} |
@@ -186,7 +186,7 @@ bool Process::try_wait(const Signal& signal, milliseconds limit) {
     const Deadline deadline(limit);
     client_.ih().drain();
     while (signal.value() > 0) {
-        check_for_trouble();
+        check_for_condition();
         if (deadline.passed()) return false;
         client_.ih().wait_interrupt(deadline);
     }
@@ -209,7 +209,7 @@ std::uint64_t Process::wait_queue_error(AqlQueue& queue, milliseconds limit) {
     while (queue.error() <= AQL_QUEUE_ERROR_SCRATCH) {
         queue.serve_scratch();
         if (deadline.passed()) throw VfError("the queue reported no error");
-        client_.ih().wait_interrupt(Deadline(kTroubleCheck));
+        client_.ih().wait_interrupt(Deadline(kConditionCheck));
     }
     return queue.error();
 }

@@ -68,7 +68,7 @@ private:
 
     [[nodiscard]] std::uint32_t next_doorbell();
     [[nodiscard]] bool is_fault(const IvEntry& entry) const;
-    void check_for_trouble();
+    void check_for_condition();
 
     VfClient& client_;
     std::uint16_t pasid_;

@@ -62,8 +62,8 @@ public:
     void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
         to().grant_vfs(owner, uid, gid);
     }
-    std::uint64_t take_back_vfs(const std::string& owner) override {
-        return to().take_back_vfs(owner);
+    std::uint64_t unassign_vfs(const std::string& owner) override {
+        return to().unassign_vfs(owner);
     }
     std::uint64_t adopt_vfs(const std::string& owner, const Options& options) override {
         return to().adopt_vfs(owner, options);
@@ -94,8 +94,8 @@ public:
     std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
         return to().recent_events(after, limit);
     }
-    News wait_for_news(const std::vector<pollfd>& stop_on) override {
-        return to().wait_for_news(stop_on);
+    BusChange wait_for_change(const std::vector<pollfd>& stop_on) override {
+        return to().wait_for_change(stop_on);
     }
     std::string metrics() override { return to().metrics(); }
     RunTable run_table(const std::string& gpu_path) override { return to().run_table(gpu_path); }

@@ -85,7 +85,7 @@ protected:
             vf["MaxPct"] = 50.0;
             vf["VramBytes"] = (std::uint64_t{1023} << 20) + (512u << 10);
             vf["Owner"] = "batch:" + std::string(122, 'o');
-            vf["Trouble"] = std::string(
+            vf["Condition"] = std::string(
                 "VGPU-312: 512 MiB of VRAM are missing on gpu0. Destroy or resize other VFs, then "
                 "wait a second.");
         }

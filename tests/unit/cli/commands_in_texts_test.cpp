@@ -40,7 +40,7 @@ std::vector<fs::path> files_below(const std::string& folder, const std::string& 
 
 /// What `pattern` finds outside of comments, of commands that are not shown for their failing; its
 /// first group is what stands behind "vgpuctl".
-void add_shown(const fs::path& file, const std::regex& pattern, std::vector<Shown>& shown) {
+void add_defined(const fs::path& file, const std::regex& pattern, std::vector<Shown>& shown) {
     std::ifstream stream(file);
     int number = 0;
     for (std::string line; std::getline(stream, line);) {
@@ -92,8 +92,8 @@ TEST(CommandsInTexts, OfDocumentsAreTaken) {
     files.push_back(kRoot / "README.md");
     for (const fs::path& file : files) {
         if (file.filename() == "changelog.md") continue;
-        add_shown(file, std::regex("`vgpuctl ([^`]+)`"), shown);
-        add_shown(file, std::regex("^\\$ (?:sudo )?vgpuctl (.+)$"), shown);
+        add_defined(file, std::regex("`vgpuctl ([^`]+)`"), shown);
+        add_defined(file, std::regex("^\\$ (?:sudo )?vgpuctl (.+)$"), shown);
     }
     EXPECT_GE(shown.size(), 50u);
     expect_taken(shown, is_name);
@@ -104,7 +104,7 @@ TEST(CommandsInTexts, OfErrorsAndAdviceAreTaken) {
     for (const char* folder : {"cli", "daemon"})
         for (const char* extension : {".cpp", ".def"})
             for (const fs::path& file : files_below(folder, extension))
-                add_shown(file, std::regex("'vgpuctl ([^'\"]+)'"), shown);
+                add_defined(file, std::regex("'vgpuctl ([^'\"]+)'"), shown);
     EXPECT_GE(shown.size(), 20u);
     expect_taken(shown, [](const Typed&) { return false; });
 }

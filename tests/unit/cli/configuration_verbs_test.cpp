@@ -66,7 +66,7 @@ constexpr const char* kEmptyPlan = R"({"schema": "vgpu-plan-1", "label": "day", 
 
 constexpr const char* kAbsentPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
   "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
-  "from": {}, "to": {}, "disruption": "none", "in_use": "", "trouble": "512 MiB are missing",
+  "from": {}, "to": {}, "disruption": "none", "in_use": "", "condition": "512 MiB are missing",
   "why": "its definition matches the configuration, but the VF is not in service"}]})";
 
 constexpr const char* kHarmlessPlan = R"({"schema": "vgpu-plan-1", "label": "day",
@@ -326,7 +326,7 @@ TEST(QosText, AGangIsItsSlotAndNothingElse) {
                         {"LatencyMs", 50.0},
                         {"PhaseMs", 15.2},
                         {"Mode", std::string("gang")},
-                        {"Band", std::string("high")}};
+                        {"PriorityClass", std::string("high")}};
     EXPECT_EQ(short_qos_text(vf), "30G");
     EXPECT_EQ(reservation_text(vf), "30 % every 50 ms, in a slot from 15.2 ms on");
 }

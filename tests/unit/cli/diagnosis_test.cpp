@@ -68,9 +68,9 @@ HostFacts ill() {
     facts.service.manager["ReadOnly"] = true;
     facts.service.manager["StateMessage"] = std::string("the state file x is damaged");
     facts.service.gpus.push_back(testing::gpu_properties("gpu1", "pf-lost"));
-    facts.service.gpus.back()["WholeResets"] = std::uint64_t{3};
+    facts.service.gpus.back()["DeviceResets"] = std::uint64_t{3};
     facts.service.gpus.back()["EventsLost"] = std::uint64_t{17};
-    facts.service.vfs.at(0)["Trouble"] = std::string("'train' did not get its resources back");
+    facts.service.vfs.at(0)["Condition"] = std::string("'train' did not get its resources back");
     facts.service.vfs.at(1)["State"] = std::string("quarantined");
     facts.service.vfs.at(1)["Orphan"] = std::string("the lease of 'slurm:2' (claim 6) is over");
     facts.service.vfs.at(2)["GuardLevel"] = std::uint64_t{2};
@@ -103,7 +103,7 @@ TEST(Doctor, WhatIsNotOkSaysWhyItMatters) {
 
 TEST(Doctor, WithoutABusOrVgpudTheRestIsStillJudged) {
     HostFacts facts = well();
-    facts.service = {.has_bus = false, .is_there = false, .trouble = "no such file"};
+    facts.service = {.has_bus = false, .is_there = false, .condition = "no such file"};
     EXPECT_EQ(levels_of(facts, "bus"), Levels{Level::Problem});
     EXPECT_EQ(levels_of(facts, "vgpud"), Levels{});
     EXPECT_EQ(levels_of(facts, "pci-sriov"), Levels{Level::Ok});
@@ -117,7 +117,7 @@ TEST(Doctor, AVgpudThatDoesNotSayWhatItHasIsAWarning) {
     HostFacts facts = well();
     facts.service.gpus.clear();
     facts.service.vfs.clear();
-    facts.service.trouble = "VGPU-402: too many requests";
+    facts.service.condition = "VGPU-402: too many requests";
     EXPECT_EQ(levels_of(facts, "vgpud"), Levels{Level::Warning});
     EXPECT_THAT(diagnose(facts), Contains(Field(&Finding::what, HasSubstr("VGPU-402: too many"))));
 }
@@ -130,12 +130,12 @@ TEST(Doctor, ADiskThatTakesNoChangeIsAWarning) {
 
 TEST(Doctor, AVfThatIsNotAsItIsDefinedOrWhoseClaimLooksForgottenIsAWarning) {
     HostFacts facts = well();
-    facts.service.vfs.at(1)["Trouble"] = std::string("its VRAM could not be scrubbed");
+    facts.service.vfs.at(1)["Condition"] = std::string("its VRAM could not be scrubbed");
     facts.service.vfs.at(2)["Orphan"] = std::string("the lease of 'slurm:2' (claim 6) is over");
     facts.service.vfs.at(2)["Owner"] = std::string("slurm:2");
     facts.service.vfs.at(2)["OwnerGeneration"] = std::uint64_t{6};
     EXPECT_THAT(diagnose(facts),
-                AllOf(Contains(AllOf(Field(&Finding::id, "vf-trouble"),
+                AllOf(Contains(AllOf(Field(&Finding::id, "vf-condition"),
                                      Field(&Finding::level, Level::Warning),
                                      Field(&Finding::what, HasSubstr("gpu0/vf2: its VRAM")))),
                       Contains(AllOf(Field(&Finding::id, "vf-orphan"),
@@ -145,7 +145,7 @@ TEST(Doctor, AVfThatIsNotAsItIsDefinedOrWhoseClaimLooksForgottenIsAWarning) {
                                                      "--generation 6 --scrub'"))))));
 }
 
-TEST(Doctor, AVfThatGetsNoEngineTimeIsToldWithCommandsThatNameIt) {
+TEST(Doctor, AVfThatGetsNoEngineTimeIsNotifiedWithCommandsThatNameIt) {
     HostFacts facts = well();
     const auto is_fixed_by = [&facts](const std::string& state, const std::string& command) {
         facts.service.vfs.at(1)["State"] = state;
@@ -243,7 +243,7 @@ TEST(Doctor, AFunctionOfWhichOnlyTheHeadIsReadableIsNotJudged) {
     facts.pci = pci("no_sriov.txt");
     EXPECT_EQ(levels_of(facts, "pci-sriov"), (Levels{Level::Note, Level::Note}));
     EXPECT_EQ(levels_of(facts, "pci-acs"), Levels{});
-    facts.pci = {.functions = {}, .trouble = "cannot open /proc/bus/pci"};
+    facts.pci = {.functions = {}, .condition = "cannot open /proc/bus/pci"};
     EXPECT_EQ(levels_of(facts, "pci"), Levels{Level::Note});
     facts.pci = {};
     EXPECT_EQ(levels_of(facts, "pci-gpu"), Levels{Level::Note});
@@ -274,7 +274,7 @@ TEST(Doctor, EveryIdIsInTheDocument) {
     std::ifstream file(VGPU_SOURCE_DIR "/docs/vgpuctl.md");
     const std::string document(std::istreambuf_iterator<char>(file), {});
     HostFacts unreadable = ill();
-    unreadable.pci = {.functions = {}, .trouble = "x"};
+    unreadable.pci = {.functions = {}, .condition = "x"};
     unreadable.service = {};
     HostFacts without_gpu = ill();
     without_gpu.pci = {};

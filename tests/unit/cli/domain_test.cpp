@@ -40,7 +40,7 @@ std::string vf_element(const std::string& attributes) {
     return "<vgpu:vf xmlns:vgpu='urn:vgpu:libvirt:1' " + attributes + "/>\n";
 }
 
-std::string trouble_of(const std::string& xml) {
+std::string condition_of(const std::string& xml) {
     try {
         static_cast<void>(read_domain(xml));
     } catch (const XmlError& error) {
@@ -80,32 +80,34 @@ TEST(DomainXml, AnElementOfOursOutsideOfMetadataIsNothing) {
 }
 
 TEST(DomainXml, MistakesAreNamedWithTheirLine) {
-    EXPECT_EQ(trouble_of(domain_with(metadata(vf_element("")))),
+    EXPECT_EQ(condition_of(domain_with(metadata(vf_element("")))),
               "line 5: <vgpu:vf> has the attributes []; it needs name='…' or profile='…'");
-    EXPECT_THAT(trouble_of(domain_with(metadata(vf_element("name='a' profile='b'")))),
+    EXPECT_THAT(condition_of(domain_with(metadata(vf_element("name='a' profile='b'")))),
                 HasSubstr("[name, profile]"));
-    EXPECT_THAT(trouble_of(domain_with(metadata(vf_element("profil='b'")))), HasSubstr("[profil]"));
-    EXPECT_THAT(trouble_of(domain_with(metadata(vf_element("name=''")))), HasSubstr("0 letters"));
-    EXPECT_THAT(trouble_of(domain_with(metadata("<vgpu:gpu xmlns:vgpu='urn:vgpu:libvirt:1'/>\n"))),
-                HasSubstr("there is no element <vgpu:gpu>"));
-    EXPECT_THAT(trouble_of(domain_with(
+    EXPECT_THAT(condition_of(domain_with(metadata(vf_element("profil='b'")))),
+                HasSubstr("[profil]"));
+    EXPECT_THAT(condition_of(domain_with(metadata(vf_element("name=''")))), HasSubstr("0 letters"));
+    EXPECT_THAT(
+        condition_of(domain_with(metadata("<vgpu:gpu xmlns:vgpu='urn:vgpu:libvirt:1'/>\n"))),
+        HasSubstr("there is no element <vgpu:gpu>"));
+    EXPECT_THAT(condition_of(domain_with(
                     metadata("<v:vfs xmlns:v='urn:vgpu:libvirt:1'><vf name='a'/></v:vfs>\n"))),
                 HasSubstr("<vf> in <vgpu:vfs>"));
-    EXPECT_THAT(trouble_of("<network/>"), HasSubstr("<network> is not a <domain>"));
-    EXPECT_THAT(trouble_of("<domain><name>x</domain>"), HasSubstr("line 1: "));
-    EXPECT_EQ(trouble_of(""), "not XML");
+    EXPECT_THAT(condition_of("<network/>"), HasSubstr("<network> is not a <domain>"));
+    EXPECT_THAT(condition_of("<domain><name>x</domain>"), HasSubstr("line 1: "));
+    EXPECT_EQ(condition_of(""), "not XML");
 }
 
 TEST(DomainXml, NeitherEntitiesNorEndlessTextsAreTaken) {
     const std::string bomb =
         "<!DOCTYPE domain [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;'>]>"
         "<domain><name>&b;</name></domain>";
-    EXPECT_THAT(trouble_of(bomb), HasSubstr("document type"));
-    EXPECT_THAT(trouble_of(std::string(XmlDocument::kMostBytes + 1, ' ')),
+    EXPECT_THAT(condition_of(bomb), HasSubstr("document type"));
+    EXPECT_THAT(condition_of(std::string(XmlDocument::kMaxBytes + 1, ' ')),
                 HasSubstr("the limit is"));
     std::string deep;
     for (int i = 0; i < 100'000; ++i) deep += "<a>";
-    EXPECT_NE(trouble_of(deep), "");
+    EXPECT_NE(condition_of(deep), "");
 }
 
 TEST(DomainXml, TheUserOfQemuIsInTheDacLabel) {
@@ -177,7 +179,7 @@ TEST(DomainSchemas, ExamplesAreWhatTheyAreSaidToBeAndTheHookAgrees) {
             const std::string xml = text_of_file(entry.path());
             EXPECT_EQ(schema.accepts(xml), is_valid) << entry.path();
             if (is_valid) {
-                EXPECT_EQ(trouble_of(domain_with(metadata(xml))), "") << entry.path();
+                EXPECT_EQ(condition_of(domain_with(metadata(xml))), "") << entry.path();
             }
             ++checked;
         }

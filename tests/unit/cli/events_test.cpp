@@ -85,9 +85,9 @@ TEST_F(Events, OfWhatCannotBeAreAnError) {
 }
 
 TEST_F(Events, FollowGoesOnWithWhatComesNothingTwice) {
-    service.script = {{News::Event, [this] { service.tell(1, "guard", "exceeded"); }},
-                      {News::Event, {}},
-                      {News::Event, [this] {
+    service.script = {{BusChange::Event, [this] { service.tell(1, "guard", "exceeded"); }},
+                      {BusChange::Event, {}},
+                      {BusChange::Event, [this] {
                            service.tell(1, "hang", "again");
                            service.tell(1, "reset-done", "again");
                        }}};
@@ -97,7 +97,7 @@ TEST_F(Events, FollowGoesOnWithWhatComesNothingTwice) {
 }
 
 TEST_F(Events, FollowSaysWhatWasMissed) {
-    service.script = {{News::Event, [this] {
+    service.script = {{BusChange::Event, [this] {
                            for (int i = 0; i < 5; ++i) service.tell(1, "guard", "exceeded");
                            service.events.erase(service.events.begin(), service.events.end() - 1);
                        }}};
@@ -107,9 +107,9 @@ TEST_F(Events, FollowSaysWhatWasMissed) {
 }
 
 TEST_F(Events, FollowWaitsForAVgpudThatIsGoneAndStartsWithTheNewOne) {
-    service.script = {{News::Gone, [this] { service.is_there = false; }},
-                      {News::Event, {}},
-                      {News::Back, [this] {
+    service.script = {{BusChange::Gone, [this] { service.is_there = false; }},
+                      {BusChange::Event, {}},
+                      {BusChange::Back, [this] {
                            service.is_there = true;
                            service.events.clear();
                            service.told = 0;
@@ -129,12 +129,12 @@ TEST_F(Events, WithoutVgpudThereIsNothingToFollow) {
 }
 
 TEST_F(Events, FollowEndsWhenNothingCanBeWrittenAnyMore) {
-    service.script = {{News::Event,
+    service.script = {{BusChange::Event,
                        [this] {
                            service.tell(1, "guard", "exceeded");
                            out.setstate(std::ios::badbit);
                        }},
-                      {News::Event, [] { FAIL() << "it went on"; }}};
+                      {BusChange::Event, [] { FAIL() << "it went on"; }}};
     EXPECT_EQ(run({"events", "--follow"}), 1);
     EXPECT_EQ(err.str(), "vgpuctl: cannot write the output\n");
     out.clear();

@@ -43,7 +43,8 @@ public:
     GpusInMemory() : Lent(nothing_else_) {
         for (const char* gpu : {"gpu0", "gpu1"}) {
             world.pf(gpu).scrubs_at_once = true;
-            world.handover(gpu).can.insert({daemon::Handover::VfioPci, daemon::Handover::Host});
+            world.assignment_mode(gpu).can.insert(
+                {daemon::AssignmentMode::VfioPci, daemon::AssignmentMode::Host});
         }
     }
 
@@ -113,13 +114,13 @@ public:
 
 private:
     World& world() { return gpus_.world; }
-    std::uint64_t number(std::uint64_t least, std::uint64_t most) {
-        return std::uniform_int_distribution<std::uint64_t>(least, most)(random_);
+    std::uint64_t number(std::uint64_t min, std::uint64_t max) {
+        return std::uniform_int_distribution<std::uint64_t>(min, max)(random_);
     }
     bool flag() { return number(0, 1) == 1; }
     bool seldom() { return number(0, 3) == 0; }
-    double fraction(double least, double most) {
-        return std::uniform_real_distribution<double>(least, most)(random_);
+    double fraction(double min, double max) {
+        return std::uniform_real_distribution<double>(min, max)(random_);
     }
 
     std::string name() {
@@ -151,8 +152,8 @@ private:
                                 {"phase_ms", fraction(0, 30)}});
                 break;
             case 3:
-                options.insert(
-                    {{"band", std::string(flag() ? "high" : "low")}, {"min_pct", number(2, 6)}});
+                options.insert({{"priority_class", std::string(flag() ? "high" : "low")},
+                                {"min_pct", number(2, 6)}});
                 break;
             case 4:
                 options["mode"] = std::string("strict");
@@ -162,16 +163,17 @@ private:
         }
         return options;
     }
-    daemon::Options custody() {
+    daemon::Options assignment_policy() {
         constexpr std::array kModes{"default", "none", "vfio-user", "vfio-pci", "host"};
         daemon::Options options;
-        if (seldom()) options["handover"] = std::string(kModes[number(0, kModes.size() - 1)]);
+        if (seldom())
+            options["assignment_mode"] = std::string(kModes[number(0, kModes.size() - 1)]);
         if (seldom()) options["scrub"] = std::string("release");
         return options;
     }
     daemon::Options new_vf() {
         daemon::Options options = contract();
-        options.merge(custody());
+        options.merge(assignment_policy());
         if (!seldom()) options["name"] = name();
         options["vram_bytes"] = 16 * FakePf::kMiB * number(1, 8);
         if (seldom()) options["cu_mask"] = number(1, 255);
@@ -181,7 +183,7 @@ private:
 
     void change_some(const daemon::Target& target) {
         if (seldom()) std::ignore = world().set_vf(target, contract());
-        if (seldom()) std::ignore = world().set_vf(target, custody());
+        if (seldom()) std::ignore = world().set_vf(target, assignment_policy());
         if (seldom()) std::ignore = world().set_vf(target, {{"name", name()}});
         if (seldom()) std::ignore = world().destroy(target);
         if (seldom())
@@ -217,7 +219,7 @@ private:
     }
     /// The longest that there may be, too.
     static std::string profile(std::uint64_t i) {
-        return i == 3 ? std::string(daemon::kMostLabelBytes, 'p') : fmt::format("6{}MiB", i);
+        return i == 3 ? std::string(daemon::kMaxLabelBytes, 'p') : fmt::format("6{}MiB", i);
     }
 
     GpusInMemory& gpus_;

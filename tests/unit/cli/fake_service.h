@@ -20,7 +20,7 @@ inline Properties gpu_properties(const std::string& id, const std::string& state
             {"Id", id},
             {"State", state},
             {"StateMessage", state == "ok" ? std::string() : "gpu1: vgpu-pf does not answer"},
-            {"Home", std::string("process")},
+            {"Platform", std::string("process")},
             {"Uapi", "/run/vgpu/" + id + "/uapi.sock"},
             {"SoftgpuPid", std::uint64_t{101}},
             {"PfPid", std::uint64_t{102}},
@@ -40,7 +40,7 @@ inline Properties gpu_properties(const std::string& id, const std::string& state
             {"SwitchP99Ns", std::uint64_t{97'500}},
             {"SwitchMaxNs", std::uint64_t{1'250'000}},
             {"EventsLost", std::uint64_t{0}},
-            {"WholeResets", std::uint64_t{0}}};
+            {"DeviceResets", std::uint64_t{0}}};
 }
 
 inline Properties vf_properties(std::uint64_t index, const std::string& name, double share) {
@@ -53,7 +53,7 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"State", std::string("ready")},
             {"LastError", std::string("none")},
             {"Socket", "/run/vgpu/gpu0/vf" + number + ".sock"},
-            {"Handover", std::string(index == 3 ? "none" : "vfio-user")},
+            {"AssignmentMode", std::string(index == 3 ? "none" : "vfio-user")},
             {"Scrub", std::string(index == 1 ? "release" : "request")},
             {"Attached", index != 3},
             {"Client", std::string(index == 3 ? "" : "qemu-system-x86 (pid 71)")},
@@ -61,7 +61,7 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"OwnerGeneration", index == 3 ? std::uint64_t{0} : index + 4},
             {"LeaseExpires", index == 2 ? std::uint64_t{1'700'000'000} : std::uint64_t{0}},
             {"Orphan", std::string(index == 2 ? "the lease of 'slurm:2' (claim 6) is over" : "")},
-            {"Trouble", std::string()},
+            {"Condition", std::string()},
             {"Driver", std::string("6.1.0-26-amd64")},
             {"VramBytes", std::uint64_t{64} << 20},
             {"GuestFbUsageBytes", std::uint64_t{24} << 20},
@@ -80,7 +80,7 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"PhaseMs", 0.0},
             {"PreemptTimeoutMs", index == 1 ? 250.0 : 0.0},
             {"Mode", std::string(index == 2 ? "strict" : "work-conserving")},
-            {"Band", std::string(index == 3 ? "low" : "normal")},
+            {"PriorityClass", std::string(index == 3 ? "low" : "normal")},
             {"Capped", index == 2},
             {"CappedNs", index == 2 ? std::uint64_t{3'400'000'000} : std::uint64_t{0}},
             {"ReservedNs", index == 1 ? std::uint64_t{2'345'678'901} : std::uint64_t{0}},
@@ -214,8 +214,8 @@ public:
     void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
         note("grant " + owner + " " + std::to_string(uid) + ":" + std::to_string(gid), {});
     }
-    std::uint64_t take_back_vfs(const std::string& owner) override {
-        note("take_back " + owner, {});
+    std::uint64_t unassign_vfs(const std::string& owner) override {
+        note("unassign " + owner, {});
         return 1;
     }
     std::uint64_t adopt_vfs(const std::string& owner, const Options& options) override {
@@ -277,12 +277,12 @@ public:
         return fresh;
     }
     /// Plays the script; at its end the verb is stopped.
-    News wait_for_news(const std::vector<pollfd>&) override {
-        if (script.empty()) return News::Stopped;
+    BusChange wait_for_change(const std::vector<pollfd>&) override {
+        if (script.empty()) return BusChange::Stopped;
         const Scene scene = std::move(script.front());
         script.erase(script.begin());
         if (scene.happens) scene.happens();
-        return scene.news;
+        return scene.changes;
     }
     std::string metrics() override { return "# TYPE vgpu_build info\n# EOF\n"; }
     RunTable run_table(const std::string& gpu_path) override {
@@ -337,10 +337,10 @@ public:
     std::vector<Properties> events;
     std::uint64_t told = 0;
     struct Scene {
-        News news;
+        BusChange changes;
         std::function<void()> happens;
     };
-    std::vector<Scene> script;  ///< what wait_for_news() answers
+    std::vector<Scene> script;  ///< what wait_for_change() answers
     bool is_there = true;       ///< recent_events() fails without
     std::vector<std::string> asked;
     int objects_read = 0, lists_read = 0;

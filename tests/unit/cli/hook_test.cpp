@@ -54,7 +54,7 @@ TEST_F(Hook, EachOperationAsksForOneThing) {
         EXPECT_EQ(hook(operation), 0) << operation << ": " << err.str();
     EXPECT_THAT(service.asked,
                 ElementsAre("assign " + owner + " profile:small name:train title=vm1 wait_ms=5000",
-                            "grant " + owner + " 64055:108", "take_back " + owner,
+                            "grant " + owner + " 64055:108", "unassign " + owner,
                             "adopt " + owner + " title=vm1"));
     EXPECT_LE(service.call_limit, std::chrono::seconds(10));
     EXPECT_GT(service.call_limit, std::chrono::seconds(0));
@@ -92,7 +92,7 @@ TEST_F(Hook, WhatADomainWasGivenIsTakenBackWhateverItsMetadataSayByThen) {
             EXPECT_EQ(hook("release", xml), 0) << xml;
             EXPECT_EQ(err.str(), "") << xml;
             EXPECT_THAT(service.asked,
-                        ElementsAre("adopt " + owner + " title=vm2", "take_back " + owner))
+                        ElementsAre("adopt " + owner + " title=vm2", "unassign " + owner))
                 << xml;
         }
 }
@@ -102,7 +102,7 @@ TEST_F(Hook, ADomainWithAPathOfVgpudsIsOurs) {
                             "</uuid><q:commandline xmlns:q='urn:q'><q:arg value='/run/vgpu/vm/" +
                             kUuid + "/0.sock'/></q:commandline></domain>";
     EXPECT_EQ(hook("release", xml), 0);
-    EXPECT_THAT(service.asked, ElementsAre("take_back libvirt:" + kUuid));
+    EXPECT_THAT(service.asked, ElementsAre("unassign libvirt:" + kUuid));
 }
 
 TEST_F(Hook, WithoutWishesNothingIsAssigned) {
@@ -258,7 +258,7 @@ TEST_F(AttachXml, AVfOfTheKernelModuleBecomesAHostDevice) {
     testing::TempTree sysfs;
     sysfs.make_directory("vgpu-pf0/device");
     std::filesystem::create_symlink("../0000:03:02.1", sysfs.file("vgpu-pf0/device/virtfn0"));
-    service.gpus.front()["Home"] = std::string("kernel");
+    service.gpus.front()["Platform"] = std::string("kernel");
     service.gpus.front()["Uapi"] = std::string("/dev/vgpu-pf0");
     const std::string root = sysfs.path();
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train", "--sysfs", root}), 0)

@@ -23,7 +23,7 @@ const PciFunction& at(const PciReading& reading, const std::string& address) {
 
 TEST(PciFacts, APfWithSriovIsReadWithItsVfsAndTheirBars) {
     const PciReading reading = read("sriov_ready.txt");
-    EXPECT_THAT(reading.trouble, IsEmpty());
+    EXPECT_THAT(reading.condition, IsEmpty());
     const PciFunction& gpu = at(reading, "0000:03:00.0");
     EXPECT_TRUE(is_amd_gpu(gpu));
     EXPECT_EQ(gpu.device_id, 0x6860u);
@@ -50,7 +50,7 @@ TEST(PciFacts, ThePortAboveIsFoundByItsBus) {
     EXPECT_EQ(port_above(reading.functions, *port), nullptr);
 }
 
-TEST(PciFacts, WhatIsOffOrMissingIsTold) {
+TEST(PciFacts, WhatIsOffOrMissingIsNotified) {
     const PciReading reading = read("sriov_unready.txt");
     const PciFunction& gpu = at(reading, "0000:03:00.0");
     EXPECT_TRUE(gpu.sriov->has_vf_bars);
@@ -69,10 +69,10 @@ TEST(PciFacts, AFunctionWithoutSriovAndOneThatIsCutOff) {
     EXPECT_FALSE(at(reading, "0000:05:00.0").has_extended_config);
 }
 
-TEST(PciFacts, WhatCannotBeReadIsTroubleAndNoEndOfTheProcess) {
+TEST(PciFacts, WhatCannotBeReadIsConditionAndNoEndOfTheProcess) {
     const PciReading reading = read("not_there.txt");
     EXPECT_THAT(reading.functions, IsEmpty());
-    EXPECT_THAT(reading.trouble, HasSubstr("not_there.txt"));
+    EXPECT_THAT(reading.condition, HasSubstr("not_there.txt"));
 }
 
 }  // namespace

@@ -201,16 +201,16 @@ TEST(Schemas, StateFilesObeyTheirSchema) {
     vfs[1].owner = {.name = "pid:1", .generation = 1};
     vfs[2] = {.vf = 2, .name = "eval", .uuid = daemon::make_uuid()};
     vfs[2].next =
-        daemon::VfNext{.shape = {.vram_bytes = 64u << 20}, .replaces = 3, .owes_scrub = true};
+        daemon::VfNext{.resources = {.vram_bytes = 64u << 20}, .replaces = 3, .needs_scrub = true};
     file.record.scrubs[2] = 5;
-    const daemon::WantedVf web{.definition = {.name = "web", .shape = {.vram_bytes = 64u << 20}},
-                               .vf = 2};
-    daemon::WantedVf www = web;
+    const daemon::DesiredVf web{
+        .definition = {.name = "web", .resources = {.vram_bytes = 64u << 20}}, .vf = 2};
+    daemon::DesiredVf www = web;
     www.definition.uuid = daemon::make_uuid();
     www.is_open = true;
     const daemon::ApplyIntent apply{
         .label = "night",
-        .back_cause = "it was cancelled",
+        .rollback_reason = "it was cancelled",
         .wanted = {{.gpu = "gpu0", .quantum_us = 2000, .max_gap_ms = 60, .vfs = {web}}},
         .before = {{.gpu = "gpu0", .quantum_us = 6000, .max_gap_ms = 60, .vfs = {www}}}};
     for (const std::string& text : {daemon::encode_gpu(file), daemon::encode_apply(apply)}) {

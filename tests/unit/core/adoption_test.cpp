@@ -16,7 +16,7 @@ TEST(Leave, AVfInServiceIsAdoptedByTheNextCore) {
     rig.provision(2);
     rig.control(2, VGPU_PF_PAUSE);
     rig.gpu.run_for(50 * kMs);
-    vgpu_pf_leave(rig.pf.get());
+    vgpu_pf_shutdown(rig.pf.get());
     EXPECT_TRUE(rig.events(VGPU_PF_EVENT_DEVICE_LOST).empty()) << "nothing was lost";
     EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
     rig.restart_core();
@@ -31,13 +31,13 @@ TEST(Leave, TheDeviceIsQuietAfterwards) {
     Rig rig;
     rig.make_busy(1);
     rig.gpu.run_for(50 * kMs);
-    vgpu_pf_leave(rig.pf.get());
+    vgpu_pf_shutdown(rig.pf.get());
     EXPECT_EQ(rig.gpu.register_value(REG_VGPU_WAKE_ENABLE), 0u);
     EXPECT_EQ(rig.gpu.register_value(REG_VGPU_LOG_SIZE), 0u);
     EXPECT_EQ(rig.gpu.enabled_interrupts(), 0u);
     const std::uint64_t before = rig.gpu.accesses;
     rig.gpu.run_for(5 * kSecond);
-    vgpu_pf_leave(rig.pf.get());
+    vgpu_pf_shutdown(rig.pf.get());
     EXPECT_EQ(rig.gpu.accesses, before) << "no timer is left";
 }
 
@@ -49,7 +49,7 @@ TEST(Leave, ARequestUnderWayEndsWithAnError) {
     vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
     ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_SAVE, &save, 5), -EINPROGRESS);
     rig.gpu.run_for(kMs);
-    vgpu_pf_leave(rig.pf.get());
+    vgpu_pf_shutdown(rig.pf.get());
     ASSERT_TRUE(rig.gpu.is_done(5));
     EXPECT_EQ(rig.gpu.done[5].first, -ENODEV);
     vgpu_pf_provision more{};
@@ -64,7 +64,7 @@ TEST(Leave, APauseThatWaitsForTheEngineEndsWithAnError) {
     rig.gpu.run_for(kMs);
     vgpu_pf_control pause{sizeof(pause), 1, 0, VGPU_PF_PAUSE};
     ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &pause, 77), -EINPROGRESS);
-    vgpu_pf_leave(rig.pf.get());
+    vgpu_pf_shutdown(rig.pf.get());
     ASSERT_TRUE(rig.gpu.is_done(77));
     EXPECT_EQ(rig.gpu.done[77].first, -ENODEV);
 }
@@ -160,17 +160,17 @@ TEST(Adoption, AnInterruptedResetIsFinished) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
-TEST(Adoption, ATornJournalCopyLosesOneStepOnly) {
+TEST(Adoption, ATornCheckpointCopyLosesOneStepOnly) {
     Rig rig;
     rig.provision(1);
     rig.provision(2);
-    const std::uint64_t newest = rig.pf->journal.seq & 1 ? 0x1000 : 0;
+    const std::uint64_t newest = rig.pf->checkpoint.seq & 1 ? 0x1000 : 0;
     rig.gpu.poke(newest + 200, static_cast<std::uint8_t>(~rig.gpu.peek(newest + 200)));
     rig.restart_core();
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
-TEST(Adoption, AVfThatNoJournalKnowsLosesItsResources) {
+TEST(Adoption, AVfThatNoCheckpointKnowsLosesItsResources) {
     Rig rig;
     rig.provision(1);
     for (std::uint64_t offset = 0; offset < 0x2000; ++offset) rig.gpu.poke(offset, 0xff);

@@ -14,17 +14,17 @@ constexpr std::uint32_t kQuantumUs = 20'000;
 
 const Adversity::Trouble kNone{"Nothing", [](Adversity&) {}};
 
-vgpu_pf_executor& executor(Adversity& world) {
-    return world.rig.pf->executor;
+vgpu_pf_scheduler& scheduler(Adversity& world) {
+    return world.rig.pf->scheduler;
 }
 
 bool runs(Adversity& world, std::uint32_t vf) {
-    return executor(world).state == VGPU_EXECUTOR_RUNNING && executor(world).run.vf == vf;
+    return scheduler(world).state == VGPU_SCHEDULER_RUNNING && scheduler(world).run.vf == vf;
 }
 
 bool switches(Adversity& world, std::uint32_t from, std::uint32_t to) {
-    return executor(world).state == VGPU_EXECUTOR_SWITCHING && executor(world).run.vf == from &&
-           executor(world).next.vf == to;
+    return scheduler(world).state == VGPU_SCHEDULER_SWITCHING && scheduler(world).run.vf == from &&
+           scheduler(world).next.vf == to;
 }
 
 void give_all_work(Adversity& world) {
@@ -42,7 +42,7 @@ void fail_step(Adversity& world, gpuiov_command step, FaultKind kind) {
 
 /// Commands that VF1 hangs in have failed, and the engine is not free yet.
 bool is_broken(Adversity& world) {
-    return executor(world).state == VGPU_EXECUTOR_BROKEN;
+    return scheduler(world).state == VGPU_SCHEDULER_BROKEN;
 }
 
 void hang_for_long(Adversity& world, std::uint32_t vf) {
@@ -51,9 +51,9 @@ void hang_for_long(Adversity& world, std::uint32_t vf) {
     world.rig.gpu.hang(vf);
 }
 
-void begin_whole_reset(Adversity& world) {
+void begin_device_reset(Adversity& world) {
     give_all_work(world);
-    world.rig.gpu.whole_reset_ns = 100 * kMs;
+    world.rig.gpu.device_reset_ns = 100 * kMs;
     world.rig.gpu.vf(Adversity::kThird).flr_never_ends = true;
     world.ask_control(Adversity::kThird, VGPU_PF_RESET);
 }
@@ -143,10 +143,12 @@ const std::vector<Adversity::Event>& Adversity::events() {
 const std::vector<Adversity::Situation>& Adversity::situations() {
     static const std::vector<Situation> kSituations{
         {"Empty", [](Adversity&) {},
-         [](Adversity& w) { return executor(w).state == VGPU_EXECUTOR_EMPTY; }},
+         [](Adversity& w) { return scheduler(w).state == VGPU_SCHEDULER_EMPTY; }},
         {"RunsIt", give_all_work, [](Adversity& w) { return runs(w, kSubject); }},
         {"RestsOnIt", [](Adversity& w) { w.rig.gpu.give_work(kSubject, kMs); },
-         [](Adversity& w) { return runs(w, kSubject) && executor(w).run.kind == VGPU_RUN_REST; }},
+         [](Adversity& w) {
+             return runs(w, kSubject) && scheduler(w).run.kind == VGPU_RUN_IDLE_RESIDENT;
+         }},
         {"RunsAnother", give_all_work, [](Adversity& w) { return runs(w, kNeighbour); }},
         {"SwitchesToIt", give_all_work,
          [](Adversity& w) { return switches(w, kNeighbour, kSubject); }},
@@ -158,12 +160,12 @@ const std::vector<Adversity::Situation>& Adversity::situations() {
          [](Adversity& w) { return switches(w, kThird, kNeighbour); }},
         {"ParkedOnIt", park_at_its_cap,
          [](Adversity& w) {
-             return executor(w).state == VGPU_EXECUTOR_PARKED && executor(w).run.vf == kSubject;
+             return scheduler(w).state == VGPU_SCHEDULER_EXPIRED && scheduler(w).run.vf == kSubject;
          }},
         {"BrokenByIt", [](Adversity& w) { hang_for_long(w, kSubject); }, is_broken},
         {"BrokenByAnother", [](Adversity& w) { hang_for_long(w, kNeighbour); }, is_broken},
-        {"WholeReset", begin_whole_reset,
-         [](Adversity& w) { return w.rig.pf->whole_reset.is_under_way; }},
+        {"DeviceReset", begin_device_reset,
+         [](Adversity& w) { return w.rig.pf->device_reset.is_under_way; }},
         {"NoDevice", [](Adversity& w) { w.lose_device(); },
          [](Adversity& w) { return !w.rig.pf->device.is_attached; }},
     };
@@ -197,7 +199,7 @@ const std::vector<Adversity::Trouble>& Adversity::troubles() {
          [](Adversity& w) {
              w.rig.gpu.hang(kNeighbour);
              w.rig.gpu.vf(kNeighbour).flr_never_ends = true;
-             w.rig.gpu.whole_reset_ns = 5 * kSecond;
+             w.rig.gpu.device_reset_ns = 5 * kSecond;
          }},
         {"AnAccessFails", [](Adversity& w) { w.rig.gpu.fail_after = 3; }},
         {"ScrubsFail", [](Adversity& w) { w.rig.gpu.verify_fails = true; }},
@@ -279,7 +281,7 @@ void Adversity::post(std::uint32_t number, vgpu_vf_event event, vgpu_pf_reason r
 
 void Adversity::lose_device() {
     rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
 }
 
 void Adversity::get_device_back() {
@@ -296,8 +298,8 @@ bool Adversity::is_quiet() {
             !vgpu_pf_scrub_has_given_up(&vf))
             return false;
     }
-    const vgpu_executor_state state = rig.pf->executor.state;
-    return open_.empty() && state != VGPU_EXECUTOR_OFF && state != VGPU_EXECUTOR_BROKEN;
+    const vgpu_scheduler_state state = rig.pf->scheduler.state;
+    return open_.empty() && state != VGPU_SCHEDULER_OFF && state != VGPU_SCHEDULER_BROKEN;
 }
 
 void Adversity::run_until_quiet() {
@@ -423,7 +425,7 @@ std::string Adversity::check_engine() {
         if (rig.vf(n).inbox.events != 0 && !vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(n)))
             return "VF" + std::to_string(n) + " waits for an engine that does not hold it";
     const std::uint32_t vf = rig.gpu.loaded();
-    if (vf == 0 || !rig.gpu.is_running() || rig.pf->whole_reset.is_under_way) return "";
+    if (vf == 0 || !rig.gpu.is_running() || rig.pf->device_reset.is_under_way) return "";
     if (vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(vf))) return "";
     switch (rig.vf(vf).state) {
         case VGPU_PF_VF_PAUSED:
@@ -443,7 +445,7 @@ void Adversity::end_trouble() {
     rig.gpu.verify_fails = false;
     rig.gpu.lose_interrupts = false;
     rig.gpu.bulk_ns = 20 * kUs;
-    rig.gpu.whole_reset_ns = kMs;
+    rig.gpu.device_reset_ns = kMs;
     for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
         rig.gpu.vf(vf).hangs = rig.gpu.vf(vf).flr_never_ends = false;
         rig.gpu.set_bank(vf, REG_VGPU_VF0_RESET, 0);

@@ -18,8 +18,8 @@ bool is_full() {
     return std::getenv("VGPU_ADVERSITY_FULL") != nullptr;
 }
 
-std::string told(const Adversity::Situation& situation, const Adversity::Trouble& trouble,
-                 const std::vector<const char*>& happened) {
+std::string notified(const Adversity::Situation& situation, const Adversity::Trouble& trouble,
+                     const std::vector<const char*>& happened) {
     std::string text = std::string(situation.name) + ", " + trouble.name;
     for (const char* event : happened) text += std::string(", ") + event;
     return text;
@@ -44,7 +44,8 @@ TEST(Adversity, NoEventInAnySituationWithAnyTroubleLeavesAVfStuck) {
                 Adversity world;
                 world.reach(situations[s], troubles[t]);
                 events[e].happen(world, Adversity::kSubject);
-                EXPECT_EQ(world.check(), "") << told(situations[s], troubles[t], {events[e].name});
+                EXPECT_EQ(world.check(), "")
+                    << notified(situations[s], troubles[t], {events[e].name});
             }
 }
 
@@ -73,7 +74,7 @@ TEST(Adversity, NoTwoEventsAroundAFailingSwitchLeaveAVfStuck) {
                 world.rig.gpu.run_for(kDelays[(a + b) % std::size(kDelays)]);
                 events[b].happen(world, Adversity::kSubject);
                 EXPECT_EQ(world.check(), "")
-                    << told(situation, trouble, {events[a].name, events[b].name});
+                    << notified(situation, trouble, {events[a].name, events[b].name});
             }
 }
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/core/home_watch.h"
+#include "tests/unit/core/platform_watch.h"
 #include "tests/unit/core/rig.h"
 
 namespace vgpu::test {
@@ -14,7 +14,7 @@ namespace {
 /// A core that has not seen a device yet.
 void start_anew(Rig& rig) {
     const vgpu_pf_params params = rig.pf->params;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     vgpu_pf_init(rig.pf.get(), rig.gpu.os(), &params);
 }
 
@@ -60,13 +60,13 @@ TEST(Attach, AnyAccessOfTheFirstOneMayFail) {
     }
 }
 
-/// Its home detaches it then, and attaches again when the device is back.
+/// Its platform detaches it then, and attaches again when the device is back.
 TEST(Attach, ADeviceMayBeLostInTheMiddleAndComeBack) {
     const auto lose = [](Rig& rig) {
         rig.make_busy(1);
         rig.gpu.run_for(20 * kMs);
         rig.gpu.is_gone = true;
-        vgpu_pf_detach(rig.pf.get());
+        vgpu_pf_surprise_remove(rig.pf.get());
         rig.gpu.is_gone = false;
     };
     Rig whole;
@@ -77,10 +77,10 @@ TEST(Attach, ADeviceMayBeLostInTheMiddleAndComeBack) {
         SCOPED_TRACE(point);
         Rig rig;
         lose(rig);
-        HomeWatch watch(rig.gpu);
+        PlatformWatch watch(rig.gpu);
         const std::uint64_t lost_at = rig.gpu.accesses + point;
         watch.on_access = [&] { rig.gpu.is_gone = rig.gpu.accesses >= lost_at; };
-        if (vgpu_pf_attach(rig.pf.get()) == 0) vgpu_pf_detach(rig.pf.get());
+        if (vgpu_pf_attach(rig.pf.get()) == 0) vgpu_pf_surprise_remove(rig.pf.get());
         watch.on_access = nullptr;
         expect_same_device(rig.get_info(), good);
         EXPECT_EQ(rig.get_info().device_lost, 1u);
@@ -98,7 +98,7 @@ TEST(Attach, ADeviceWithMoreVfsThanTheCoreHasLeavesNothingBehind) {
     rig.make_busy(1);
     const vgpu_pf_info good = rig.get_info();
     rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     ModelGpu large({.total_vfs = VGPU_PF_MAX_VFS + 1});
     rig.gpu.bind(nullptr);
     rig.pf->os = large.os();
@@ -119,11 +119,11 @@ TEST(Attach, ADeviceWithMoreVfsThanTheCoreHasLeavesNothingBehind) {
 TEST(Attach, WhatADeviceAnswersIsNotTakenBeforeItHasBeenChecked) {
     Rig rig;
     const std::uint32_t vfs = rig.pf->device.total_vfs;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     ModelGpu large({.total_vfs = 4 * VGPU_PF_MAX_VFS});
     rig.gpu.bind(nullptr);
     rig.pf->os = large.os();
-    HomeWatch watch(large);
+    PlatformWatch watch(large);
     bool is_as_before = true;
     watch.on_access = [&] { is_as_before &= rig.pf->device.total_vfs == vfs; };
     EXPECT_EQ(vgpu_pf_attach(rig.pf.get()), -ENODEV);
@@ -141,12 +141,12 @@ struct OverdueReset : testing::Test {
         rig.make_busy(2);
         rig.gpu.run_for(20 * kMs);
         rig.gpu.vf(1).flr_never_ends = true;
-        rig.gpu.whole_reset_ns = 5 * kSecond;
-        rig.gpu.whole_reset_keeps_vram = true;
+        rig.gpu.device_reset_ns = 5 * kSecond;
+        rig.gpu.device_reset_keeps_vram = true;
     }
     void begin() {
         rig.control(1, VGPU_PF_RESET);
-        while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+        while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
     }
     void wait_for_its_end() {
         rig.gpu.run_for(3 * kSecond);
@@ -176,7 +176,7 @@ TEST_F(OverdueReset, IsALossOfTheDevice) {
 
 TEST_F(OverdueReset, EndsRequestsAndTakesTheDeviceOffTheBusBeforeItFreesMemory) {
     rig.control(2, VGPU_PF_PAUSE);
-    HomeWatch watch(rig.gpu);
+    PlatformWatch watch(rig.gpu);
     begin();
     rig.gpu.bulk_ns = 100 * kSecond;
     ASSERT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
@@ -195,7 +195,7 @@ TEST_F(OverdueReset, EndsRequestsAndTakesTheDeviceOffTheBusBeforeItFreesMemory) 
 TEST_F(OverdueReset, IsWaitedForByWhoeverAttaches) {
     begin();
     rig.gpu.run_for(3 * kSecond);
-    HomeWatch watch(rig.gpu);
+    PlatformWatch watch(rig.gpu);
     EXPECT_EQ(vgpu_pf_attach(rig.pf.get()), -ENODEV);
     EXPECT_EQ(rig.message(), "the device is still in its reset");
     EXPECT_FALSE(watch.is_bus_master()) << "it may still be at what it was told before";
@@ -208,7 +208,7 @@ TEST_F(OverdueReset, ItsVfsAreProgrammedAnewWhenItEndsAllTheSame) {
     wait_for_its_end();
     EXPECT_EQ(rig.events(VGPU_PF_EVENT_DEVICE_BACK).size(), 1u);
     for (const std::uint32_t vf : {1u, 2u}) {
-        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED) << "though there is a journal";
+        EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED) << "though there is a checkpoint";
         rig.load_driver(vf);
         rig.gpu.give_work(vf, kEndless);
     }
@@ -220,7 +220,7 @@ TEST_F(OverdueReset, ALossInItsMiddleIsNoOtherThanOneAtItsEnd) {
     begin();
     rig.gpu.run_for(kSecond);
     rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     rig.gpu.is_gone = false;
     rig.gpu.run_for(1200 * kMs);
     wait_for_its_end();
@@ -231,7 +231,7 @@ TEST_F(OverdueReset, WhatAGuestWasOwedIsNotLeftForItsNextReset) {
     rig.control(1, VGPU_PF_RESET);
     rig.gpu.run_for(10 * kMs);
     rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
-    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
     rig.gpu.run_for(2200 * kMs);
     wait_for_its_end();
     rig.load_driver(1);

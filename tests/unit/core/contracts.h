@@ -16,9 +16,9 @@ inline vgpu_pf_contract cap(std::uint32_t rate_ppm, std::uint64_t burst_ns) {
     return contract;
 }
 
-inline vgpu_pf_contract band(std::uint32_t number) {
+inline vgpu_pf_contract priority_class(std::uint32_t number) {
     vgpu_pf_contract contract{};
-    contract.band = number;
+    contract.priority_class = number;
     return contract;
 }
 

@@ -226,7 +226,7 @@ TEST_F(RunningVf, IsResetAfterAStopThatWasBegunBefore) {
 TEST_F(RunningVf, IsPausedAsAskedForThoughTheDeviceIsLostFirst) {
     ASSERT_EQ(begin(VGPU_PF_PAUSE), -EINPROGRESS);
     rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     ASSERT_TRUE(rig.gpu.is_done(kToken));
     EXPECT_EQ(rig.gpu.done[kToken].first, 0);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
@@ -236,14 +236,14 @@ TEST_F(RunningVf, IsPausedAsAskedForThoughTheDeviceIsLostFirst) {
 TEST_F(RunningVf, StaysUnderQuarantineThoughTheDeviceIsLostFirst) {
     keep_back(VGPU_VF_EVENT_QUARANTINE);
     rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_QUARANTINED);
 }
 
 /// The core that comes next finds it as it is.
 TEST_F(RunningVf, IsNotPausedByACoreThatLeaves) {
     ASSERT_EQ(begin(VGPU_PF_PAUSE), -EINPROGRESS);
-    vgpu_pf_leave(rig.pf.get());
+    vgpu_pf_shutdown(rig.pf.get());
     ASSERT_TRUE(rig.gpu.is_done(kToken));
     EXPECT_EQ(rig.gpu.done[kToken].first, -ENODEV);
     rig.restart_core();
@@ -276,7 +276,8 @@ struct IncomingVf : testing::Test {
         while (!is_switching()) rig.gpu.run_for(100 * kUs);
     }
     [[nodiscard]] bool is_switching() const {
-        return rig.pf->executor.state == VGPU_EXECUTOR_SWITCHING && rig.pf->executor.next.vf == 2;
+        return rig.pf->scheduler.state == VGPU_SCHEDULER_SWITCHING &&
+               rig.pf->scheduler.next.vf == 2;
     }
     void expect_service() {
         rig.load_driver(2);
@@ -371,7 +372,7 @@ TEST(LifeCycle, StateEventsTellOldAndNewState) {
     EXPECT_EQ(states[1].arg2, VGPU_PF_VF_PROVISIONED);
 }
 
-TEST(LifeCycle, ClientsAreToldOfAttachAndADetachResetsTheVf) {
+TEST(LifeCycle, ClientsAreNotifiedOfAttachAndADetachResetsTheVf) {
     Rig rig;
     rig.make_busy(1);
     rig.gpu.attach_client(1, true);

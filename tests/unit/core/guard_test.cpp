@@ -237,10 +237,10 @@ void provision_without_limits(Rig& rig) {
     rig.gpu.attach_client(1, true);
 }
 
-std::size_t told(const Rig& rig) {
+std::size_t notified(const Rig& rig) {
     std::size_t count = rig.gpu.log_lines.size();
     for (const auto type : {VGPU_PF_EVENT_GUEST_ERROR, VGPU_PF_EVENT_RESET_DONE, VGPU_PF_EVENT_HANG,
-                            VGPU_PF_EVENT_GUARD, VGPU_PF_EVENT_UNTOLD})
+                            VGPU_PF_EVENT_GUARD, VGPU_PF_EVENT_UNREPORTED})
         count += rig.events(type, 1).size();
     return count;
 }
@@ -267,11 +267,11 @@ TEST_P(WhatAGuestCauses, IsReportedAFewTimesAMinuteAndThenByNumber) {
         GetParam().once(rig);
         rig.gpu.run_for(GetParam().pause_ns);
     }
-    EXPECT_GE(told(rig), 10u);
-    EXPECT_LE(told(rig), 30u);
+    EXPECT_GE(notified(rig), 10u);
+    EXPECT_LE(notified(rig), 30u);
     rig.gpu.run_for(61 * kSecond);
-    ASSERT_EQ(rig.events(VGPU_PF_EVENT_UNTOLD, 1).size(), 1u);
-    EXPECT_GE(rig.events(VGPU_PF_EVENT_UNTOLD, 1)[0].arg, times - 30);
+    ASSERT_EQ(rig.events(VGPU_PF_EVENT_UNREPORTED, 1).size(), 1u);
+    EXPECT_GE(rig.events(VGPU_PF_EVENT_UNREPORTED, 1)[0].arg, times - 30);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -266,9 +266,9 @@ TEST(Policy, AShorterPreemptTimeoutEndsAHangSooner) {
     EXPECT_GT(hang_ends(2'000'000), 2 * kSecond);
 }
 
-TEST(Policy, WhatTheHomeWasToldIsAnEvent) {
+TEST(Policy, WhatThePlatformWasNotifiedIsAnEvent) {
     Rig rig;
-    const std::uint64_t told = rig.gpu.notifications;
+    const std::uint64_t notified = rig.gpu.notifications;
     vgpu_pf_report_policy(rig.pf.get(), 0, VGPU_PF_POLICY_WEIGHT, 300);
     vgpu_pf_report_policy(rig.pf.get(), 2, VGPU_PF_POLICY_VRAM_QUOTA, 1ull << 33);
     const auto events = rig.events(VGPU_PF_EVENT_POLICY);
@@ -278,7 +278,7 @@ TEST(Policy, WhatTheHomeWasToldIsAnEvent) {
     EXPECT_EQ(events[0].arg2, 300u);
     EXPECT_EQ(events[1].vf, 2u);
     EXPECT_EQ(events[1].arg2, 1ull << 33);
-    EXPECT_GT(rig.gpu.notifications, told) << "readers are woken";
+    EXPECT_GT(rig.gpu.notifications, notified) << "readers are woken";
 }
 
 TEST(Provision, RollsBackCompletelyAtEveryPointOfFailure) {
@@ -420,7 +420,7 @@ void make_one_that_takes_the_device_along(Rig& rig) {
     rig.provision(2);
     rig.gpu.run_for(kMs);
     rig.gpu.vf(1).flr_never_ends = true;
-    rig.gpu.whole_reset_ns = 100 * kMs;
+    rig.gpu.device_reset_ns = 100 * kMs;
 }
 
 /// Nor does it fail: what was under way begins anew when the device is back.
@@ -430,7 +430,7 @@ TEST(Scrub, IsNotGivenUpBecauseTheDeviceIsReset) {
     rig.gpu.bulk_ns = 5 * kSecond;
     ASSERT_EQ(rig.release(2), 0);
     rig.control(1, VGPU_PF_RESET);
-    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
     EXPECT_FALSE(has_given_up(rig, 2));
     EXPECT_EQ(rig.durable(2), -EBUSY);
     EXPECT_EQ(rig.release(2), -EINVAL);
@@ -446,7 +446,7 @@ TEST(Scrub, IsBegunOnceThoughTheDeviceIsInItsReset) {
     make_one_that_takes_the_device_along(rig);
     rig.gpu.bulk_ns = 300 * kMs;
     rig.control(1, VGPU_PF_RESET);
-    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
     ASSERT_EQ(rig.release(2), 0);
     rig.gpu.run_for(5 * kSecond);
     EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 2).size(), 1u);
@@ -463,10 +463,10 @@ TEST(Scrub, OneThatHasGivenUpBeginsAnewOnceWithAResetOfTheDevice) {
     ASSERT_TRUE(has_given_up(rig, 2));
     rig.gpu.verify_fails = false;
     rig.gpu.vf(1).flr_never_ends = true;
-    rig.gpu.whole_reset_ns = 100 * kMs;
+    rig.gpu.device_reset_ns = 100 * kMs;
     rig.gpu.bulk_ns = 300 * kMs;
     rig.control(1, VGPU_PF_RESET);
-    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
     EXPECT_EQ(rig.release(2), 0);
     EXPECT_EQ(rig.durable(2), -EBUSY);
     rig.gpu.run_for(5 * kSecond);
@@ -487,7 +487,7 @@ TEST(Verification, ThatAResetOfTheDeviceCutsOffFindsNothing) {
     ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_VERIFY_ZERO, &ref, kToken),
               -EINPROGRESS);
     rig.control(1, VGPU_PF_RESET);
-    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
     ASSERT_TRUE(rig.gpu.is_done(kToken));
     EXPECT_EQ(rig.gpu.done[kToken].first, -EIO);
     EXPECT_EQ(rig.gpu.done[kToken].second, "the check was interrupted");

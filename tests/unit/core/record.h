@@ -52,15 +52,15 @@ public:
     }
 
     /// The most that any window held beyond rate * window; windows begin and end with runs.
-    [[nodiscard]] double most_beyond(std::uint32_t vf, std::uint32_t rate_ppm) const {
+    [[nodiscard]] double max_beyond(std::uint32_t vf, std::uint32_t rate_ppm) const {
         const double rate = rate_ppm / 1e6;
-        double least = 1e18, most = -1e18, sum = 0;
+        double min = 1e18, max = -1e18, sum = 0;
         for (const Interval& run : runs_[vf]) {
-            least = std::min(least, sum - rate * static_cast<double>(run.start));
+            min = std::min(min, sum - rate * static_cast<double>(run.start));
             sum += static_cast<double>(run.ns());
-            most = std::max(most, sum - rate * static_cast<double>(run.end) - least);
+            max = std::max(max, sum - rate * static_cast<double>(run.end) - min);
         }
-        return most;
+        return max;
     }
 
 private:

@@ -12,7 +12,7 @@
 namespace vgpu::test {
 namespace {
 
-/// Two clients of the home; 0 is the home itself.
+/// Two clients of the platform; 0 is the platform itself.
 struct Clients : testing::Test {
     template <typename T> int ask(std::uint64_t client, std::uint32_t op, T& payload) {
         return vgpu_pf_request_run_for(rig.pf.get(), client, op, &payload, ++token_);

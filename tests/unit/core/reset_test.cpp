@@ -55,7 +55,7 @@ TEST(Reset, AGuestThatDoesNotAnswerIsResetInTimeAndMayAnswerLate) {
     EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 0u);
 }
 
-TEST(Reset, AGuestThatDropsTheNoticeIsToldOnceMore) {
+TEST(Reset, AGuestThatDropsTheNoticeIsNotifiedOnceMore) {
     Rig rig;
     rig.make_busy(1);
     rig.gpu.run_for(kMs);
@@ -92,7 +92,7 @@ TEST(Reset, AGuestThatLeavesIsNotWaitedForAndItsSuccessorIsAnswered) {
     rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
     rig.gpu.run_for(10 * kMs);
     EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
-    EXPECT_FALSE(rig.vf(1).reset.told_unanswered);
+    EXPECT_FALSE(rig.vf(1).reset.unanswered);
 }
 
 TEST(Reset, AGuestsRequestEndsInFullAccess) {
@@ -130,8 +130,8 @@ TEST(Reset, AnFlrThatNeverEndsResetsTheDeviceAndAllVfsStartOver) {
     rig.gpu.vf(1).flr_never_ends = true;
     rig.control(1, VGPU_PF_RESET);
     rig.gpu.run_for(3 * kSecond);
-    EXPECT_EQ(rig.gpu.whole_resets, 1u);
-    EXPECT_EQ(rig.get_info().whole_resets, 1u);
+    EXPECT_EQ(rig.gpu.device_resets, 1u);
+    EXPECT_EQ(rig.get_info().device_resets, 1u);
     for (const std::uint32_t vf : {1u, 2u}) {
         EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED);
         EXPECT_EQ(rig.vf(vf).last_error, VGPU_PF_REASON_DEVICE_LOST);
@@ -143,7 +143,7 @@ TEST(Reset, AnFlrThatNeverEndsResetsTheDeviceAndAllVfsStartOver) {
     EXPECT_EQ(rig.gpu.loaded(), 2u);
 }
 
-TEST(Reset, AllGuestsAreToldBeforeTheDeviceIsResetAndAnsweredAfterwards) {
+TEST(Reset, AllGuestsAreNotifiedBeforeTheDeviceIsResetAndAnsweredAfterwards) {
     Rig rig;
     for (const std::uint32_t vf : {1u, 2u}) {
         rig.make_busy(vf);
@@ -153,7 +153,7 @@ TEST(Reset, AllGuestsAreToldBeforeTheDeviceIsResetAndAnsweredAfterwards) {
     rig.gpu.vf(1).flr_never_ends = true;
     rig.control(1, VGPU_PF_RESET);
     rig.gpu.run_for(3 * kSecond);
-    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    ASSERT_EQ(rig.gpu.device_resets, 1u);
     for (const std::uint32_t vf : {1u, 2u}) {
         EXPECT_THAT(rig.gpu.vf(vf).received,
                     testing::AllOf(testing::Not(testing::IsEmpty()),
@@ -164,7 +164,7 @@ TEST(Reset, AllGuestsAreToldBeforeTheDeviceIsResetAndAnsweredAfterwards) {
         rig.load_driver(vf);
         EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_READY);
     }
-    EXPECT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_EQ(rig.gpu.device_resets, 1u);
 }
 
 TEST(Reset, AGuestThatWaitsForItsResetIsAnsweredAfterTheWholeOne) {
@@ -178,7 +178,7 @@ TEST(Reset, AGuestThatWaitsForItsResetIsAnsweredAfterTheWholeOne) {
     rig.gpu.run_for(10 * kMs);
     rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
     rig.gpu.run_for(3 * kSecond);
-    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    ASSERT_EQ(rig.gpu.device_resets, 1u);
     EXPECT_THAT(rig.gpu.vf(1).received,
                 ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION_CMPL));
     rig.load_driver(1);
@@ -193,7 +193,7 @@ TEST(Reset, AGuestThatAskedForItsResetGetsTheDeviceAfterTheWholeOne) {
     rig.gpu.vf(1).flr_never_ends = true;
     rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_RESET_ACCESS);
     rig.gpu.run_for(3 * kSecond);
-    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    ASSERT_EQ(rig.gpu.device_resets, 1u);
     EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
     EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
 }
@@ -204,10 +204,10 @@ TEST(Reset, VramThatOutlivesAResetOfTheDeviceIsNotReplacedUnderTheGuest) {
     rig.make_busy(2);
     rig.gpu.run_for(20 * kMs);
     rig.gpu.vf(1).flr_never_ends = true;
-    rig.gpu.whole_reset_keeps_vram = true;
+    rig.gpu.device_reset_keeps_vram = true;
     rig.control(1, VGPU_PF_RESET);
     rig.gpu.run_for(3 * kSecond);
-    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    ASSERT_EQ(rig.gpu.device_resets, 1u);
     for (const std::uint32_t vf : {1u, 2u}) {
         EXPECT_EQ(rig.gpu.vf(vf).tables, 1u);
         rig.load_driver(vf);
@@ -216,11 +216,11 @@ TEST(Reset, VramThatOutlivesAResetOfTheDeviceIsNotReplacedUnderTheGuest) {
 }
 
 /// As VF1's own reset does not end.
-void begin_whole_reset(Rig& rig, std::uint64_t takes_ns = 100 * kMs) {
+void begin_device_reset(Rig& rig, std::uint64_t takes_ns = 100 * kMs) {
     rig.gpu.vf(1).flr_never_ends = true;
-    rig.gpu.whole_reset_ns = takes_ns;
+    rig.gpu.device_reset_ns = takes_ns;
     rig.control(1, VGPU_PF_RESET);
-    while (rig.gpu.whole_resets == 0) rig.gpu.run_for(kMs);
+    while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
 }
 
 TEST(Reset, AGuestThatIsReadyWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
@@ -229,7 +229,7 @@ TEST(Reset, AGuestThatIsReadyWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
     rig.make_busy(2);
     rig.gpu.run_for(20 * kMs);
     rig.gpu.vf(2).received.clear();
-    begin_whole_reset(rig);
+    begin_device_reset(rig);
     rig.gpu.guest_sends(2, MAILBOX_READY_TO_RESET);
     rig.gpu.run_for(20 * kMs);
     EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
@@ -238,7 +238,7 @@ TEST(Reset, AGuestThatIsReadyWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
                 ElementsAre(MAILBOX_VF_FLR_NOTIFICATION, MAILBOX_VF_FLR_NOTIFICATION_CMPL));
 }
 
-TEST(Reset, AGuestThatWasResetBeforeIsToldOfTheWholeOne) {
+TEST(Reset, AGuestThatWasResetBeforeIsNotifiedOfTheWholeOne) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -252,7 +252,7 @@ TEST(Reset, AGuestThatWasResetBeforeIsToldOfTheWholeOne) {
     rig.gpu.vf(1).flr_never_ends = true;
     rig.control(1, VGPU_PF_RESET);
     rig.gpu.run_for(3 * kSecond);
-    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    ASSERT_EQ(rig.gpu.device_resets, 1u);
     EXPECT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_FLR_NOTIFICATION));
 }
 
@@ -275,12 +275,12 @@ TEST(Reset, ADriverThatLoadsBeforeTheResetHasBegunIsAnsweredAfterIt) {
 }
 
 TEST(Reset, ADriverThatLoadsBeforeThePfHasSeenTheGuestsFlrIsAnsweredAfterIt) {
-    for (const bool is_told : {false, true}) {
+    for (const bool is_notified : {false, true}) {
         Rig rig;
         rig.make_busy(1);
         rig.gpu.run_for(kMs);
         rig.gpu.vf(1).received.clear();
-        rig.gpu.lose_interrupts = !is_told;
+        rig.gpu.lose_interrupts = !is_notified;
         rig.gpu.guest_resets_function(1);
         rig.gpu.lose_interrupts = false;
         rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
@@ -315,7 +315,7 @@ TEST(Reset, ADriverThatLoadsWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
     rig.control(3, VGPU_PF_PAUSE);
     rig.gpu.guest_sends(3, MAILBOX_REQ_GPU_INIT_ACCESS);
     rig.gpu.run_for(20 * kMs);
-    begin_whole_reset(rig);
+    begin_device_reset(rig);
     rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
     rig.gpu.run_for(20 * kMs);
     EXPECT_THAT(rig.gpu.vf(2).received, IsEmpty());
@@ -327,17 +327,17 @@ TEST(Reset, ADriverThatLoadsWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
 }
 
 /// VF1 and VF2 with drivers, the whole device in its reset for a second.
-struct WholeReset : testing::Test {
-    WholeReset() {
+struct DeviceReset : testing::Test {
+    DeviceReset() {
         rig.make_busy(1);
         rig.make_busy(2);
         rig.gpu.run_for(20 * kMs);
-        begin_whole_reset(rig, kSecond);
+        begin_device_reset(rig, kSecond);
     }
     Rig rig;
 };
 
-TEST_F(WholeReset, IsFollowedByTheResetsThatWereAskedForMeanwhile) {
+TEST_F(DeviceReset, IsFollowedByTheResetsThatWereAskedForMeanwhile) {
     for (const std::uint32_t vf : {1u, 2u}) {
         rig.gpu.vf(vf).flr_never_ends = true;  // before the device is back
         ASSERT_EQ(rig.control(vf, VGPU_PF_RESET), 0);
@@ -346,7 +346,7 @@ TEST_F(WholeReset, IsFollowedByTheResetsThatWereAskedForMeanwhile) {
     for (const std::uint32_t vf : {1u, 2u})
         EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_RESETTING) << "there is nothing to reset yet";
     rig.gpu.run_for(400 * kMs);
-    EXPECT_EQ(rig.gpu.whole_resets, 1u);
+    EXPECT_EQ(rig.gpu.device_resets, 1u);
     for (const std::uint32_t vf : {1u, 2u}) {
         EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PROVISIONED);
         EXPECT_EQ(rig.vf(vf).control.mismatches, 0u);
@@ -356,7 +356,7 @@ TEST_F(WholeReset, IsFollowedByTheResetsThatWereAskedForMeanwhile) {
     }
 }
 
-TEST_F(WholeReset, IsConfirmedToAGuestWhoseVfIsResetAfterIt) {
+TEST_F(DeviceReset, IsConfirmedToAGuestWhoseVfIsResetAfterIt) {
     rig.control(2, VGPU_PF_RESET);
     rig.gpu.run_for(1200 * kMs);
     ASSERT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
@@ -367,7 +367,7 @@ TEST_F(WholeReset, IsConfirmedToAGuestWhoseVfIsResetAfterIt) {
     EXPECT_EQ(rig.get_vf(2).guard_events[VGPU_GUARD_FLR], 0u);
 }
 
-TEST_F(WholeReset, AndTheVfsOwnEndInFullAccessForAGuestThatAskedForOne) {
+TEST_F(DeviceReset, AndTheVfsOwnEndInFullAccessForAGuestThatAskedForOne) {
     rig.control(2, VGPU_PF_RESET);
     rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_RESET_ACCESS);
     rig.gpu.run_for(1200 * kMs);
@@ -376,7 +376,7 @@ TEST_F(WholeReset, AndTheVfsOwnEndInFullAccessForAGuestThatAskedForOne) {
     EXPECT_EQ(rig.get_vf(2).in_full_access, 1u);
 }
 
-TEST_F(WholeReset, DoesNotReviveAVfThatComesUnderQuarantine) {
+TEST_F(DeviceReset, DoesNotReviveAVfThatComesUnderQuarantine) {
     rig.post(2, VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD);
     rig.gpu.run_for(1200 * kMs);
     EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_QUARANTINED);
@@ -385,7 +385,7 @@ TEST_F(WholeReset, DoesNotReviveAVfThatComesUnderQuarantine) {
     EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
 }
 
-TEST_F(WholeReset, DoesNotReviveAVfThatAnOperatorStops) {
+TEST_F(DeviceReset, DoesNotReviveAVfThatAnOperatorStops) {
     rig.control(2, VGPU_PF_RESET);
     ASSERT_EQ(rig.control(2, VGPU_PF_STOP), 0);
     rig.gpu.run_for(1200 * kMs);
@@ -399,7 +399,7 @@ TEST(Reset, OfTheDeviceLeavesTheGatesOfAPausedVfAsTheyWere) {
     rig.control(2, VGPU_PF_PAUSE);
     const std::uint32_t gates = rig.gpu.bank(2, REG_VGPU_VF0_GATES);
     ASSERT_NE(gates, 0u);
-    begin_whole_reset(rig);
+    begin_device_reset(rig);
     rig.gpu.run_for(200 * kMs);
     EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
     EXPECT_EQ(rig.gpu.bank(2, REG_VGPU_VF0_GATES), gates);

@@ -181,14 +181,14 @@ void Rig::provoke_pause(std::uint32_t number) {
     vgpu_pf_settle(pf.get());
 }
 
-void Rig::live_at_random(std::uint32_t vfs, int rounds, const Dice& dice) {
+void Rig::live_at_random(std::uint32_t vfs, int rounds, const Rng& rng) {
     for (int i = 0; i < rounds; ++i) {
-        const auto vf = static_cast<std::uint32_t>(dice(1, vfs));
-        if (dice(0, 2) == 0)
-            gpu.vf(vf).work_ns = dice(0, 3) * kMs;
+        const auto vf = static_cast<std::uint32_t>(rng(1, vfs));
+        if (rng(0, 2) == 0)
+            gpu.vf(vf).work_ns = rng(0, 3) * kMs;
         else
-            gpu.give_work(vf, dice(0, 1) == 0 ? kEndless : dice(1, 20) * kMs);
-        gpu.run_for(dice(1, 20 * kMs));
+            gpu.give_work(vf, rng(0, 1) == 0 ? kEndless : rng(1, 20) * kMs);
+        gpu.run_for(rng(1, 20 * kMs));
     }
 }
 

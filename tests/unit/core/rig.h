@@ -24,7 +24,7 @@ using simulator::kUs;
 using simulator::ModelGpu;
 
 /// A whole number, from the least to the most.
-using Dice = std::function<std::uint64_t(std::uint64_t least, std::uint64_t most)>;
+using Rng = std::function<std::uint64_t(std::uint64_t min, std::uint64_t max)>;
 
 [[nodiscard]] vgpu_pf_contract reservation(std::uint64_t budget_ns, std::uint64_t period_ns,
                                            std::uint32_t ahead = 0);
@@ -75,7 +75,7 @@ public:
     /// Its guest has sent so much that the guard wants it paused.
     void provoke_pause(std::uint32_t vf);
     /// VFs 1..`vfs` get work, some of it without an end, and run out of it.
-    void live_at_random(std::uint32_t vfs, int rounds, const Dice& dice);
+    void live_at_random(std::uint32_t vfs, int rounds, const Rng& rng);
     /// A new core on the same device, as after a crash of the process.
     void restart_core();
     [[nodiscard]] std::string message() const { return pf->requests.message; }

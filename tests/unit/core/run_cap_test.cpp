@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Caps as the executor keeps them over every window, with nobody above it, on a virtual clock. What
-// was promised is checked against the device's run log by arithmetic that shares nothing with the
-// core.
+// Caps as the scheduler keeps them over every window, with nobody above it, on a virtual clock.
+// What was promised is checked against the device's run log by arithmetic that shares nothing with
+// the core.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(Cap, ABackloggedVfGetsItsRateAndTheOthersTheRestByWeight) {
         << "its weight would be 4 of 7";
     EXPECT_NEAR(static_cast<double>(record.service(2)) / static_cast<double>(record.service(3)),
                 2.0, 0.005);
-    EXPECT_LE(record.most_beyond(1, 200'000), 4.0e6 + 1000);
+    EXPECT_LE(record.max_beyond(1, 200'000), 4.0e6 + 1000);
 }
 
 TEST(Cap, AVfAloneIsBoundedTooAndTheEngineIsNotPolledMeanwhile) {
@@ -40,7 +40,7 @@ TEST(Cap, AVfAloneIsBoundedTooAndTheEngineIsNotPolledMeanwhile) {
     const std::uint64_t accesses = rig.gpu.accesses;
     rig.gpu.run_for(10 * kSecond);
     EXPECT_NEAR(static_cast<double>(record.service(1)), 1e9, 0.01e9);
-    EXPECT_LE(record.most_beyond(1, 100'000), 5.0e6 + 1000);
+    EXPECT_LE(record.max_beyond(1, 100'000), 5.0e6 + 1000);
     EXPECT_LE(rig.gpu.accesses - accesses, 200u * 40u) << "about one turn each 50 ms";
 }
 
@@ -56,7 +56,7 @@ TEST(Cap, AVfThatRestsInTheEngineWithoutWorkUsesNoTokens) {
         rig.gpu.run_for(50 * kMs);
         EXPECT_EQ(rig.gpu.vf(1).work_ns, 0u) << "4 of 50 ms are within a tenth, round " << i;
     }
-    EXPECT_LE(record.most_beyond(1, 100'000), 5.0e6 + 1000);
+    EXPECT_LE(record.max_beyond(1, 100'000), 5.0e6 + 1000);
 }
 
 /// Its weight makes it the next by its share, but what it just used of its bucket is not logged
@@ -72,7 +72,7 @@ TEST(Cap, AVfThatIsCutForAnotherDoesNotGoOnWithTokensThatItUsed) {
         rig.gpu.run_for(random() % (10 * kMs));
         rig.gpu.give_work(2, random() % (2 * kMs));
     }
-    EXPECT_LE(record.most_beyond(1, 100'000), 5.0e6 + 1000);
+    EXPECT_LE(record.max_beyond(1, 100'000), 5.0e6 + 1000);
 }
 
 TEST(Cap, TakesEffectOnAVfThatRunsAloneAndEndsWhenItIsTakenOff) {
@@ -115,7 +115,7 @@ TEST(Cap, AChangedRateHoldsFromItsTableOn) {
     Record record(rig);
     rig.gpu.run_for(8 * kSecond);
     EXPECT_NEAR(static_cast<double>(record.service(1)), 0.4e9, 0.01e9);
-    EXPECT_LE(record.most_beyond(1, 50'000), 2.0e6 + 1000);
+    EXPECT_LE(record.max_beyond(1, 50'000), 2.0e6 + 1000);
 }
 
 TEST(Cap, ATableWithTheSameCapDoesNotFillTheBucket) {
@@ -130,7 +130,7 @@ TEST(Cap, ATableWithTheSameCapDoesNotFillTheBucket) {
         rig.gpu.run_for(10 * kMs);
     }
     EXPECT_NEAR(record.share(1), 0.1, 0.005);
-    EXPECT_LE(record.most_beyond(1, 100'000), 10.0e6 + 1000);
+    EXPECT_LE(record.max_beyond(1, 100'000), 10.0e6 + 1000);
 }
 
 TEST(Cap, AGuestCannotFillItsBucketByAReset) {
@@ -147,7 +147,7 @@ TEST(Cap, AGuestCannotFillItsBucketByAReset) {
         rig.gpu.give_work(1, kEndless);
         rig.gpu.run_for(40 * kMs);
     }
-    EXPECT_LE(record.most_beyond(1, 50'000), 20.0e6 + 1000);
+    EXPECT_LE(record.max_beyond(1, 50'000), 20.0e6 + 1000);
 }
 
 TEST(Cap, HoldsAcrossTheDeathOfTheCore) {
@@ -166,7 +166,7 @@ TEST(Cap, HoldsAcrossTheDeathOfTheCore) {
     EXPECT_EQ(table.contracts[1].rate_ppm, 0u);
     rig.gpu.run_for(2 * kSecond);
     // what was in the engine when the core died ran on until the new one looked
-    EXPECT_LE(record.most_beyond(1, 100'000), 10.0e6 + 3e6);
+    EXPECT_LE(record.max_beyond(1, 100'000), 10.0e6 + 3e6);
     EXPECT_NEAR(record.share(1), 0.1, 0.01);
 }
 
@@ -192,8 +192,8 @@ TEST(Cap, WhoHasNoTokensIsSaidAndNotCountedAsWaiting) {
 TEST(Cap, NoWindowHoldsMoreThanRateBucketAndOverrun) {
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
         std::mt19937_64 random(seed);
-        const auto dice = [&](std::uint64_t least, std::uint64_t most) {
-            return std::uniform_int_distribution<std::uint64_t>(least, most)(random);
+        const auto rng = [&](std::uint64_t min, std::uint64_t max) {
+            return std::uniform_int_distribution<std::uint64_t>(min, max)(random);
         };
         ModelGpu::Options options;
         options.total_vfs = 6;
@@ -201,27 +201,27 @@ TEST(Cap, NoWindowHoldsMoreThanRateBucketAndOverrun) {
         std::vector<vgpu_pf_run_entry> entries;
         std::map<std::uint32_t, vgpu_pf_contract> contracts;
         for (std::uint32_t vf = 1; vf <= 6; ++vf) rig.make_busy(vf);
-        for (std::uint32_t i = 0; i < dice(6, 40); ++i)
-            entries.push_back({static_cast<std::uint32_t>(dice(1, 6)),
-                               static_cast<std::uint32_t>(dice(100, 8000))});
-        for (std::uint32_t vf = 1; vf <= dice(1, 6); ++vf)
+        for (std::uint32_t i = 0; i < rng(6, 40); ++i)
+            entries.push_back({static_cast<std::uint32_t>(rng(1, 6)),
+                               static_cast<std::uint32_t>(rng(100, 8000))});
+        for (std::uint32_t vf = 1; vf <= rng(1, 6); ++vf)
             contracts[vf] =
-                cap(static_cast<std::uint32_t>(dice(5'000, 600'000)), dice(200 * kUs, 30 * kMs));
+                cap(static_cast<std::uint32_t>(rng(5'000, 600'000)), rng(200 * kUs, 30 * kMs));
         constexpr std::uint64_t kWorst = 700 * kUs;
-        rig.gpu.overrun = [&](std::uint32_t) { return dice(0, 4) == 0 ? dice(0, kWorst) : 0; };
+        rig.gpu.overrun = [&](std::uint32_t) { return rng(0, 4) == 0 ? rng(0, kWorst) : 0; };
         ASSERT_EQ(rig.set_contracts(entries, contracts), 0) << rig.message();
         rig.gpu.run_for(50 * kMs);
         Record record(rig);
-        rig.live_at_random(6, 400, dice);
+        rig.live_at_random(6, 400, rng);
         for (const auto& [vf, contract] : contracts)
-            EXPECT_LE(record.most_beyond(vf, contract.rate_ppm),
+            EXPECT_LE(record.max_beyond(vf, contract.rate_ppm),
                       static_cast<double>(contract.burst_ns + kWorst) + 1000)
                 << "VF" << vf << " seed " << seed;
     }
 }
 
 /// The engine never idles while a VF without a cap has work.
-TEST(Cap, NobodyElseIsHeldUp) {
+TEST(Cap, NobodyElseIsThrottledUp) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
     ASSERT_EQ(

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Contracts as the executor keeps them with nobody above it, on a virtual clock: reservations in
-// every period, bands, strict slots, terms that change (caps: run_cap_test.cpp). What was promised
-// is checked against the device's run log by arithmetic that shares nothing with the core.
+// Contracts as the scheduler keeps them with nobody above it, on a virtual clock: reservations in
+// every period, priority classes, strict slots, terms that change (caps: run_cap_test.cpp). What
+// was promised is checked against the device's run log by arithmetic that shares nothing with the
+// core.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,8 +124,8 @@ TEST(Reservation, BudgetsAheadServeABurstAtOnceAndNoMoreThanThat) {
 TEST(Reservation, ManyServersMeetTheirDeadlinesUpToNineTenthsOfTheEngine) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         std::mt19937_64 random(seed);
-        const auto dice = [&](std::uint64_t least, std::uint64_t most) {
-            return std::uniform_int_distribution<std::uint64_t>(least, most)(random);
+        const auto rng = [&](std::uint64_t min, std::uint64_t max) {
+            return std::uniform_int_distribution<std::uint64_t>(min, max)(random);
         };
         ModelGpu::Options options;
         options.total_vfs = 8;
@@ -135,11 +136,11 @@ TEST(Reservation, ManyServersMeetTheirDeadlinesUpToNineTenthsOfTheEngine) {
         double left = 0.88;
         for (std::uint32_t vf = 1; vf <= 8; ++vf) {
             rig.make_busy(vf);
-            entries.push_back({vf, static_cast<std::uint32_t>(dice(500, 8000))});
+            entries.push_back({vf, static_cast<std::uint32_t>(rng(500, 8000))});
             if (vf > 5) continue;
             rig.gpu.vf(vf).work_ns = 0;
-            const std::uint64_t period = dice(4, 60) * kMs;
-            const double part = vf == 5 ? left : left * static_cast<double>(dice(1, 5)) / 10;
+            const std::uint64_t period = rng(4, 60) * kMs;
+            const double part = vf == 5 ? left : left * static_cast<double>(rng(1, 5)) / 10;
             left -= part;
             // two switches of 8 us for each budget, and one that cannot be cut
             const double overhead = 40e3 / static_cast<double>(period);
@@ -152,7 +153,7 @@ TEST(Reservation, ManyServersMeetTheirDeadlinesUpToNineTenthsOfTheEngine) {
         rig.gpu.run_for(kSecond);
         Record record(rig);
         for (const auto& [vf, contract] : contracts) {
-            rig.gpu.run_for(dice(0, 20 * kMs));
+            rig.gpu.run_for(rng(0, 20 * kMs));
             woken[vf] = rig.gpu.now();
             rig.gpu.give_work(vf, kEndless);
         }
@@ -184,7 +185,7 @@ TEST(Reservation, IsServedFromTheTokensThatItsCapKeepsBackForIt) {
     for (std::uint64_t at = from; at + 20 * kMs <= rig.gpu.now(); at += 20 * kMs)
         ASSERT_GE(record.service(1, at, at + 20 * kMs), 2 * kMs - 20 * kUs);
     EXPECT_NEAR(record.share(1), 0.15, 0.002);
-    EXPECT_LE(record.most_beyond(1, 150'000), 6.0e6 + 1000);
+    EXPECT_LE(record.max_beyond(1, 150'000), 6.0e6 + 1000);
 }
 
 TEST(Reservation, AddedWhileTheTableCyclesHoldsFromThenOn) {
@@ -229,15 +230,16 @@ TEST(Reservation, DoesNotDisturbSharesWhereTablesFollowEachOther) {
     EXPECT_NEAR(record.share(3), 0.6, 0.002);
 }
 
-// ---- bands
+// ---- priority classes
 
-TEST(Band, ALowerOneRunsOnlyWhileNobodyOfAHigherOneHasWork) {
+TEST(PriorityClass, ALowerOneRunsOnlyWhileNobodyOfAHigherOneHasWork) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
     rig.gpu.vf(1).work_ns = 0;
-    ASSERT_EQ(rig.set_contracts({{1, 2000}, {2, 2000}, {3, 2000}, {4, 4000}},
-                                {{2, band(1)}, {3, band(2)}, {4, band(2)}}),
-              0);
+    ASSERT_EQ(
+        rig.set_contracts({{1, 2000}, {2, 2000}, {3, 2000}, {4, 4000}},
+                          {{2, priority_class(1)}, {3, priority_class(2)}, {4, priority_class(2)}}),
+        0);
     rig.gpu.vf(2).work_ns = 0;
     rig.gpu.run_for(kSecond);
     Record record(rig);
@@ -264,17 +266,18 @@ TEST(Band, ALowerOneRunsOnlyWhileNobodyOfAHigherOneHasWork) {
     EXPECT_NEAR(static_cast<double>(record.service(4, from, kEndless)) /
                     static_cast<double>(record.service(3, from, kEndless)),
                 2.0, 0.03)
-        << "in the band the weights hold, however often it was interrupted";
+        << "in the priority class the weights hold, however often it was interrupted";
 }
 
-TEST(Band, OneThatComesAndGoesDoesNotStarveAnEntryOfAnother) {
+TEST(PriorityClass, OneThatComesAndGoesDoesNotStarveAnEntryOfAnother) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 3; ++vf) rig.make_busy(vf);
     rig.gpu.vf(3).work_ns = 0;
     // the high one wakes in every slice of VF1, before VF2 has its turn
-    ASSERT_EQ(rig.set_contracts({{1, 5000}, {2, 5000}, {3, 1000}},
-                                {{1, band(1)}, {2, band(1)}, {3, band(0)}}),
-              0);
+    ASSERT_EQ(
+        rig.set_contracts({{1, 5000}, {2, 5000}, {3, 1000}},
+                          {{1, priority_class(1)}, {2, priority_class(1)}, {3, priority_class(0)}}),
+        0);
     rig.gpu.run_for(100 * kMs);
     Record record(rig);
     for (int i = 0; i < 2000; ++i) {
@@ -285,12 +288,12 @@ TEST(Band, OneThatComesAndGoesDoesNotStarveAnEntryOfAnother) {
                 1.0, 0.01);
 }
 
-TEST(Band, AReservationIsServedBeforeAHigherBand) {
+TEST(PriorityClass, AReservationIsServedBeforeAHigherPriorityClass) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
     vgpu_pf_contract low = reservation(kMs, 10 * kMs);
-    low.band = 2;
+    low.priority_class = 2;
     ASSERT_EQ(rig.set_contracts({{1, 5000}, {2, 5000}}, {{2, low}}), 0);
     rig.gpu.run_for(100 * kMs);
     Record record(rig);
@@ -298,11 +301,11 @@ TEST(Band, AReservationIsServedBeforeAHigherBand) {
     EXPECT_NEAR(record.share(2), 0.1, 0.002) << "what is reserved, and no more";
 }
 
-TEST(Band, AHigherOneThatIsOutOfTokensLetsTheLowerOnesIn) {
+TEST(PriorityClass, AHigherOneThatIsOutOfTokensLetsTheLowerOnesIn) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
-    vgpu_pf_contract low = band(1);
+    vgpu_pf_contract low = priority_class(1);
     ASSERT_EQ(rig.set_contracts({{1, 2000}, {2, 2000}}, {{1, cap(300'000, 2 * kMs)}, {2, low}}), 0);
     rig.gpu.run_for(100 * kMs);
     Record record(rig);
@@ -348,9 +351,9 @@ TEST(Contracts, ReadBackAsSetAndOutliveTheCore) {
     vgpu_pf_contract all = reservation(2 * kMs, 20 * kMs, 3);
     all.rate_ppm = 250'000;
     all.burst_ns = 9 * kMs;
-    all.band = 2;
+    all.priority_class = 2;
     all.flags = VGPU_PF_CONTRACT_STRICT;
-    ASSERT_EQ(rig.set_contracts({{1, 500}, {2, 700}}, {{2, all}, {4, band(1)}}), 0);
+    ASSERT_EQ(rig.set_contracts({{1, 500}, {2, 700}}, {{2, all}, {4, priority_class(1)}}), 0);
     const auto check = [&] {
         vgpu_pf_run_table table{};
         ASSERT_EQ(rig.request(VGPU_PF_OP_GET_RUN_TABLE, table), 0);
@@ -361,10 +364,10 @@ TEST(Contracts, ReadBackAsSetAndOutliveTheCore) {
         EXPECT_EQ(table.contracts[1].ahead, 3u);
         EXPECT_EQ(table.contracts[1].rate_ppm, 250'000u);
         EXPECT_EQ(table.contracts[1].burst_ns, 9 * kMs);
-        EXPECT_EQ(table.contracts[1].band, 2u);
+        EXPECT_EQ(table.contracts[1].priority_class, 2u);
         EXPECT_EQ(table.contracts[1].flags, static_cast<std::uint32_t>(VGPU_PF_CONTRACT_STRICT));
-        EXPECT_EQ(table.contracts[3].band, 1u);
-        EXPECT_EQ(table.contracts[0].band, 0u);
+        EXPECT_EQ(table.contracts[3].priority_class, 1u);
+        EXPECT_EQ(table.contracts[0].priority_class, 0u);
     };
     check();
     rig.gpu.run_for(kMs);
@@ -415,14 +418,14 @@ TEST(Contracts, NonsenseIsRefusedWithItsVf) {
     both.rate_ppm = 200'000;
     both.burst_ns = 2 * kMs;
     EXPECT_THAT(refused(3, both), HasSubstr("its budget and 100 us (2100000 ns)"));
-    EXPECT_THAT(refused(4, band(3)), HasSubstr("VF4 is in band 3; 0 to 2"));
+    EXPECT_THAT(refused(4, priority_class(3)), HasSubstr("VF4 is in priority class 3; 0 to 2"));
     vgpu_pf_contract unknown{};
     unknown.flags = 4;
     EXPECT_THAT(refused(4, unknown), HasSubstr("VF4 has unknown flags 0x4"));
     vgpu_pf_contract slow{};
     slow.preempt_timeout_us = 100'000'001;
     EXPECT_THAT(refused(4, slow), HasSubstr("preempt_timeout_us of 100000001"));
-    EXPECT_EQ(refused(5, band(1)), "run table: a contract names VF5; VFs are 1 to 4");
+    EXPECT_EQ(refused(5, priority_class(1)), "run table: a contract names VF5; VFs are 1 to 4");
     EXPECT_EQ(rig.set_contracts({{1, 500}}, {{1, reservation(6 * kMs, 10 * kMs)},
                                              {2, reservation(5 * kMs, 10 * kMs)}}),
               -EINVAL);
@@ -450,8 +453,8 @@ TEST(Contracts, ALongerPreemptTimeoutHoldsWithTheNextTable) {
 TEST(Contracts, AnyMixtureKeepsTheEngineAtWork) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         std::mt19937_64 random(seed);
-        const auto dice = [&](std::uint64_t least, std::uint64_t most) {
-            return std::uniform_int_distribution<std::uint64_t>(least, most)(random);
+        const auto rng = [&](std::uint64_t min, std::uint64_t max) {
+            return std::uniform_int_distribution<std::uint64_t>(min, max)(random);
         };
         Rig rig;
         for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
@@ -459,16 +462,16 @@ TEST(Contracts, AnyMixtureKeepsTheEngineAtWork) {
             std::vector<vgpu_pf_run_entry> entries;
             std::map<std::uint32_t, vgpu_pf_contract> contracts;
             for (std::uint32_t vf = 1; vf <= 4; ++vf) {
-                entries.push_back({vf, static_cast<std::uint32_t>(dice(100, 5000))});
+                entries.push_back({vf, static_cast<std::uint32_t>(rng(100, 5000))});
                 vgpu_pf_contract one{};
-                if (dice(0, 1) != 0)
-                    one = reservation(dice(100, 2000) * kUs, dice(10, 40) * kMs,
-                                      static_cast<std::uint32_t>(dice(0, 4)));
-                if (vf < 4 && dice(0, 1) != 0) {
-                    one.rate_ppm = static_cast<std::uint32_t>(dice(200'000, 600'000));
-                    one.burst_ns = one.budget_ns + dice(100, 20'000) * kUs;
+                if (rng(0, 1) != 0)
+                    one = reservation(rng(100, 2000) * kUs, rng(10, 40) * kMs,
+                                      static_cast<std::uint32_t>(rng(0, 4)));
+                if (vf < 4 && rng(0, 1) != 0) {
+                    one.rate_ppm = static_cast<std::uint32_t>(rng(200'000, 600'000));
+                    one.burst_ns = one.budget_ns + rng(100, 20'000) * kUs;
                 }
-                one.flags = vf < 4 && dice(0, 4) == 0 ? VGPU_PF_CONTRACT_STRICT : 0;
+                one.flags = vf < 4 && rng(0, 4) == 0 ? VGPU_PF_CONTRACT_STRICT : 0;
                 contracts[vf] = one;
             }
             ASSERT_EQ(rig.set_contracts(entries, contracts), 0) << rig.message();
@@ -486,7 +489,7 @@ TEST(Contracts, AnyMixtureKeepsTheEngineAtWork) {
             EXPECT_GT(record.service(4, from, rig.gpu.now()), 0u) << "seed " << seed;
             for (const auto& [vf, contract] : contracts) {
                 if (contract.rate_ppm == 0) continue;
-                EXPECT_LE(record.most_beyond(vf, contract.rate_ppm),
+                EXPECT_LE(record.max_beyond(vf, contract.rate_ppm),
                           static_cast<double>(contract.burst_ns) + 1000)
                     << "VF" << vf << " seed " << seed;
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Gang slots as the executor keeps them with nobody above it, on a virtual clock: when their VFs
+// Gang slots as the scheduler keeps them with nobody above it, on a virtual clock: when their VFs
 // are in the engine, that VFs of several GPUs are there together, and what others notice of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ int start_beside_one(Rig& rig) {
 }
 
 /// Every run of `vf` lies in a slot, a switch late at most; the slots that were kept.
-void expect_in_slots(const Record& record, std::uint32_t vf, std::size_t least_slots,
+void expect_in_slots(const Record& record, std::uint32_t vf, std::size_t min_slots,
                      std::uint64_t phase_ns = kPhase) {
     std::size_t whole = 0;
     for (const Interval& run : record.of(vf)) {
@@ -48,7 +48,7 @@ void expect_in_slots(const Record& record, std::uint32_t vf, std::size_t least_s
         EXPECT_LE(into + run.ns(), kSlot + kLate) << "begins at " << run.start;
         if (into <= kLate && run.ns() >= kSlot - kLate) ++whole;
     }
-    EXPECT_GE(whole, least_slots);
+    EXPECT_GE(whole, min_slots);
 }
 
 TEST(Gang, RunsInItsSlotsAndAtNoOtherTime) {
@@ -224,7 +224,7 @@ TEST(Gang, SlotsGoOnWhereTheyWereAfterTheDeathOfTheCore) {
     expect_in_slots(record, 1, 99);
 }
 
-TEST(Gang, IsNotToldAsWaitingOrAsleep) {
+TEST(Gang, IsNotNotifiedAsWaitingOrAsleep) {
     Rig rig({}, [](vgpu_pf_params& params) { params.max_gap_ms = 5; });
     ASSERT_EQ(start_beside_one(rig), 0);
     rig.gpu.run_for(kSecond);
@@ -274,16 +274,16 @@ TEST(Gang, TermsThatMakeNoSenseAreRefusedWithWords) {
 TEST(Gang, SlotsAreKeptWhateverTheNeighboursDo) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         std::mt19937_64 random(seed);
-        const auto dice = [&](std::uint64_t least, std::uint64_t most) {
-            return std::uniform_int_distribution<std::uint64_t>(least, most)(random);
+        const auto rng = [&](std::uint64_t min, std::uint64_t max) {
+            return std::uniform_int_distribution<std::uint64_t>(min, max)(random);
         };
         Rig rig;
         for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
-        const std::uint64_t slot = dice(500, 4000) * kUs, period = dice(10, 30) * kMs;
-        const std::uint64_t phase = dice(0, 9) * kMs;
+        const std::uint64_t slot = rng(500, 4000) * kUs, period = rng(10, 30) * kMs;
+        const std::uint64_t phase = rng(0, 9) * kMs;
         constexpr std::uint64_t kWorst = 300 * kUs;
         rig.gpu.overrun = [&](std::uint32_t vf) {
-            return vf != 1 && dice(0, 3) == 0 ? dice(0, kWorst) : 0;
+            return vf != 1 && rng(0, 3) == 0 ? rng(0, kWorst) : 0;
         };
         ASSERT_EQ(
             rig.set_contracts({{1, 3000}, {2, 2000}, {3, 700}, {4, 5000}},
@@ -292,7 +292,7 @@ TEST(Gang, SlotsAreKeptWhateverTheNeighboursDo) {
             << rig.message();
         rig.gpu.run_for(100 * kMs);
         Record record(rig);
-        rig.live_at_random(4, 200, dice);
+        rig.live_at_random(4, 200, rng);
         ASSERT_GE(record.of(1).size(), 30u);
         for (const Interval& run : record.of(1)) {
             const std::uint64_t into = (run.start + period - phase) % period;

@@ -19,7 +19,7 @@ using Arrow = std::tuple<std::string, std::string, std::string>;  // from, input
 
 std::set<Arrow> arrows_of_the_table() {
     std::set<Arrow> arrows;
-    for (std::uint32_t state = 0; state < VGPU_EXECUTOR_STATES; ++state)
+    for (std::uint32_t state = 0; state < VGPU_SCHEDULER_STATES; ++state)
         for (std::uint32_t input = 0; input < RUN_INPUTS; ++input)
             if (const auto* cell = vgpu_pf_run_machine_cell(state, input))
                 arrows.emplace(vgpu_pf_run_machine_state_name(state),
@@ -39,7 +39,7 @@ std::set<Arrow> arrows_of_the_diagram() {
         std::smatch match;
         if (std::regex_search(line, match, first)) from = match[1];
         for (std::sregex_iterator it(line.begin(), line.end(), arrow), end; it != end; ++it) {
-            for (std::uint32_t state = 0; state < VGPU_EXECUTOR_STATES; ++state) {
+            for (std::uint32_t state = 0; state < VGPU_SCHEDULER_STATES; ++state) {
                 const std::string name = vgpu_pf_run_machine_state_name(state);
                 if (from == name || from == "every state") arrows.emplace(name, (*it)[1], (*it)[2]);
             }
@@ -61,7 +61,7 @@ TEST(RunMachine, ADumpNamesTheStateTheRunAndTheDecisionThatChoseIt) {
     rig.gpu.run_for(50 * kMs);
     std::string text(0x10000, '\0');
     text.resize(vgpu_pf_dump_text(rig.pf.get(), text.data(), 0x10000));
-    EXPECT_THAT(text, testing::ContainsRegex("executor: RUNNING, in the engine VF[12] \\(slice, "
+    EXPECT_THAT(text, testing::ContainsRegex("scheduler: RUNNING, in the engine VF[12] \\(slice, "
                                              "decision 7: turn or share, granted 2000000 ns"));
     EXPECT_THAT(text, testing::HasSubstr("mismatches 0"));
 }

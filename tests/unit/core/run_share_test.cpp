@@ -53,7 +53,7 @@ TEST(Share, AnOrderThatKeepsTheWeightsIsFollowed) {
     EXPECT_LE(longest_gap(record, 1), 6 * kMs + 3 * switch_ns);
 }
 
-TEST(Share, OverrunsAreTakenFromTheCulprit) {
+TEST(Share, OverrunsAreTakenFromTheGuilty) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 3; ++vf) rig.make_busy(vf);
     rig.gpu.overrun = [](std::uint32_t vf) -> std::uint64_t { return vf == 2 ? kMs : 0; };
@@ -177,11 +177,11 @@ TEST(Gap, IsKeptWhoeverOfThoseWithLittleTimeLeftIsNext) {
     for (std::uint32_t seed = 1; seed <= 100; ++seed) {
         Rig rig;
         for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
-        std::minstd_rand dice(seed);
+        std::minstd_rand rng(seed);
         std::map<std::uint32_t, std::uint32_t> weights{{4, 100}}, gaps;
         for (std::uint32_t vf = 1; vf <= 3; ++vf) {
-            weights[vf] = 1 + static_cast<std::uint32_t>(dice() % 40);
-            gaps[vf] = 12'000 + static_cast<std::uint32_t>(dice() % 12'000);
+            weights[vf] = 1 + static_cast<std::uint32_t>(rng() % 40);
+            gaps[vf] = 12'000 + static_cast<std::uint32_t>(rng() % 12'000);
         }
         ASSERT_EQ(
             rig.set_weights({{4, 1900}, {1, 1700}, {4, 1900}, {2, 1800}, {4, 1900}, {3, 1600}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The executor on a virtual clock: shares and lag over many switches, the reserve section,
+// The scheduler on a virtual clock: shares and lag over many switches, the reserve section,
 // idleness, table swaps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ private:
     double sum_ = 0, total_ = 0;
 };
 
-TEST(Executor, SharesFollowTheTableDespiteOverrunsAndLagStaysWithinOneQuantum) {
+TEST(RunTable, SharesFollowTheTableDespiteOverrunsAndLagStaysWithinOneQuantum) {
     Rig rig;
     std::mt19937_64 random(42);
     std::exponential_distribution<double> late(1.0 / 500e3);
@@ -65,7 +65,7 @@ TEST(Executor, SharesFollowTheTableDespiteOverrunsAndLagStaysWithinOneQuantum) {
     EXPECT_GE(rig.gpu.total_switches(), 80000u);
 }
 
-TEST(Executor, WithoutOverrunsLagIsBelowOneQuantumOfTheLargestEntry) {
+TEST(RunTable, WithoutOverrunsLagIsBelowOneQuantumOfTheLargestEntry) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
     ASSERT_EQ(rig.set_table({{1, 1000}, {2, 1000}, {3, 2000}, {4, 4000}}), 0);
@@ -77,7 +77,7 @@ TEST(Executor, WithoutOverrunsLagIsBelowOneQuantumOfTheLargestEntry) {
     EXPECT_LE(oracle.max_lag, 4.0e6);
 }
 
-TEST(Executor, ServiceComesFromTheRunLogOnly) {
+TEST(RunTable, ServiceComesFromTheRunLogOnly) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -91,7 +91,7 @@ TEST(Executor, ServiceComesFromTheRunLogOnly) {
     EXPECT_NEAR(static_cast<double>(logged[1]), 0.5e9, 0.02e9);
 }
 
-TEST(Executor, AnOverrunIsMadeUpForByTheTurnsOfTheOthers) {
+TEST(RunTable, AnOverrunIsMadeUpForByTheTurnsOfTheOthers) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -120,7 +120,7 @@ TEST(Executor, AnOverrunIsMadeUpForByTheTurnsOfTheOthers) {
     ASSERT_EQ(rig.events(VGPU_PF_EVENT_OVERRUN, 1).size(), 1u);
 }
 
-TEST(Executor, PassesOverVfsWithoutWork) {
+TEST(RunTable, PassesOverVfsWithoutWork) {
     Rig rig;
     rig.make_busy(1);
     rig.make_ready(2);
@@ -129,7 +129,7 @@ TEST(Executor, PassesOverVfsWithoutWork) {
     EXPECT_GT(rig.get_vf(1).service_ns, kSecond * 9 / 10);
 }
 
-TEST(Executor, TellsWhoRunsOutOfWorkAndWhoHasItAgainWhereverTheyAre) {
+TEST(RunTable, TellsWhoRunsOutOfWorkAndWhoHasItAgainWhereverTheyAre) {
     Rig rig;
     rig.make_busy(1);
     rig.make_ready(2);
@@ -149,7 +149,7 @@ TEST(Executor, TellsWhoRunsOutOfWorkAndWhoHasItAgainWhereverTheyAre) {
 }
 
 /// What a VF has for its weight: a table without weights says it by the time of its entries.
-TEST(Executor, ATableWithoutWeightsGivesEachVfThePartOfItsEntries) {
+TEST(RunTable, ATableWithoutWeightsGivesEachVfThePartOfItsEntries) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 3; ++vf) rig.make_busy(vf);
     ASSERT_EQ(rig.set_table({{1, 1000}, {2, 2000}, {1, 1000}, {3, 500}}), 0);
@@ -165,7 +165,7 @@ TEST(Executor, ATableWithoutWeightsGivesEachVfThePartOfItsEntries) {
     EXPECT_NEAR(table.weights[0], 4.0 * table.weights[2], 4.0);
 }
 
-TEST(Executor, NewSharesHoldFromTheTakeOverOfTheirTable) {
+TEST(RunTable, NewSharesHoldFromTheTakeOverOfTheirTable) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -179,7 +179,7 @@ TEST(Executor, NewSharesHoldFromTheTakeOverOfTheirTable) {
     EXPECT_NEAR(first, 3 * second, 4.0e6);
 }
 
-TEST(Executor, WhatAVfReceivedAloneItDoesNotOwe) {
+TEST(RunTable, WhatAVfReceivedAloneItDoesNotOwe) {
     Rig rig;
     rig.make_busy(1);
     rig.make_ready(2);
@@ -197,7 +197,7 @@ TEST(Executor, WhatAVfReceivedAloneItDoesNotOwe) {
 }
 
 /// It has left, or is about to: what it received in its whole life no other VF is owed.
-TEST(Executor, AVfThatLeavesTheTableLeavesNoDebt) {
+TEST(RunTable, AVfThatLeavesTheTableLeavesNoDebt) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -216,7 +216,7 @@ TEST(Executor, AVfThatLeavesTheTableLeavesNoDebt) {
     EXPECT_LE(longest, 1100 * kUs);
 }
 
-TEST(Executor, AStrictTableKeepsTheSlotsOfIdleVfs) {
+TEST(RunTable, AStrictTableKeepsTheSlotsOfIdleVfs) {
     Rig rig;
     rig.make_busy(1);
     rig.make_ready(2);
@@ -227,7 +227,7 @@ TEST(Executor, AStrictTableKeepsTheSlotsOfIdleVfs) {
     EXPECT_NEAR(static_cast<double>(rig.get_vf(1).service_ns - before), 100e6, 3e6);
 }
 
-TEST(Executor, ASoleVfRunsOnWithoutSwitches) {
+TEST(RunTable, ASoleVfRunsOnWithoutSwitches) {
     Rig rig;
     rig.make_busy(1);
     rig.gpu.run_for(kMs);
@@ -237,7 +237,7 @@ TEST(Executor, ASoleVfRunsOnWithoutSwitches) {
     EXPECT_EQ(rig.gpu.loaded(), 1u);
 }
 
-TEST(Executor, AnIdleEngineIsNotPolled) {
+TEST(RunTable, AnIdleEngineIsNotPolled) {
     Rig rig;
     rig.make_busy(1);
     rig.gpu.vf(1).work_ns = 5 * kMs;
@@ -247,7 +247,7 @@ TEST(Executor, AnIdleEngineIsNotPolled) {
     EXPECT_LE(rig.gpu.accesses - before, 20u) << "one look a second for lost interrupts";
 }
 
-TEST(Executor, ASleeperThatWakesGetsTheEngineWhenTheSoleVfHasUsedItsQuantum) {
+TEST(RunTable, ASleeperThatWakesGetsTheEngineWhenTheSoleVfHasUsedItsQuantum) {
     Rig rig;
     rig.make_busy(1);
     rig.make_ready(2);
@@ -261,7 +261,7 @@ TEST(Executor, ASleeperThatWakesGetsTheEngineWhenTheSoleVfHasUsedItsQuantum) {
         << "time nobody else wanted is not charged";
 }
 
-TEST(Executor, RestInTheEngineIsNoService) {
+TEST(RunTable, RestInTheEngineIsNoService) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     ASSERT_EQ(rig.set_table({{1, 5000}, {2, 5000}}), 0);
@@ -275,12 +275,13 @@ TEST(Executor, RestInTheEngineIsNoService) {
     rig.gpu.run_for(kSecond);
     EXPECT_NEAR(static_cast<double>(rig.get_vf(1).service_ns - before), 15e6, 0.5e6)
         << "it was in the engine for 50 s";
-    std::uint64_t told = 0;
-    for (const vgpu_pf_event& event : rig.events(VGPU_PF_EVENT_RUN, 1)) told += event.duration_ns;
-    EXPECT_EQ(told, rig.get_vf(1).service_ns);
+    std::uint64_t notified = 0;
+    for (const vgpu_pf_event& event : rig.events(VGPU_PF_EVENT_RUN, 1))
+        notified += event.duration_ns;
+    EXPECT_EQ(notified, rig.get_vf(1).service_ns);
 }
 
-TEST(Executor, WorkThatComesToAVfAtRestIsToldAndAccountedForWhileItRuns) {
+TEST(RunTable, WorkThatComesToAVfAtRestIsNotifiedAndAccountedForWhileItRuns) {
     Rig rig;
     rig.make_ready(1);
     ASSERT_EQ(rig.set_table({{1, 5000}}), 0);
@@ -293,7 +294,7 @@ TEST(Executor, WorkThatComesToAVfAtRestIsToldAndAccountedForWhileItRuns) {
     EXPECT_EQ(rig.events(VGPU_PF_EVENT_WAKE, 1).size(), wakes + 1);
 }
 
-TEST(Executor, AFreshSoleVfKeepsItsQuantumWhenAnotherWakes) {
+TEST(RunTable, AFreshSoleVfKeepsItsQuantumWhenAnotherWakes) {
     Rig rig;
     rig.make_ready(1);
     rig.make_ready(2);
@@ -308,7 +309,7 @@ TEST(Executor, AFreshSoleVfKeepsItsQuantumWhenAnotherWakes) {
     EXPECT_EQ(rig.gpu.loaded(), 2u);
 }
 
-TEST(Executor, GivingUpASliceLetsTheNextOneIn) {
+TEST(RunTable, GivingUpASliceLetsTheNextOneIn) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -321,7 +322,7 @@ TEST(Executor, GivingUpASliceLetsTheNextOneIn) {
     EXPECT_EQ(rig.gpu.loaded(), 2u) << "VF1 gave up 9 of 10 ms";
 }
 
-TEST(Executor, TheReserveSectionPreemptsOnWakeWithinItsBudget) {
+TEST(RunTable, TheReserveSectionPreemptsOnWakeWithinItsBudget) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -344,7 +345,7 @@ TEST(Executor, TheReserveSectionPreemptsOnWakeWithinItsBudget) {
     EXPECT_NEAR(static_cast<double>(victim_ns), 10e6, 0.01e6) << "and keeps its length";
 }
 
-TEST(Executor, TheReserveStopsWhenItsBudgetIsUsedUp) {
+TEST(RunTable, TheReserveStopsWhenItsBudgetIsUsedUp) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -367,16 +368,16 @@ void make_reserve_rig(Rig& rig, std::uint32_t reserve_us = 10000) {
     rig.gpu.run_for(50 * kMs);
 }
 
-TEST(Executor, AWakeDuringASwitchIsServedFromTheReserve) {
+TEST(RunTable, AWakeDuringASwitchIsServedFromTheReserve) {
     Rig rig;
     make_reserve_rig(rig);
-    while (rig.pf->executor.state != VGPU_EXECUTOR_SWITCHING) rig.gpu.run_for(kUs);
+    while (rig.pf->scheduler.state != VGPU_SCHEDULER_SWITCHING) rig.gpu.run_for(kUs);
     rig.gpu.give_work(3, 500 * kUs);
     rig.gpu.run_for(100 * kUs);
     EXPECT_EQ(rig.gpu.loaded(), 3u);
 }
 
-TEST(Executor, AWakeDuringTheSwitchToASoleVfEndsItsSolitude) {
+TEST(RunTable, AWakeDuringTheSwitchToASoleVfEndsItsSolitude) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     ASSERT_EQ(rig.set_table({{1, 5000}, {2, 5000}}), 0);
@@ -384,34 +385,34 @@ TEST(Executor, AWakeDuringTheSwitchToASoleVfEndsItsSolitude) {
     rig.gpu.give_work(2, 300 * kUs);
     rig.gpu.run_for(10 * kMs);
     rig.gpu.give_work(1, kEndless);
-    while (rig.pf->executor.state != VGPU_EXECUTOR_SWITCHING) rig.gpu.run_for(kUs);
+    while (rig.pf->scheduler.state != VGPU_SCHEDULER_SWITCHING) rig.gpu.run_for(kUs);
     rig.gpu.give_work(2, kEndless);
     rig.gpu.run_for(6 * kMs);
     EXPECT_EQ(rig.gpu.loaded(), 2u) << "VF1's quantum is over, not 500 ms of a sole VF";
 }
 
-TEST(Executor, WhatAVfTakesFromTheReserveIsTakenOffItsOwnTurns) {
+TEST(RunTable, WhatAVfTakesFromTheReserveIsTakenOffItsOwnTurns) {
     Rig rig;
     make_reserve_rig(rig);
     rig.gpu.give_work(3, kEndless);
     const std::uint64_t before[] = {rig.get_vf(1).service_ns, rig.get_vf(2).service_ns,
                                     rig.get_vf(3).service_ns};
-    std::uint64_t most = 0;
+    std::uint64_t max = 0;
     for (int i = 0; i < 3000; ++i) {
         rig.gpu.run_for(kMs);
         const std::uint64_t one = rig.get_vf(1).service_ns - before[0];
         const std::uint64_t three = rig.get_vf(3).service_ns - before[2];
-        if (three > one) most = std::max(most, three - one);
+        if (three > one) max = std::max(max, three - one);
     }
     const double total = 3e9;
     for (std::uint32_t vf = 1; vf <= 3; ++vf)
         EXPECT_NEAR(static_cast<double>(rig.get_vf(vf).service_ns - before[vf - 1]) / total,
                     1.0 / 3, 0.01)
             << "VF" << vf;
-    EXPECT_LE(most, 21 * kMs) << "ahead by one slice, and by one that another had not begun";
+    EXPECT_LE(max, 21 * kMs) << "ahead by one slice, and by one that another had not begun";
 }
 
-TEST(Executor, AVfThatKeepsWakingGetsNoMoreThanItsPart) {
+TEST(RunTable, AVfThatKeepsWakingGetsNoMoreThanItsPart) {
     Rig rig;
     make_reserve_rig(rig);
     const std::uint64_t before[] = {rig.get_vf(1).service_ns, rig.get_vf(3).service_ns};
@@ -424,7 +425,7 @@ TEST(Executor, AVfThatKeepsWakingGetsNoMoreThanItsPart) {
     EXPECT_LE(three, one * 1.02);
 }
 
-TEST(Executor, ATurnThatASleeperDoesNotNeedPaysWhatItOwes) {
+TEST(RunTable, ATurnThatASleeperDoesNotNeedPaysWhatItOwes) {
     Rig rig;
     make_reserve_rig(rig);
     rig.gpu.give_work(3, 9 * kMs);
@@ -435,7 +436,7 @@ TEST(Executor, ATurnThatASleeperDoesNotNeedPaysWhatItOwes) {
     EXPECT_EQ(lag(), 0);
 }
 
-TEST(Executor, ALostWakeCostsASecondAtMost) {
+TEST(RunTable, ALostWakeCostsASecondAtMax) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     rig.gpu.give_work(1, kMs);
@@ -448,7 +449,7 @@ TEST(Executor, ALostWakeCostsASecondAtMost) {
     EXPECT_GT(rig.get_vf(2).switches, 0u);
 }
 
-TEST(Executor, AReserveThatANewTableTakesAwayStillEndsTheSolitude) {
+TEST(RunTable, AReserveThatANewTableTakesAwayStillEndsTheSolitude) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     ASSERT_EQ(rig.set_table({{1, 2000}, {2, 2000}}, {{2, 1000}}), 0);
@@ -456,7 +457,7 @@ TEST(Executor, AReserveThatANewTableTakesAwayStillEndsTheSolitude) {
     rig.gpu.give_work(2, 300 * kUs);
     rig.gpu.run_for(10 * kMs);
     rig.gpu.give_work(1, kEndless);
-    while (rig.pf->executor.state != VGPU_EXECUTOR_SWITCHING) rig.gpu.run_for(kUs);
+    while (rig.pf->scheduler.state != VGPU_SCHEDULER_SWITCHING) rig.gpu.run_for(kUs);
     ASSERT_EQ(rig.set_table({{1, 2000}, {2, 2000}}), 0);
     rig.gpu.run_for(100 * kUs);
     EXPECT_EQ(rig.get_info().table_generation, 2u);
@@ -467,7 +468,7 @@ TEST(Executor, AReserveThatANewTableTakesAwayStillEndsTheSolitude) {
     EXPECT_GE(rig.get_vf(2).service_ns - before, 1600 * kUs) << "a slice less the advance";
 }
 
-TEST(Executor, AVfThatWaitsTooLongIsRescuedAndPaysForIt) {
+TEST(RunTable, AVfThatWaitsTooLongIsRescuedAndPaysForIt) {
     Rig rig({}, [](vgpu_pf_params& params) { params.max_gap_ms = 20; });
     rig.make_busy(1);
     rig.make_busy(2);
@@ -505,7 +506,7 @@ void begin_exclusive_access(Rig& rig) {
     rig.gpu.run_for(kMs);
 }
 
-TEST(Executor, AnExclusiveVfStopsTheTableDuringFullAccess) {
+TEST(RunTable, AnExclusiveVfStopsTheTableDuringFullAccess) {
     Rig rig;
     begin_exclusive_access(rig);
     const std::uint64_t before = rig.get_vf(1).switches;
@@ -517,7 +518,7 @@ TEST(Executor, AnExclusiveVfStopsTheTableDuringFullAccess) {
     EXPECT_GT(rig.get_vf(1).switches, before);
 }
 
-TEST(Executor, OnlyThePauseOfAnExclusiveVfLetsTheTableGoOn) {
+TEST(RunTable, OnlyThePauseOfAnExclusiveVfLetsTheTableGoOn) {
     Rig rig;
     rig.provision(3);
     begin_exclusive_access(rig);
@@ -531,7 +532,7 @@ TEST(Executor, OnlyThePauseOfAnExclusiveVfLetsTheTableGoOn) {
     EXPECT_EQ(rig.gpu.loaded(), 1u);
 }
 
-TEST(Executor, AnExclusiveVfStopsTheTableAgainWhenItResumes) {
+TEST(RunTable, AnExclusiveVfStopsTheTableAgainWhenItResumes) {
     Rig rig;
     begin_exclusive_access(rig);
     ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
@@ -547,7 +548,7 @@ TEST(Executor, AnExclusiveVfStopsTheTableAgainWhenItResumes) {
     EXPECT_EQ(rig.get_vf(1).switches, 0u) << "nor is it let go by a new core";
 }
 
-TEST(Executor, FullAccessDoesNotStopTheNeighboursByDefault) {
+TEST(RunTable, FullAccessDoesNotStopTheNeighboursByDefault) {
     Rig rig;
     rig.make_busy(1);
     rig.provision(2);

@@ -7,7 +7,7 @@
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
-#include "tests/unit/core/home_watch.h"
+#include "tests/unit/core/platform_watch.h"
 #include "tests/unit/core/rig.h"
 
 namespace vgpu::test {
@@ -38,19 +38,19 @@ struct SaveUnderWay {
     }
 
     Rig rig;
-    HomeWatch watch{rig.gpu};
+    PlatformWatch watch{rig.gpu};
     vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
 };
 
-TEST(StreamMemory, IsKeptThroughAWholeResetUntilTheDeviceIsDoneWithIt) {
+TEST(StreamMemory, IsKeptThroughADeviceResetUntilTheDeviceIsDoneWithIt) {
     SaveUnderWay test(1500 * kMs);
     Rig& rig = test.rig;
     rig.gpu.vf(2).flr_never_ends = true;
-    rig.gpu.whole_reset_ns = kSecond;
+    rig.gpu.device_reset_ns = kSecond;
     test.watch.on_free = [&] { EXPECT_FALSE(test.is_device_busy()); };
     rig.control(2, VGPU_PF_RESET);
     test.run_until_done(2 * kSecond);
-    ASSERT_EQ(rig.gpu.whole_resets, 1u);
+    ASSERT_EQ(rig.gpu.device_resets, 1u);
     EXPECT_EQ(rig.gpu.done[kSave].first, -EIO);
     ASSERT_TRUE(test.is_device_busy());
     EXPECT_EQ(test.watch.pieces(), 1u);
@@ -104,15 +104,16 @@ TEST(StreamMemory, IsItsOwnWhileTheDeviceDoesNotSayWhetherItIsDone) {
     EXPECT_EQ(test.watch.pieces(), 0u);
 }
 
-/// The home has seen to it that a device it detaches, parks or leaves does not reach our memory.
+/// The platform has seen to it that a device it detaches, parks or leaves does not reach our
+/// memory.
 TEST(StreamMemory, IsFreeWhenTheDeviceIsLetGo) {
-    for (const auto let_go : {vgpu_pf_detach, vgpu_pf_park, vgpu_pf_leave}) {
+    for (const auto let_go : {vgpu_pf_surprise_remove, vgpu_pf_suspend, vgpu_pf_shutdown}) {
         SaveUnderWay test(15 * kSecond);
         let_go(test.rig.pf.get());
         EXPECT_EQ(test.rig.gpu.done[kSave].first, -ENODEV);
         EXPECT_EQ(test.watch.pieces(), 0u);
     }
-    for (const auto let_go : {vgpu_pf_detach, vgpu_pf_park, vgpu_pf_leave}) {
+    for (const auto let_go : {vgpu_pf_surprise_remove, vgpu_pf_suspend, vgpu_pf_shutdown}) {
         SaveUnderWay test(15 * kSecond);
         test.run_until_done(12 * kSecond);
         EXPECT_EQ(test.watch.pieces(), 1u);
@@ -124,7 +125,7 @@ TEST(StreamMemory, IsFreeWhenTheDeviceIsLetGo) {
 TEST(StreamMemory, OfADumpIsItsTextOnly) {
     for (const std::uint32_t cus : {8u, 64u}) {
         Rig rig({.cu_count = cus});
-        HomeWatch watch(rig.gpu);
+        PlatformWatch watch(rig.gpu);
         vgpu_pf_stream dump{sizeof(dump), 0, 0, 0, 0};
         ASSERT_EQ(rig.request(VGPU_PF_OP_DUMP, dump), 0);
         EXPECT_GT(dump.bytes, 0u);
@@ -138,7 +139,7 @@ TEST(StreamMemory, OfASaveHasRoomForAllCus) {
     Rig rig({.cu_count = 64});
     rig.provision(1, 16);
     rig.control(1, VGPU_PF_PAUSE);
-    HomeWatch watch(rig.gpu);
+    PlatformWatch watch(rig.gpu);
     vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
     ASSERT_EQ(rig.request(VGPU_PF_OP_SAVE, save), 0);
     EXPECT_EQ(watch.largest_bytes(), VGPU_STREAM_BUFFER_BASE + 64 * VGPU_STREAM_BUFFER_OF_CU);

@@ -16,7 +16,7 @@ struct Case {
     FaultKind kind;
     bool is_stepwise;
     vgpu_pf_reason reason;
-    std::uint32_t culprit;
+    std::uint32_t guilty;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -25,29 +25,29 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 class FailingSwitch : public testing::TestWithParam<Case> {};
 
-TEST_P(FailingSwitch, ResetsTheCulpritAloneAndTheNeighboursGoOn) {
+TEST_P(FailingSwitch, ResetsTheGuiltyAloneAndTheNeighboursGoOn) {
     const Case& c = GetParam();
     Rig rig({}, [&](vgpu_pf_params& params) { params.is_stepwise = c.is_stepwise; });
     rig.make_busy(1);
     rig.make_busy(2);
     rig.make_busy(3);
     rig.gpu.run_for(50 * kMs);
-    rig.gpu.faults.push_back({c.step, c.culprit, c.kind});
+    rig.gpu.faults.push_back({c.step, c.guilty, c.kind});
     const std::uint64_t before = rig.gpu.now();
-    while (rig.vf(c.culprit).reset.hang_count == 0 && rig.gpu.now() < before + 2 * kSecond)
+    while (rig.vf(c.guilty).reset.hang_count == 0 && rig.gpu.now() < before + 2 * kSecond)
         rig.gpu.run_for(kMs);
-    ASSERT_EQ(rig.get_vf(c.culprit).hangs, 1u);
-    EXPECT_EQ(rig.events(VGPU_PF_EVENT_HANG, c.culprit)[0].arg, c.reason);
+    ASSERT_EQ(rig.get_vf(c.guilty).hangs, 1u);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_HANG, c.guilty)[0].arg, c.reason);
     rig.gpu.run_for(kSecond);
-    EXPECT_EQ(rig.vf(c.culprit).state, VGPU_PF_VF_PROVISIONED);
-    EXPECT_EQ(rig.gpu.vf(c.culprit).generation, 1u) << "one FLR";
-    EXPECT_EQ(rig.gpu.whole_resets, 0u);
+    EXPECT_EQ(rig.vf(c.guilty).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(rig.gpu.vf(c.guilty).generation, 1u) << "one FLR";
+    EXPECT_EQ(rig.gpu.device_resets, 0u);
     std::uint64_t service[4];
     for (std::uint32_t vf = 1; vf <= 3; ++vf) service[vf] = rig.get_vf(vf).service_ns;
     rig.gpu.run_for(kSecond);
     for (std::uint32_t vf = 1; vf <= 3; ++vf) {
         const auto got = static_cast<double>(rig.get_vf(vf).service_ns - service[vf]);
-        EXPECT_NEAR(got, vf == c.culprit ? 0 : 0.5e9, 0.02e9) << vf;
+        EXPECT_NEAR(got, vf == c.guilty ? 0 : 0.5e9, 0.02e9) << vf;
     }
 }
 
@@ -113,7 +113,7 @@ TEST(WorldSwitch, ALateCommandIsNotAHang) {
     EXPECT_GE(rig.get_info().switch_max_ns, 400 * kMs);
 }
 
-TEST(WorldSwitch, TheGuestOfAHungVfIsToldAndCanRecover) {
+TEST(WorldSwitch, TheGuestOfAHungVfIsNotifiedAndCanRecover) {
     Rig rig;
     rig.make_busy(1);
     rig.make_busy(2);
@@ -203,7 +203,7 @@ TEST(DeviceLoss, StopsVfsAndProgramsThemAnewWhenAFreshDeviceComesBack) {
     rig.gpu.run_for(50 * kMs);
     ASSERT_EQ(rig.set_table({{1, 777}}), 0);
     rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     EXPECT_EQ(rig.get_info().device_lost, 1u);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
     EXPECT_EQ(rig.vf(1).last_error, VGPU_PF_REASON_DEVICE_LOST);
@@ -229,7 +229,7 @@ TEST(DeviceLoss, ADeviceThatWentOnMeanwhileIsAdopted) {
     rig.make_busy(1);
     rig.gpu.run_for(50 * kMs);
     rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     rig.gpu.run_for(50 * kMs);
     rig.gpu.is_gone = false;
     ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0);
@@ -238,7 +238,7 @@ TEST(DeviceLoss, ADeviceThatWentOnMeanwhileIsAdopted) {
     EXPECT_EQ(rig.gpu.vf(1).generation, 0u) << "nothing was reset";
 }
 
-/// As a home does that serves nothing while the device is reset by others.
+/// As a platform does that serves nothing while the device is reset by others.
 TEST(DeviceLoss, ATimerThatPassesUnservedMeanwhileIsNotTheLast) {
     Rig rig;
     rig.make_busy(1);
@@ -248,7 +248,7 @@ TEST(DeviceLoss, ATimerThatPassesUnservedMeanwhileIsNotTheLast) {
         rig.gpu.run_for(10 * kMs);
     }
     ASSERT_NE(rig.vf(1).timers_ns[VGPU_VF_TIMER_GUARD], 0u);
-    vgpu_pf_park(rig.pf.get());
+    vgpu_pf_suspend(rig.pf.get());
     rig.gpu.bind(nullptr);
     rig.gpu.run_for(2 * kSecond);
     rig.gpu.bind(rig.pf.get());
@@ -270,7 +270,7 @@ TEST(DeviceLoss, ADeviceThatIsParkedIsLostToItsVfsButNotInTheLog) {
     Rig rig;
     rig.make_busy(1);
     rig.gpu.log_lines.clear();
-    vgpu_pf_park(rig.pf.get());
+    vgpu_pf_suspend(rig.pf.get());
     EXPECT_EQ(rig.get_info().device_lost, 1u);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
     EXPECT_EQ(rig.events(VGPU_PF_EVENT_DEVICE_LOST).size(), 1u);
@@ -283,7 +283,7 @@ TEST(DeviceLoss, ADeviceThatIsParkedIsLostToItsVfsButNotInTheLog) {
 TEST(DeviceLoss, AnotherDeviceIsRefused) {
     Rig rig;
     rig.gpu.is_gone = true;
-    vgpu_pf_detach(rig.pf.get());
+    vgpu_pf_surprise_remove(rig.pf.get());
     ModelGpu other({.total_vfs = 8});
     rig.gpu.bind(nullptr);
     rig.pf->os = other.os();

@@ -162,10 +162,10 @@ TEST_F(Aql, WorkGroupsTakeTurnsThoughEachTurnIsCutShort) {
     stopped.reason = softgpu::isa::StopReason::Stopped;
     std::set<const void*> groups;
     for (int turn = 0; turn < 4; ++turn) {
-        const auto loan = rig.cp.take_group(0, stop);
-        ASSERT_TRUE(loan);
-        groups.insert(loan->group);
-        rig.cp.give_back(*loan, stopped, {});
+        const auto lease = rig.cp.take_group(0, stop);
+        ASSERT_TRUE(lease);
+        groups.insert(lease->group);
+        rig.cp.release(*lease, stopped, {});
     }
     EXPECT_EQ(groups.size(), 4u);
 }
@@ -276,9 +276,9 @@ TEST_P(AqlErrors, OfPacketsAreToldToKfd) {
     rig.dispatch(second, kernel);
     rig.map(second);
     rig.pump();
-    const bool is_told = GetParam().packet_error != IH_PACKET_ERROR_NONE;
-    ASSERT_EQ(rig.vf.count(IH_SOURCE_CP_BAD_OPCODE), is_told ? 1u : 0u);
-    if (!is_told) return;
+    const bool is_notified = GetParam().packet_error != IH_PACKET_ERROR_NONE;
+    ASSERT_EQ(rig.vf.count(IH_SOURCE_CP_BAD_OPCODE), is_notified ? 1u : 0u);
+    if (!is_notified) return;
     const ih_iv_entry& entry = rig.vf.interrupts.front();
     ASSERT_EQ(entry.source_id, IH_SOURCE_CP_BAD_OPCODE);
     EXPECT_EQ(entry.client_id, IH_CLIENT_GRBM_CP);

@@ -447,17 +447,17 @@ struct Sink final : softgpu::isa::MessageSink {
 bool CpRig::pump_once(std::uint64_t budget) {
     const bool has_moved = cp.step() == StepResult::Progress;
     stop_ = false;
-    const auto loan = cp.take_group(0, stop_);
-    if (!loan) return has_moved;
+    const auto lease = cp.take_group(0, stop_);
+    if (!lease) return has_moved;
     Sink sink;
-    softgpu::isa::RunContext context{*loan->port, *loan->cache, clock,          sink,
-                                     stop_,       budget,       loan->apertures};
-    context.trap = loan->trap;
-    context.wave_sync = loan->wave_sync;
-    context.watches = loan->watches;
-    context.vmid = loan->vmid;
-    const softgpu::isa::RunResult result = softgpu::isa::run(*loan->group, context);
-    cp.give_back(*loan, result, sink.payloads);
+    softgpu::isa::RunContext context{*lease->port, *lease->cache, clock,           sink,
+                                     stop_,        budget,        lease->apertures};
+    context.trap = lease->trap;
+    context.wave_sync = lease->wave_sync;
+    context.watches = lease->watches;
+    context.vmid = lease->vmid;
+    const softgpu::isa::RunResult result = softgpu::isa::run(*lease->group, context);
+    cp.release(*lease, result, sink.payloads);
     return true;
 }
 

@@ -391,7 +391,7 @@ protected:
     }
     /// Moves the clock until the engine has said `count` times that it is out of work. How far is
     /// not known: a worker that the host has put aside looks late. So the stay has no quantum.
-    void await_dry_spell(unsigned count) {
+    void await_idle_period(unsigned count) {
         wait_for("a dry spell longer than the grace is reported", kSoon, [&] {
             clock.advance(kGrace);
             engine.tick();
@@ -413,11 +413,11 @@ TEST_P(IdleGrace, PacketsThatFollowInTheGraceAreOneStay) {
     const unsigned before = ear.dry_spells();  // the stay may have begun dry
     for (int i = 0; i < 200; ++i) run_packet();
     EXPECT_EQ(ear.dry_spells(), before);
-    await_dry_spell(before + 1);
+    await_idle_period(before + 1);
     clock.advance(10 * kGrace);
     engine.tick();
     run_packet();
-    await_dry_spell(before + 2);  // work begins a new one
+    await_idle_period(before + 2);  // work begins a new one
     (void)engine.park();
     EXPECT_EQ(ear.dry_spells(), before + 2) << "each spell is reported once";
 }
@@ -454,7 +454,7 @@ TEST_P(IdleGrace, DrySpellsThatWereToldAreTheIdlePartOfAStay) {
     run_packet();
     unsigned spells = ear.dry_spells();
     for (int i = 0; i < 20; ++i) {
-        await_dry_spell(++spells);
+        await_idle_period(++spells);
         clock.advance(std::chrono::seconds(1));
         engine.kick();  // for nothing
         clock.advance(kGrace);

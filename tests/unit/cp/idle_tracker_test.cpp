@@ -35,7 +35,7 @@ TEST(IdleTracker, AVfThatHasWorkedHasTheGraceFromWhenItRanDry) {
     EXPECT_EQ(idle.left(at(250)), at(50)) << "another dry spell";
 }
 
-TEST(IdleTracker, EachDrySpellIsToldOnce) {
+TEST(IdleTracker, EachIdlePeriodIsNotifiedOnce) {
     IdleTracker idle(kGrace);
     idle.begin();
     idle.found_dry(at(0));
@@ -47,7 +47,7 @@ TEST(IdleTracker, EachDrySpellIsToldOnce) {
     EXPECT_EQ(idle.left(at(700)), at(0));
 }
 
-TEST(IdleTracker, RestIsADrySpellThatWasToldWithoutTheLooksInIt) {
+TEST(IdleTracker, RestIsAIdlePeriodThatWasToldWithoutTheLooksInIt) {
     IdleTracker idle(kGrace);
     idle.begin();
     idle.worked();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/dbus/admission.h"
+#include "daemon/dbus/request_limits.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@ namespace {
 
 constexpr uid_t kRoot = 0, kAnna = 1000, kBert = 1001;
 
-TEST(Admission, OneCallerGetsSoManyAndTheOthersTheirs) {
-    Admission admission;
-    std::vector<Admission::Ticket> held;
-    for (std::size_t i = 0; i < Admission::kMostPerSender; ++i)
+TEST(RequestLimits, OneCallerGetsSoManyAndTheOthersTheirs) {
+    RequestLimits admission;
+    std::vector<RequestLimits::Ticket> held;
+    for (std::size_t i = 0; i < RequestLimits::kMaxPerSender; ++i)
         held.push_back(admission.admit(":1.7", kAnna).value());
     const auto refused = admission.admit(":1.7", kAnna);
     ASSERT_FALSE(refused);
@@ -23,28 +23,29 @@ TEST(Admission, OneCallerGetsSoManyAndTheOthersTheirs) {
     EXPECT_TRUE(admission.admit(":1.8", kAnna));
 }
 
-TEST(Admission, ARequestThatIsOverMakesRoom) {
-    Admission admission;
-    std::vector<Admission::Ticket> held;
-    for (std::size_t i = 0; i < Admission::kMostPerSender; ++i)
+TEST(RequestLimits, ARequestThatIsOverMakesRoom) {
+    RequestLimits admission;
+    std::vector<RequestLimits::Ticket> held;
+    for (std::size_t i = 0; i < RequestLimits::kMaxPerSender; ++i)
         held.push_back(admission.admit(":1.7", kAnna).value());
     held.pop_back();
     EXPECT_TRUE(admission.admit(":1.7", kAnna));
 }
 
-/// So many requests, each kMostPerSender of them from another connection.
-std::vector<Admission::Ticket> requests_of(Admission& admission, uid_t user, std::size_t count) {
-    std::vector<Admission::Ticket> held;
+/// So many requests, each kMaxPerSender of them from another connection.
+std::vector<RequestLimits::Ticket> requests_of(RequestLimits& admission, uid_t user,
+                                               std::size_t count) {
+    std::vector<RequestLimits::Ticket> held;
     for (std::size_t i = 0; i < count; ++i) {
-        const auto sender = fmt::format(":{}.{}", user, i / Admission::kMostPerSender);
+        const auto sender = fmt::format(":{}.{}", user, i / RequestLimits::kMaxPerSender);
         held.push_back(admission.admit(sender, user).value());
     }
     return held;
 }
 
-TEST(Admission, ManyConnectionsOfOneUserAreOneUser) {
-    Admission admission;
-    const auto held = requests_of(admission, kAnna, Admission::kMostPerUser);
+TEST(RequestLimits, ManyConnectionsOfOneUserAreOneUser) {
+    RequestLimits admission;
+    const auto held = requests_of(admission, kAnna, RequestLimits::kMaxPerUser);
     const auto refused = admission.admit(":1.9", kAnna);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::TooManyRequests);
@@ -53,24 +54,24 @@ TEST(Admission, ManyConnectionsOfOneUserAreOneUser) {
     EXPECT_TRUE(admission.admit(":1.11", kRoot));
 }
 
-TEST(Admission, RootIsServedWhenTheUsersHaveTakenAllTheyCan) {
-    Admission admission;
-    std::vector<std::vector<Admission::Ticket>> held;
+TEST(RequestLimits, RootIsServedWhenTheUsersHaveTakenAllTheyCan) {
+    RequestLimits admission;
+    std::vector<std::vector<RequestLimits::Ticket>> held;
     for (uid_t user = kAnna; user < kAnna + 2; ++user)
-        held.push_back(requests_of(admission, user, Admission::kMostPerUser));
+        held.push_back(requests_of(admission, user, RequestLimits::kMaxPerUser));
     const auto refused = admission.admit(":1.9", kAnna + 2);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().cause, "80 requests of all callers are pending");
-    held.push_back(requests_of(admission, kRoot, Admission::kReserve));
+    held.push_back(requests_of(admission, kRoot, RequestLimits::kReserve));
     EXPECT_FALSE(admission.admit(":1.10", kRoot)) << "root is bounded, too";
     held.clear();
-    held.push_back(requests_of(admission, kRoot, Admission::kMost));
+    held.push_back(requests_of(admission, kRoot, RequestLimits::kMax));
     EXPECT_FALSE(admission.admit(":1.10", kRoot)) << "no more than before";
 }
 
-TEST(Admission, ATicketMayOutliveIt) {
-    std::optional<Admission> admission(std::in_place);
-    Admission::Ticket ticket = admission->admit(":1.7", kAnna).value();
+TEST(RequestLimits, ATicketMayOutliveIt) {
+    std::optional<RequestLimits> admission(std::in_place);
+    RequestLimits::Ticket ticket = admission->admit(":1.7", kAnna).value();
     admission.reset();
     ticket.reset();
 }

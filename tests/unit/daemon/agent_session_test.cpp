@@ -21,12 +21,12 @@ protected:
     AgentOfVf() { static_cast<void>(session.listen()); }
 
     void connect() { session.on_input({.path = kPath, .kind = AgentInput::Kind::Connected}); }
-    void say(const std::string& bytes) {
+    void emit(const std::string& bytes) {
         session.on_input({.path = kPath, .kind = AgentInput::Kind::Bytes, .bytes = bytes});
     }
     void serve() {
         connect();
-        say(hello_line() + status_line());
+        emit(hello_line() + status_line());
         ASSERT_TRUE(session.view().is_connected);
     }
     void ask(AgentAct act = AgentAct::SelfTest) {
@@ -57,13 +57,13 @@ protected:
 TEST_F(AgentOfVf, IsWelcomedAndConnectedOnceItHasAnsweredThat) {
     connect();
     EXPECT_THAT(place().sent, HasSubstr(R"("type":"welcome")"));
-    say(hello_line("false"));
+    emit(hello_line("false"));
     EXPECT_FALSE(session.view().is_connected);
-    say(hello_line());
+    emit(hello_line());
     EXPECT_TRUE(session.view().is_connected);
-    const auto news = session.take_news();
-    ASSERT_EQ(news.size(), 1u);
-    EXPECT_EQ(news[0].first, "agent-connected");
+    const auto changes = session.take_changes();
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].first, "agent-connected");
 }
 
 TEST_F(AgentOfVf, ItsWordsAreShown) {
@@ -81,7 +81,7 @@ TEST_F(AgentOfVf, ItsWordsAreShown) {
 
 TEST_F(AgentOfVf, ItsWordsAreClippedAndPrintable) {
     connect();
-    say(hello_line() + status_line("a\\u001b[31m\\u00e9" + std::string(5000, 'x')));
+    emit(hello_line() + status_line("a\\u001b[31m\\u00e9" + std::string(5000, 'x')));
     ASSERT_EQ(session.view().process_list.size(), 1u);
     const std::string process = session.view().process_list[0];
     EXPECT_LT(process.size(), 100u);
@@ -90,7 +90,7 @@ TEST_F(AgentOfVf, ItsWordsAreClippedAndPrintable) {
 
 TEST_F(AgentOfVf, BytesMayComeOneByOne) {
     connect();
-    for (const char letter : hello_line() + "\n" + status_line()) say(std::string(1, letter));
+    for (const char letter : hello_line() + "\n" + status_line()) emit(std::string(1, letter));
     EXPECT_EQ(session.view().health, "ok");
 }
 
@@ -111,7 +111,7 @@ TEST_F(AgentOfVf, EveryWrongLineIsMisbehaviour) {
 
 TEST_F(AgentOfVf, ALineWithoutEndIsMisbehaviour) {
     serve();
-    for (int i = 0; i < 8 && !place().is_cut; ++i) say(std::string(16 * 1024, 'x'));
+    for (int i = 0; i < 8 && !place().is_cut; ++i) emit(std::string(16 * 1024, 'x'));
     expect_shut();
 }
 
@@ -119,7 +119,7 @@ TEST_F(AgentOfVf, MoreLinesThanAllowedAreMisbehaviourEvenIfEachIsRight) {
     serve();
     std::string flood;
     for (std::uint64_t i = 0; i < AgentSession::kBurstLines; ++i) flood += status_line();
-    say(flood);
+    emit(flood);
     expect_shut();
 }
 
@@ -128,15 +128,15 @@ TEST_F(AgentOfVf, OneThatComesAndGoesDoesNotFillTheListOfEvents) {
     serve();
     for (int i = 0; i < kTimes; ++i) {
         pass(1s);
-        say(hello_line(i % 2 == 0 ? "false" : "true"));
+        emit(hello_line(i % 2 == 0 ? "false" : "true"));
     }
-    const auto news = session.take_news();
-    EXPECT_GE(news.size(), AgentSession::kBurstNews);
-    EXPECT_LE(news.size(), AgentSession::kBurstNews + 1);
-    pass(AgentSession::kNewsEvery);
-    say(hello_line("false"));
-    say(hello_line());
-    const auto later = session.take_news();
+    const auto changes = session.take_changes();
+    EXPECT_GE(changes.size(), AgentSession::kBurstChanges);
+    EXPECT_LE(changes.size(), AgentSession::kBurstChanges + 1);
+    pass(AgentSession::kChangeEvery);
+    emit(hello_line("false"));
+    emit(hello_line());
+    const auto later = session.take_changes();
     ASSERT_FALSE(later.empty());
     EXPECT_THAT(later[0].second, HasSubstr("earlier events were not reported"));
 }
@@ -145,7 +145,7 @@ TEST_F(AgentOfVf, AStatusEachIntervalIsNeverTooMuch) {
     serve();
     for (int i = 0; i < 10'000; ++i) {
         pass(std::chrono::seconds(AgentSession::kStatusIntervalS));
-        say(status_line());
+        emit(status_line());
     }
     EXPECT_TRUE(session.view().is_connected);
 }
@@ -154,7 +154,7 @@ TEST_F(AgentOfVf, ThePauseAfterMisbehaviourDoublesAndEnds) {
     Nanoseconds pause = AgentSession::kFirstPause;
     for (int i = 0; i < 10; ++i) {
         connect();
-        say("garbage\n");
+        emit("garbage\n");
         EXPECT_FALSE(place().is_accepting);
         EXPECT_EQ(session.next_step(), clock.now() + pause);
         pass(pause - 1ns);
@@ -171,10 +171,10 @@ TEST_F(AgentOfVf, AnswersAreGivenByNumberAndOnce) {
     ask(AgentAct::SelfTest);
     ask(AgentAct::Thaw);
     EXPECT_THAT(place().sent, HasSubstr(R"("what":"self-test")"));
-    say(result_line(2));
-    say(result_line(2) + result_line(77));
+    emit(result_line(2));
+    emit(result_line(2) + result_line(77));
     EXPECT_THAT(answers, ElementsAre("fine"));
-    say(result_line(1));
+    emit(result_line(1));
     EXPECT_THAT(answers, ElementsAre("fine", "fine"));
 }
 
@@ -191,11 +191,11 @@ TEST_F(AgentOfVf, AnAnswerThatDoesNotComeIsATimeOut) {
     ask();
     for (int i = 0; i < 15; ++i) {
         pass(1s);
-        say(status_line());
+        emit(status_line());
     }
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_THAT(answers[0], HasSubstr("VGPU-604: gpu0/vf1: self-test: no answer"));
-    say(result_line(1));
+    emit(result_line(1));
     EXPECT_EQ(answers.size(), 1u);
     EXPECT_TRUE(session.view().is_connected);
 }
@@ -203,8 +203,8 @@ TEST_F(AgentOfVf, AnAnswerThatDoesNotComeIsATimeOut) {
 TEST_F(AgentOfVf, LossSilenceMisbehaviourAndANewAgentAllEndWhatWasAsked) {
     const std::vector<std::function<void()>> ends{
         [this] { session.on_input({.path = kPath, .kind = AgentInput::Kind::Gone}); },
-        [this] { pass(AgentSession::kSilence); }, [this] { say(hello_line("false")); },
-        [this] { say("garbage\n"); }};
+        [this] { pass(AgentSession::kSilence); }, [this] { emit(hello_line("false")); },
+        [this] { emit("garbage\n"); }};
     for (const auto& end : ends) {
         serve();
         session.ask(AgentAct::Quiesce, 300s, [this](const Result<AgentReport>& report) {
@@ -224,9 +224,9 @@ TEST_F(AgentOfVf, OneThatWasSilentIsWelcomedAgainWhenItSpeaks) {
     pass(AgentSession::kSilence);
     EXPECT_FALSE(session.view().is_connected);
     place().sent.clear();
-    say(status_line());
+    emit(status_line());
     EXPECT_THAT(place().sent, HasSubstr("welcome"));
-    say(hello_line());
+    emit(hello_line());
     EXPECT_TRUE(session.view().is_connected);
     EXPECT_EQ(session.view().misbehaved, 0u);
 }

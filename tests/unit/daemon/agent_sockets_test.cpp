@@ -33,7 +33,7 @@ protected:
         EXPECT_EQ(test::connect_unix(client.get(), path), 0) << path;
         return client;
     }
-    static void say(const UniqueFd& client, std::string_view text) {
+    static void emit(const UniqueFd& client, std::string_view text) {
         EXPECT_EQ(::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL),
                   static_cast<ssize_t>(text.size()));
     }
@@ -42,11 +42,11 @@ protected:
         return ::recv(client.get(), &byte, 1, 0) <= 0;
     }
     /// One turn of the main loop.
-    std::vector<AgentInput> look(Nanoseconds patience = 1s) {
+    std::vector<AgentInput> look(Nanoseconds timeout = 1s) {
         Wanted wanted;
         sockets.watch(wanted);
         watched = wanted.fds.size();
-        wanted.wake_by(clock.now() + patience);
+        wanted.wake_by(clock.now() + timeout);
         wait_for(wanted, clock);
         sockets.look(wanted);
         return sockets.take();
@@ -63,7 +63,7 @@ TEST_F(Sockets, HundredsAreWatchedAsOneAndEachIsServed) {
     std::vector<UniqueFd> clients;
     for (int i = 0; i < kMany; ++i) {
         clients.push_back(connect(listen(fmt::format("vf{}.agent.sock", i))));
-        say(clients.back(), "x");
+        emit(clients.back(), "x");
     }
     std::map<std::string, std::string> said;
     int connected = 0;
@@ -85,8 +85,8 @@ TEST_F(Sockets, OneThatFloodsTakesNoTurnFromTheOthers) {
     const std::string loud = listen("loud"), quiet = listen("quiet");
     const UniqueFd flood = connect(loud), other = connect(quiet);
     look();
-    say(flood, std::string(3 * AgentSockets::kMaxPerTurn, 'x'));
-    say(other, "hear me");
+    emit(flood, std::string(3 * AgentSockets::kMaxPerTurn, 'x'));
+    emit(other, "hear me");
     std::size_t bytes = 0;
     bool is_heard = false;
     for (const AgentInput& one : look()) {
@@ -101,14 +101,14 @@ TEST_F(Sockets, OneThatIsMadeAnewHearsNothingOfTheOldOnesClient) {
     const std::string path = listen("vf1.agent.sock");
     const UniqueFd old = connect(path);
     ASSERT_EQ(look().size(), 1u);
-    say(old, "late");
+    emit(old, "late");
     sockets.close(path);
     EXPECT_FALSE(std::filesystem::exists(path));
     ASSERT_EQ(listen("vf1.agent.sock"), path);
     EXPECT_TRUE(look(10ms).empty());
     EXPECT_TRUE(has_ended(old));
     const UniqueFd fresh = connect(path);
-    say(fresh, "new");
+    emit(fresh, "new");
     ASSERT_EQ(look().size(), 1u);
     const auto input = look();
     ASSERT_EQ(input.size(), 1u);
@@ -126,7 +126,7 @@ TEST_F(Sockets, AListenerThatIsLookedAtAfterItWasClosedInTheSameTurnIsNobodys) {
     EXPECT_TRUE(sockets.take().empty());
 }
 
-TEST_F(Sockets, ASecondClientIsClosedAtOnceAndOneThatEndsIsTold) {
+TEST_F(Sockets, ASecondClientIsClosedAtOnceAndOneThatEndsIsNotified) {
     const std::string path = listen("vf1.agent.sock");
     std::optional<UniqueFd> first = connect(path);
     ASSERT_EQ(look().size(), 1u);
@@ -161,7 +161,7 @@ TEST_F(Sockets, OneThatIsRemovedIsThereAgainAndItsClientStays) {
     const UniqueFd second = connect(path);
     look();
     EXPECT_TRUE(has_ended(second)) << "there is one already";
-    say(client, "hello");
+    emit(client, "hello");
     const auto input = look();
     ASSERT_EQ(input.size(), 1u);
     EXPECT_EQ(input[0].bytes, "hello");

@@ -39,9 +39,9 @@ TEST_F(AgentsOfGpu, EachVfHasASocketBesideItsOwn) {
     EXPECT_EQ(agents.view(vf).socket, "/run/v/vf1.agent.sock");
     connect("/run/v/vf1.agent.sock");
     EXPECT_TRUE(agents.view(vf).is_connected);
-    const auto notices = agents.take_notices();
-    ASSERT_EQ(notices.size(), 1u);
-    EXPECT_EQ(notices[0].vf, 1u);
+    const auto admin_events = agents.take_admin_events();
+    ASSERT_EQ(admin_events.size(), 1u);
+    EXPECT_EQ(admin_events[0].vf, 1u);
 }
 
 TEST_F(AgentsOfGpu, ADestroyedVfTakesItsSocketAndItsRequestsWithIt) {
@@ -152,13 +152,13 @@ TEST_F(AgentsOfGpu, OptionsAreChecked) {
     EXPECT_THAT(error_of({{"timeout_ms", std::string("x")}}), HasSubstr("VGPU-102"));
 }
 
-TEST_F(AgentsOfGpu, ASocketThatCannotBeMadeIsToldOnceAndHoldsUpNothing) {
+TEST_F(AgentsOfGpu, ASocketThatCannotBeMadeIsNotifiedOnceAndHoldsUpNothing) {
     port.is_full = true;
     const Target vf = create();
     agents.step();
-    const auto notices = agents.take_notices();
-    ASSERT_EQ(notices.size(), 1u);
-    EXPECT_EQ(notices[0].kind, "no-agent-socket");
+    const auto admin_events = agents.take_admin_events();
+    ASSERT_EQ(admin_events.size(), 1u);
+    EXPECT_EQ(admin_events[0].kind, "no-agent-socket");
     EXPECT_FALSE(agents.view(vf).is_connected);
 }
 

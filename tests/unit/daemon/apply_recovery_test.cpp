@@ -81,8 +81,8 @@ protected:
     }
     /// Ten seconds, or until nothing is left to be done.
     void settle() {
-        constexpr int kLeast = 8, kMost = 40;
-        for (int i = 0; i < kLeast || (i < kMost && !is_quiet()); ++i) {
+        constexpr int kMin = 8, kMax = 40;
+        for (int i = 0; i < kMin || (i < kMax && !is_quiet()); ++i) {
             step();
             world.clock.advance(250ms);
         }
@@ -97,23 +97,23 @@ protected:
     void expect_in_service() {
         for (const std::string& gpu : gpus_) {
             const GpuRecord record = world.manager->store().gpu(gpu);
-            const auto& live = world.pf(gpu).vfs;
-            ASSERT_EQ(record.vfs.size(), live.size()) << gpu;
+            const auto& active = world.pf(gpu).vfs;
+            ASSERT_EQ(record.vfs.size(), active.size()) << gpu;
             for (const auto& [vf, one] : record.vfs) {
-                EXPECT_EQ(live.at(vf).vram_bytes, one.vram_bytes) << one.name;
+                EXPECT_EQ(active.at(vf).vram_bytes, one.vram_bytes) << one.name;
                 EXPECT_FALSE(one.next || one.is_releasing) << one.name;
-                EXPECT_EQ(world.gpu(gpu).view(vf).trouble, "") << one.name;
+                EXPECT_EQ(world.gpu(gpu).view(vf).condition, "") << one.name;
             }
         }
     }
-    std::vector<std::string> notices(std::string_view kind) {
+    std::vector<std::string> admin_events(std::string_view kind) {
         std::vector<std::string> texts;
-        for (const Notice& notice : world.manager->take_notices())
-            if (notice.kind == kind) texts.push_back(notice.text);
+        for (const AdminEvent& admin_event : world.manager->take_admin_events())
+            if (admin_event.kind == kind) texts.push_back(admin_event.text);
         return texts;
     }
     struct Seen {
-        int olds = 0, news = 0;
+        int olds = 0, changes = 0;
     };
     /// From `before` to `after`, killed at each point there is.
     void kill_everywhere(const std::string& before, const std::string& after, Then then,
@@ -128,7 +128,7 @@ protected:
             settle();
             const std::string now = exported();
             ASSERT_TRUE(now == old || now == target) << now;
-            now == old ? ++seen.olds : ++seen.news;
+            now == old ? ++seen.olds : ++seen.changes;
             ASSERT_FALSE(recorded());
             expect_in_service();
             ASSERT_EQ(apply(before).state, "done");
@@ -177,25 +177,25 @@ TEST_F(InterruptedApply, KilledAnywhereTheNextVgpudComesToTheOldOrTheNewConfigur
     Seen seen;
     kill_everywhere(kBefore, kAfter, Then::Restart, seen);
     EXPECT_GE(seen.olds, 2) << "killed before the intent is durable";
-    EXPECT_GE(seen.news, 40);
+    EXPECT_GE(seen.changes, 40);
 }
 
 TEST_F(InterruptedApply, PoweredOffAnywhereTheNextVgpudComesToTheOldOrTheNewConfiguration) {
     Seen seen;
     kill_everywhere(kBefore, kAfter, Then::Reboot, seen);
-    EXPECT_GE(seen.news, 40);
+    EXPECT_GE(seen.changes, 40);
 }
 
 TEST_F(InterruptedApplyOfTwoGpus, KilledAnywhereBothHaveTheOldOrBothTheNewConfiguration) {
     Seen seen;
     kill_everywhere(kTwoBefore, kTwoAfter, Then::Restart, seen);
-    EXPECT_GE(seen.news, 40);
+    EXPECT_GE(seen.changes, 40);
 }
 
 TEST_F(InterruptedApplyOfTwoGpus, PoweredOffAnywhereBothHaveTheOldOrBothTheNewConfiguration) {
     Seen seen;
     kill_everywhere(kTwoBefore, kTwoAfter, Then::Reboot, seen);
-    EXPECT_GE(seen.news, 40);
+    EXPECT_GE(seen.changes, 40);
 }
 
 /// c is the last to go, and the PF core keeps it.
@@ -252,7 +252,7 @@ TEST_F(InterruptedApplyOfTwoGpus, KilledAgainWhileItRecoversItStillComesToTheOld
 
 // --- what is seen of it
 
-TEST_F(InterruptedApply, IsAJobThatIsToldOfAndHoldsItsGpusFromTheStart) {
+TEST_F(InterruptedApply, IsAJobThatIsNotifiedOfAndHoldsItsGpusFromTheStart) {
     ASSERT_EQ(apply(kBefore).state, "done");
     kill_at_release(3, kAfter);
     begin_next_vgpud();
@@ -264,13 +264,13 @@ TEST_F(InterruptedApply, IsAJobThatIsToldOfAndHoldsItsGpusFromTheStart) {
               "gpu0 is being changed by job 1 (recovery of apply 'night')");
     const std::uint32_t later = begin(kBefore);
     EXPECT_EQ(view(later).state, "waiting") << "another apply waits its turn";
-    EXPECT_THAT(notices("apply-resumed"),
+    EXPECT_THAT(admin_events("apply-resumed"),
                 Contains("job 1 (recovery of apply 'night'): it was interrupted and continues"));
     settle();
     EXPECT_EQ(view(1).state, "done");
     EXPECT_EQ(view(1).progress, 1.0);
     EXPECT_FALSE(view(1).error);
-    EXPECT_THAT(notices("apply-finished"),
+    EXPECT_THAT(admin_events("apply-finished"),
                 Contains(HasSubstr("apply 'night'): the configuration is in force")));
     EXPECT_EQ(view(later).state, "done");
     EXPECT_TRUE(world.create({}));
@@ -325,10 +325,11 @@ TEST_F(InterruptedApply, AVfThatWasClaimedMeanwhileIsNotTakenAndAllIsTakenBack) 
     EXPECT_EQ(
         view(1).error->cause,
         "destroy gpu0/vf3 'c': it belongs to 'vm'; the use would end; everything is as before");
-    EXPECT_THAT(notices("apply-taken-back"), Contains(HasSubstr("it belongs to 'vm'")));
+    EXPECT_THAT(admin_events("apply-taken-back"), Contains(HasSubstr("it belongs to 'vm'")));
 }
 
-TEST_F(InterruptedApply, WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsToldAndNobodyDisturbed) {
+TEST_F(InterruptedApply,
+       WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsNotifiedAndNobodyDisturbed) {
     ASSERT_EQ(apply(kBefore).state, "done");
     kill_at_release(2, kAfter);
     begin_next_vgpud();
@@ -344,7 +345,7 @@ TEST_F(InterruptedApply, WhereOldAndNewWouldBothTakeAVfFromItsUserTheRestIsToldA
     EXPECT_THAT(world.pf().log, Not(Contains("release 3")));
     EXPECT_THAT(world.pf().log, Not(Contains("release 4")));
     EXPECT_EQ(planned(kBefore), "destroy d;");
-    EXPECT_EQ(notices("apply-unfinished").size(), 1u);
+    EXPECT_EQ(admin_events("apply-unfinished").size(), 1u);
     EXPECT_FALSE(recorded()) << "it is not tried again";
     EXPECT_TRUE(world.create({}));
 }
@@ -459,7 +460,7 @@ TEST_F(InterruptedApplyOfTwoGpus, CancelTakesBackAndASecondOneDoesWithoutAGpuTha
     ASSERT_TRUE(jobs->cancel(1));
     settle();
     EXPECT_EQ(view(1).state, "rolling-back");
-    EXPECT_EQ(recorded()->back_cause, "it was cancelled");
+    EXPECT_EQ(recorded()->rollback_reason, "it was cancelled");
     ASSERT_TRUE(jobs->cancel(1));
     settle();
     EXPECT_EQ(view(1).state, "cancelled");
@@ -468,7 +469,7 @@ TEST_F(InterruptedApplyOfTwoGpus, CancelTakesBackAndASecondOneDoesWithoutAGpuTha
     EXPECT_TRUE(world.create({{"name", std::string("z")}}, "gpu0"));
 }
 
-TEST_F(InterruptedApplyOfTwoGpus, AGpuThatVgpudHasNoMoreIsLeftOutAndTold) {
+TEST_F(InterruptedApplyOfTwoGpus, AGpuThatVgpudHasNoMoreIsLeftOutAndReported) {
     ASSERT_EQ(apply(kTwoBefore).state, "done");
     kill_at_release(1, kTwoAfter);
     world.forget("gpu1");
@@ -501,7 +502,7 @@ TEST_F(InterruptedApply, APfCoreThatDiesOfAnActIsNotKilledForEver) {
         settle();
     }
     world.pf().on_change = nullptr;
-    EXPECT_EQ(deaths, ApplyRecovery::kMostLosses + 1);
+    EXPECT_EQ(deaths, ApplyRecovery::kMaxLosses + 1);
     EXPECT_EQ(exported(), old);
     EXPECT_FALSE(recorded());
 }
@@ -527,7 +528,7 @@ TEST_F(InterruptedApply, AScrubThatNeverEndsIsNoReasonToGoOnForEver) {
     step();
     EXPECT_EQ(view(1).step, "waiting for scrubs of VFs");
     for (int i = 0; i < 8; ++i) {
-        world.clock.advance(ActRunner::kTimeout);
+        world.clock.advance(StepExecutor::kTimeout);
         step();
     }
     EXPECT_EQ(view(1).state, "failed");
@@ -546,7 +547,7 @@ TEST_F(InterruptedApply, EachScrubIsWaitedForAsIfItWereTheFirst) {
     lose_the_pf_at_a_release();
     settle();
     ASSERT_THAT(view(1).step, HasSubstr("waiting for gpu0: "));
-    world.clock.advance(ActRunner::kTimeout + 1s);
+    world.clock.advance(StepExecutor::kTimeout + 1s);
     world.pf().refuses = nullptr;
     world.pf().is_there = true;
     settle();

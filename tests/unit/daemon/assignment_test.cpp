@@ -27,20 +27,20 @@ Candidate vf_that_is(Availability availability, Candidate one, std::string why =
     return one;
 }
 
-const Want kSmall{.by = Want::By::Profile, .value = "small"};
+const VfSelector kSmall{.by = VfSelector::By::Profile, .value = "small"};
 
-Want named(const std::string& name) {
-    return {.by = Want::By::Name, .value = name};
+VfSelector named(const std::string& name) {
+    return {.by = VfSelector::By::Name, .value = name};
 }
 
 TEST(Assignment, WantsAreNamesOrProfiles) {
-    EXPECT_EQ(*want_of("name", "train"), named("train"));
-    EXPECT_EQ(*want_of("profile", "small"), kSmall);
-    EXPECT_EQ(want_of("profile", "64MiB-w300")->value, "64MiB-w300") << "as an export calls it";
-    EXPECT_EQ(want_of("name", "64MiB").error().id, ErrorId::InvalidName);
-    EXPECT_EQ(want_of("uuid", "x").error().id, ErrorId::UnknownOption);
-    EXPECT_EQ(want_of("name", "no name").error().id, ErrorId::InvalidName);
-    EXPECT_EQ(want_of("profile", "").error().cause, "'' is not a valid profile of a VF");
+    EXPECT_EQ(*selector_of("name", "train"), named("train"));
+    EXPECT_EQ(*selector_of("profile", "small"), kSmall);
+    EXPECT_EQ(selector_of("profile", "64MiB-w300")->value, "64MiB-w300") << "as an export calls it";
+    EXPECT_EQ(selector_of("name", "64MiB").error().id, ErrorId::InvalidName);
+    EXPECT_EQ(selector_of("uuid", "x").error().id, ErrorId::UnknownOption);
+    EXPECT_EQ(selector_of("name", "no name").error().id, ErrorId::InvalidName);
+    EXPECT_EQ(selector_of("profile", "").error().cause, "'' is not a valid profile of a VF");
 }
 
 TEST(Assignment, ANameOfTwoVfsChoosesNeither) {
@@ -52,7 +52,7 @@ TEST(Assignment, ANameOfTwoVfsChoosesNeither) {
     EXPECT_EQ(chosen.error().error.cause, "'train' is the name of 2 VFs: gpu0/vf1, gpu1/vf2");
 }
 
-TEST(Assignment, AProfileComesFromTheGpuWithTheLeastWeightInUse) {
+TEST(Assignment, AProfileComesFromTheGpuWithTheMinWeightInUse) {
     const std::vector<Candidate> candidates{
         vf_that_is(Availability::Claimed, free_vf("gpu0", 1, "large", 300)),
         free_vf("gpu0", 2, "small"), free_vf("gpu1", 1, "small"),
@@ -101,7 +101,7 @@ TEST(Assignment, ARefusalCountsWhyNothingOfTheProfileIsFree) {
 TEST(Assignment, AProfileThatNoVfHasIsNamedWithThoseThereAre) {
     const std::vector<Candidate> candidates{free_vf("gpu0", 1, "small"), free_vf("gpu0", 2, "")};
     const auto refused =
-        choose(std::vector{Want{.by = Want::By::Profile, .value = "smal"}}, candidates);
+        choose(std::vector{VfSelector{.by = VfSelector::By::Profile, .value = "smal"}}, candidates);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().error.cause,
               "there is no VF of profile 'smal'; existing profiles: small");

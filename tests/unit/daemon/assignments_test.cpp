@@ -31,8 +31,8 @@ const std::string kUuidB = "5dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
 const std::string kA = "libvirt:" + kUuidA;
 const std::string kB = "libvirt:" + kUuidB;
 
-Want named(const std::string& name) {
-    return {.by = Want::By::Name, .value = name};
+VfSelector named(const std::string& name) {
+    return {.by = VfSelector::By::Name, .value = name};
 }
 
 class Assigned : public ::testing::Test {
@@ -46,25 +46,25 @@ protected:
 
     /// The answer, if there is one already.
     std::shared_ptr<std::optional<Result<Given>>> ask(const std::string& owner,
-                                                      const std::vector<Want>& wants,
+                                                      const std::vector<VfSelector>& wants,
                                                       const Options& options = {}) {
         auto answer = std::make_shared<std::optional<Result<Given>>>();
         assignments.assign(owner, wants, options,
                            [answer](Result<Given> given) { *answer = std::move(given); });
         return answer;
     }
-    Result<Given> assign(const std::string& owner, const std::vector<Want>& wants,
+    Result<Given> assign(const std::string& owner, const std::vector<VfSelector>& wants,
                          const Options& options = {}) {
         const auto answer = ask(owner, wants, options);
         return answer->has_value() ? **answer : fail(ErrorId::System, "no answer yet");
     }
-    static Result<std::uint32_t> take_back(Assignments& from, const std::string& owner) {
+    static Result<std::uint32_t> unassign(Assignments& from, const std::string& owner) {
         Result<std::uint32_t> taken = fail(ErrorId::System, "no answer");
-        from.take_back(owner, {}, [&taken](Result<std::uint32_t> count) { taken = count; });
+        from.unassign(owner, {}, [&taken](Result<std::uint32_t> count) { taken = count; });
         return taken;
     }
-    Result<std::uint32_t> take_back(const std::string& owner) {
-        return take_back(assignments, owner);
+    Result<std::uint32_t> unassign(const std::string& owner) {
+        return unassign(assignments, owner);
     }
     Result<std::uint32_t> adopt(const std::string& owner, const Options& options = {}) {
         Result<std::uint32_t> adopted = fail(ErrorId::System, "no answer");
@@ -101,8 +101,8 @@ TEST_F(Assigned, ADomainFindsItsVfsUnderItsUuid) {
                 ElementsAre(VfSockets{"/run/v/vf2.sock", "/run/v/vf2.agent.sock"},
                             VfSockets{"/run/v/vf1.sock", "/run/v/vf1.agent.sock"}));
     EXPECT_EQ(owner_of(2).name, kA);
-    EXPECT_EQ(assignments.title_of(kA), "vm a");
-    EXPECT_EQ(assignments.title_of(kB), "");
+    EXPECT_EQ(assignments.domain_name_of(kA), "vm a");
+    EXPECT_EQ(assignments.domain_name_of(kB), "");
 }
 
 TEST(Assignments, VfsOfAGpuWithADamagedStateAreNotGivenAndThoseOfOthersAre) {
@@ -166,7 +166,7 @@ TEST_F(Assigned, WhatIsTakenBackIsScrubbedAndComesBackTheSame) {
     const std::uint32_t generation = world.pf().vfs.at(1).generation;
     const Uuid uuid = world.gpu().view(1).record.uuid;
     world.pf().log.clear();
-    EXPECT_EQ(*take_back(kA), 1u);
+    EXPECT_EQ(*unassign(kA), 1u);
     EXPECT_FALSE(sockets.links.contains(kUuidA));
     EXPECT_EQ(owner_of(1), OwnerRecord{});
     EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
@@ -182,10 +182,10 @@ TEST_F(Assigned, WhatIsTakenBackIsScrubbedAndComesBackTheSame) {
 }
 
 TEST_F(Assigned, TakingBackNothingIsNoMistake) {
-    EXPECT_EQ(*take_back(kA), 0u);
+    EXPECT_EQ(*unassign(kA), 0u);
     ASSERT_TRUE(assign(kA, {named("one")}));
-    EXPECT_EQ(*take_back(kA), 1u);
-    EXPECT_EQ(*take_back(kA), 0u);
+    EXPECT_EQ(*unassign(kA), 1u);
+    EXPECT_EQ(*unassign(kA), 0u);
 }
 
 TEST_F(Assigned, TakingBackFromAGpuThatIsNotInServiceIsNoSuccess) {
@@ -193,29 +193,29 @@ TEST_F(Assigned, TakingBackFromAGpuThatIsNotInServiceIsNoSuccess) {
     world.pf().is_there = false;
     world.start();
     Assignments anew{*world.manager, sockets, world.clock};
-    const auto taken = take_back(anew, kA);
+    const auto taken = unassign(anew, kA);
     EXPECT_EQ(taken.error().id, ErrorId::PfLost);
     EXPECT_THAT(taken.error().cause, HasSubstr("gpu0/vf1 ('one') is claimed by '" + kA + "'"));
-    EXPECT_EQ(*take_back(anew, kB), 0u) << "it has none";
+    EXPECT_EQ(*unassign(anew, kB), 0u) << "it has none";
     world.pf().is_there = true;
     world.pass(10s);
-    EXPECT_EQ(*take_back(anew, kA), 1u);
+    EXPECT_EQ(*unassign(anew, kA), 1u);
 }
 
 TEST_F(Assigned, ALateReleaseOfADomainDoesNotTouchTheNextOwner) {
     ASSERT_TRUE(assign(kA, {named("one")}));
-    EXPECT_EQ(*take_back(kA), 1u);
+    EXPECT_EQ(*unassign(kA), 1u);
     world.pf().finish_scrub(1);
     pass(1ms);
     ASSERT_TRUE(assign(kB, {named("one")}));
-    EXPECT_EQ(*take_back(kA), 0u);
+    EXPECT_EQ(*unassign(kA), 0u);
     EXPECT_EQ(owner_of(1).name, kB);
     EXPECT_NE(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
 }
 
 TEST_F(Assigned, AScrubIsWaitedForByItsVfAloneAndNobodyElseWaits) {
     ASSERT_TRUE(assign(kA, {named("one")}));
-    ASSERT_TRUE(take_back(kA));
+    ASSERT_TRUE(unassign(kA));
     const auto again = ask(kA, {named("one")});
     EXPECT_FALSE(again->has_value()) << "the VF is being scrubbed";
     EXPECT_TRUE(assign(kB, {named("two")})) << "another VF has nothing to do with that";
@@ -230,7 +230,7 @@ TEST_F(Assigned, AScrubIsWaitedForByItsVfAloneAndNobodyElseWaits) {
 
 TEST_F(Assigned, AWaitHasAnEndAndSaysForWhat) {
     ASSERT_TRUE(assign(kA, {named("one")}));
-    ASSERT_TRUE(take_back(kA));
+    ASSERT_TRUE(unassign(kA));
     const auto waiting = ask(kB, {named("one")}, {{"wait_ms", std::uint64_t{100}}});
     pass(99ms);
     EXPECT_FALSE(waiting->has_value());
@@ -242,9 +242,9 @@ TEST_F(Assigned, AWaitHasAnEndAndSaysForWhat) {
 
 TEST_F(Assigned, ADomainThatIsReleasedStopsWaiting) {
     ASSERT_TRUE(assign(kA, {named("one")}));
-    ASSERT_TRUE(take_back(kA));
+    ASSERT_TRUE(unassign(kA));
     const auto waiting = ask(kB, {named("one")});
-    EXPECT_EQ(*take_back(kB), 0u);
+    EXPECT_EQ(*unassign(kB), 0u);
     world.pf().finish_scrub(1);
     pass(1ms);
     ASSERT_TRUE(waiting->has_value());
@@ -255,7 +255,7 @@ TEST_F(Assigned, ADomainThatIsReleasedStopsWaiting) {
 TEST_F(Assigned, TheScrubWaitsUntilTheDeviceHasSeenThatTheClientIsGone) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     set_open(1, true);
-    ASSERT_TRUE(take_back(kA));
+    ASSERT_TRUE(unassign(kA));
     EXPECT_NE(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
     EXPECT_FALSE(world.claim({"gpu0", 1}, "x")) << "not before it is scrubbed";
     set_open(1, false);
@@ -265,22 +265,23 @@ TEST_F(Assigned, TheScrubWaitsUntilTheDeviceHasSeenThatTheClientIsGone) {
 TEST_F(Assigned, AClientThatStaysLosesTheVf) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     set_open(1, true);
-    ASSERT_TRUE(take_back(kA));
-    pass(GpuModel::kDetachPatience - 1ms);
+    ASSERT_TRUE(unassign(kA));
+    pass(GpuModel::kDetachTimeout - 1ms);
     EXPECT_NE(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
     pass(1ms);
     EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
-    bool is_told = false;
-    for (const Notice& notice : world.manager->take_notices())
-        is_told = is_told || (notice.kind == "taken-back" &&
-                              notice.text.find("still has it open") != std::string::npos);
-    EXPECT_TRUE(is_told);
+    bool is_notified = false;
+    for (const AdminEvent& admin_event : world.manager->take_admin_events())
+        is_notified =
+            is_notified || (admin_event.kind == "taken-back" &&
+                            admin_event.text.find("still has it open") != std::string::npos);
+    EXPECT_TRUE(is_notified);
 }
 
 TEST_F(Assigned, AScrubThatIsOwedIsNotForgottenByTheNextVgpud) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     set_open(1, true);
-    ASSERT_TRUE(take_back(kA));
+    ASSERT_TRUE(unassign(kA));
     world.start();
     EXPECT_NE(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
     EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::WrongState);
@@ -294,7 +295,7 @@ TEST_F(Assigned, AScrubThatIsOwedIsNotForgottenByTheNextVgpud) {
 TEST_F(Assigned, AScrubThatThePfCoreRefusesIsTriedAgain) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     world.pf().refuse = "release";
-    ASSERT_TRUE(take_back(kA));
+    ASSERT_TRUE(unassign(kA));
     EXPECT_FALSE(world.claim({"gpu0", 1}, "x"));
     world.pf().refuse = "";
     pass(GpuModel::kRefresh);
@@ -307,7 +308,7 @@ TEST_F(Assigned, OnlyTheGrantedUserOpensTheSocketsUntilTheyAreTakenBack) {
     EXPECT_TRUE(assignments.grant(kA, 64055, 108, {}));
     EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "64055:108");
     EXPECT_EQ(sockets.owners.at("/run/v/vf1.agent.sock"), "64055:108");
-    ASSERT_TRUE(take_back(kA));
+    ASSERT_TRUE(unassign(kA));
     EXPECT_TRUE(sockets.owners.empty());
 }
 
@@ -403,7 +404,7 @@ TEST_F(Assigned, ARunningDomainKeepsItsVfsWhenTheStateWasLost) {
     EXPECT_EQ(owner_of(1).name, kA);
     EXPECT_EQ(*adopt(kA), 1u) << "idempotent";
     EXPECT_EQ(*adopt(kB), 0u) << "it has no paths";
-    EXPECT_EQ(assignments.title_of(kA), "vm a");
+    EXPECT_EQ(assignments.domain_name_of(kA), "vm a");
 }
 
 TEST_F(Assigned, AVfInQuarantineIsNotGiven) {
@@ -423,29 +424,29 @@ TEST_F(Assigned, ALeaseThatIsOverIsNoClaim) {
 TEST_F(Assigned, MistakesAreNamed) {
     EXPECT_EQ(assign("no owner", {named("one")}).error().id, ErrorId::InvalidOwner);
     EXPECT_EQ(assign(kA, {}).error().id, ErrorId::OutOfRange);
-    EXPECT_EQ(assign(kA, std::vector<Want>(17, named("one"))).error().cause,
+    EXPECT_EQ(assign(kA, std::vector<VfSelector>(17, named("one"))).error().cause,
               "17 VFs requested; 1 to 16 are allowed");
     EXPECT_EQ(assign(kA, {named("one")}, {{"wait_ms", std::uint64_t{10'001}}}).error().id,
               ErrorId::OutOfRange);
     EXPECT_EQ(assign(kA, {named("one")}, {{"tilte", std::string("x")}}).error().id,
               ErrorId::UnknownOption);
-    const auto none = assign(kA, {{.by = Want::By::Profile, .value = "small"}});
+    const auto none = assign(kA, {{.by = VfSelector::By::Profile, .value = "small"}});
     EXPECT_EQ(none.error().id, ErrorId::NoMatchingVf);
 }
 
 TEST_F(Assigned, ATitleIsPrintableAndShort) {
-    assignments.set_title(kA, "a\nb" + std::string(200, 'x'));
-    EXPECT_EQ(assignments.title_of(kA), "a?b" + std::string(125, 'x'));
+    assignments.set_domain_name(kA, "a\nb" + std::string(200, 'x'));
+    EXPECT_EQ(assignments.domain_name_of(kA), "a?b" + std::string(125, 'x'));
 }
 
 TEST_F(Assigned, NamesOfOwnersStayHoweverManyOthersCome) {
     ASSERT_TRUE(assign(kA, {named("one")}, {{"title", std::string("vm a")}}));
-    const std::size_t others = 2 * Assignments::kMostTitles;
+    const std::size_t others = 2 * Assignments::kMaxDomainNames;
     for (std::size_t n = 0; n < others; ++n)
-        assignments.set_title("slurm:" + std::to_string(n), "job");
-    EXPECT_EQ(assignments.title_of(kA), "vm a");
-    EXPECT_EQ(assignments.title_of("slurm:0"), "") << "there is an end to what is kept";
-    EXPECT_EQ(assignments.title_of("slurm:" + std::to_string(others - 1)), "job");
+        assignments.set_domain_name("slurm:" + std::to_string(n), "job");
+    EXPECT_EQ(assignments.domain_name_of(kA), "vm a");
+    EXPECT_EQ(assignments.domain_name_of("slurm:0"), "") << "there is an end to what is kept";
+    EXPECT_EQ(assignments.domain_name_of("slurm:" + std::to_string(others - 1)), "job");
 }
 
 // --- the adapter, over a real directory
@@ -499,7 +500,7 @@ TEST_F(VmSocketFiles, ThePathsToOneVfGoAndTheOthersStay) {
 TEST_F(VmSocketFiles, BesideThemIsTheImageThatKeepsTheVmFromBeingSaved) {
     ASSERT_TRUE(sockets.link(kUuidA, {vf(1)}));
     ASSERT_TRUE(sockets.link(kUuidA, {vf(2)})) << "again";
-    const std::string path = sockets.never_saved_path(kUuidA);
+    const std::string path = sockets.migration_blocker_path(kUuidA);
     std::ifstream file(path, std::ios::binary);
     const std::string image{std::istreambuf_iterator<char>(file), {}};
     EXPECT_EQ(image.size(), 1024u);

@@ -60,8 +60,8 @@ std::vector<Mistake> contracts() {
          [](VfDefinition& vf) { vf.qos.min_pct = 1, vf.qos.latency_ms = 1; }},
         {"too small a weight", NoSchedule, "'v' with weight 1 of 10001",
          [](VfDefinition& vf) { vf.weight = 1; }},
-        {"a low band without a reservation", NoSchedule, "requires a reservation",
-         [](VfDefinition& vf) { vf.qos.band = scheduler::Band::Low; }},
+        {"a low priority class without a reservation", NoSchedule, "requires a reservation",
+         [](VfDefinition& vf) { vf.qos.priority_class = scheduler::PriorityClass::Low; }},
     };
 }
 
@@ -69,28 +69,28 @@ std::vector<Mistake> resources() {
     using enum ErrorId;
     return {
         {"no multiple", OutOfRange, "is not a multiple of 16 MiB",
-         [](VfDefinition& vf) { vf.shape.vram_bytes = 100 * kMiB; }},
+         [](VfDefinition& vf) { vf.resources.vram_bytes = 100 * kMiB; }},
         {"more than a VF can have", NoVram, "one VF can have at most 256 MiB",
-         [](VfDefinition& vf) { vf.shape.vram_bytes = 512 * kMiB; }},
+         [](VfDefinition& vf) { vf.resources.vram_bytes = 512 * kMiB; }},
         {"doorbells", NoDoorbells, "513 wanted for 'v'",
-         [](VfDefinition& vf) { vf.shape.doorbell_pages = 513; }},
+         [](VfDefinition& vf) { vf.resources.doorbell_pages = 513; }},
         {"compute units", NoComputeUnits, "mask 0x100 wanted for 'v'",
-         [](VfDefinition& vf) { vf.shape.cu_mask = 0x100; }},
+         [](VfDefinition& vf) { vf.resources.cu_mask = 0x100; }},
     };
 }
 
 VfDefinition sound() {
-    return {.name = "v", .shape = {.vram_bytes = 64 * kMiB}};
+    return {.name = "v", .resources = {.vram_bytes = 64 * kMiB}};
 }
 
 CreateRequest request_for(const VfDefinition& vf) {
     return {.name = vf.name,
-            .vram_bytes = vf.shape.vram_bytes,
+            .vram_bytes = vf.resources.vram_bytes,
             .weight = vf.weight,
             .quantum_us = vf.quantum_us,
             .qos = vf.qos,
-            .cu_mask = vf.shape.cu_mask,
-            .doorbell_pages = vf.shape.doorbell_pages};
+            .cu_mask = vf.resources.cu_mask,
+            .doorbell_pages = vf.resources.doorbell_pages};
 }
 
 /// A GPU on which `v` is to be made; 'other' is there.
@@ -124,7 +124,7 @@ public:
     void by_plan() {
         const auto inventory = world_.gpu().inventory();
         ASSERT_TRUE(inventory);
-        const WantedGpu wanted{
+        const DesiredGpu wanted{
             .gpu = "gpu0",
             .vfs = {{.definition = inventory->vfs.at(0).definition}, {.definition = wrong_}}};
         expect_refused("plan", error_of(make_change_plan({&wanted, 1}, {&*inventory, 1},
@@ -141,7 +141,7 @@ public:
         expect_refused("settings", error_of(world_.gpu().configure(settings)));
     }
     void by_resize() {
-        expect_refused("resize", error_of(world_.gpu().reshape(2, wrong_.shape, Force::Yes)));
+        expect_refused("resize", error_of(world_.gpu().resize(2, wrong_.resources, Force::Yes)));
     }
 
 private:

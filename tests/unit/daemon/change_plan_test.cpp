@@ -28,14 +28,14 @@ GpuInventory empty_gpu(const std::string& id = "gpu0") {
     return {.id = id,
             .vram_bytes = 256 * kMiB,
             .vram_unit_bytes = 16 * kMiB,
-            .vram_most_bytes = 128 * kMiB,
+            .vram_max_bytes = 128 * kMiB,
             .total_vfs = 8,
             .doorbell_pages = 512,
             .cu_count = 8};
 }
 
 VfDefinition vf_of(const std::string& name, std::uint64_t mib, std::uint32_t weight = 100) {
-    return {.name = name, .shape = {.vram_bytes = mib * kMiB}, .weight = weight};
+    return {.name = name, .resources = {.vram_bytes = mib * kMiB}, .weight = weight};
 }
 
 /// gpu0 with these VFs, numbered from 1.
@@ -46,15 +46,15 @@ GpuInventory gpu_with(const std::vector<VfDefinition>& vfs) {
     return gpu;
 }
 
-WantedGpu wanted_of(const std::vector<VfDefinition>& vfs, const std::string& gpu = "gpu0") {
-    WantedGpu wanted{.gpu = gpu};
+DesiredGpu desired_of(const std::vector<VfDefinition>& vfs, const std::string& gpu = "gpu0") {
+    DesiredGpu wanted{.gpu = gpu};
     for (const VfDefinition& vf : vfs) wanted.vfs.push_back({.definition = vf});
     return wanted;
 }
 
 const Surroundings kAround{.gpus = {"gpu0", "gpu1"}, .names = {{"elsewhere", "gpu1/vf4"}}};
 
-Result<ChangePlan> plan_of(const GpuInventory& gpu, const WantedGpu& wanted) {
+Result<ChangePlan> plan_of(const GpuInventory& gpu, const DesiredGpu& wanted) {
     return make_change_plan(std::vector{wanted}, std::vector{gpu}, kAround);
 }
 
@@ -69,7 +69,7 @@ std::vector<std::string> steps_of(const Result<ChangePlan>& plan) {
 }
 
 TEST(ChangePlan, WhatIsAsWantedIsKept) {
-    const auto plan = plan_of(gpu_with({vf_of("a", 64)}), wanted_of({vf_of("a", 64)}));
+    const auto plan = plan_of(gpu_with({vf_of("a", 64)}), desired_of({vf_of("a", 64)}));
     ASSERT_TRUE(plan) << plan.error().cause;
     EXPECT_TRUE(plan->is_empty());
     ASSERT_EQ(plan->steps.size(), 1u);
@@ -80,7 +80,7 @@ TEST(ChangePlan, WhatIsAsWantedIsKept) {
 TEST(ChangePlan, WhatLosesNothingComesFirst) {
     const GpuInventory gpu = gpu_with({vf_of("a", 32), vf_of("b", 32), vf_of("c", 32)});
     const auto plan =
-        plan_of(gpu, wanted_of({vf_of("a", 32, 300), vf_of("b", 64), vf_of("d", 32)}));
+        plan_of(gpu, desired_of({vf_of("a", 32, 300), vf_of("b", 64), vf_of("d", 32)}));
     EXPECT_THAT(steps_of(plan), ElementsAre("set gpu0/vf1", "create gpu0/vf4", "resize gpu0/vf2",
                                             "destroy gpu0/vf3"));
     EXPECT_EQ(plan->disruption(), Disruption::VfLoss);
@@ -88,14 +88,14 @@ TEST(ChangePlan, WhatLosesNothingComesFirst) {
 
 TEST(ChangePlan, ADestroyComesEarlierOnlyForWhatNeedsItsRoom) {
     const GpuInventory gpu = gpu_with({vf_of("a", 128), vf_of("b", 96)});
-    const auto plan = plan_of(gpu, wanted_of({vf_of("b", 96), vf_of("c", 128)}));
+    const auto plan = plan_of(gpu, desired_of({vf_of("b", 96), vf_of("c", 128)}));
     EXPECT_THAT(steps_of(plan), ElementsAre("destroy gpu0/vf1", "create gpu0/vf1"));
     EXPECT_THAT(plan->steps.at(1).why, HasSubstr("it makes way for 'c'"));
 }
 
 TEST(ChangePlan, VfsThatTradeSizesShrinkBeforeTheyGrow) {
     const GpuInventory gpu = gpu_with({vf_of("a", 64), vf_of("b", 128), vf_of("c", 64)});
-    const auto plan = plan_of(gpu, wanted_of({vf_of("a", 128), vf_of("b", 64), vf_of("c", 64)}));
+    const auto plan = plan_of(gpu, desired_of({vf_of("a", 128), vf_of("b", 64), vf_of("c", 64)}));
     EXPECT_THAT(steps_of(plan), ElementsAre("resize gpu0/vf2", "resize gpu0/vf1"));
     EXPECT_THAT(plan->steps.back().why, HasSubstr("VRAM can only change while its driver"));
 }
@@ -103,13 +103,13 @@ TEST(ChangePlan, VfsThatTradeSizesShrinkBeforeTheyGrow) {
 TEST(ChangePlan, WeightsThatOnlyWorkTogetherAreChangedTogether) {
     GpuInventory gpu = gpu_with({vf_of("a", 16, 1), vf_of("b", 16, 1)});
     gpu.settings.max_gap_ms = 2;
-    const WantedGpu wanted = wanted_of({vf_of("a", 16, 9000), vf_of("b", 16, 9000)});
+    const DesiredGpu wanted = desired_of({vf_of("a", 16, 9000), vf_of("b", 16, 9000)});
     EXPECT_THAT(steps_of(plan_of(gpu, wanted)), ElementsAre("set gpu0/vf1", "set gpu0/vf2"));
 }
 
 TEST(ChangePlan, AVfOfAnotherNameIsRenamedIfTheConfigurationSaysSo) {
     const GpuInventory gpu = gpu_with({vf_of("old", 64, 100)});
-    WantedGpu wanted = wanted_of({vf_of("new", 64, 200)});
+    DesiredGpu wanted = desired_of({vf_of("new", 64, 200)});
     EXPECT_THAT(steps_of(plan_of(gpu, wanted)), ElementsAre("create gpu0/vf2", "destroy gpu0/vf1"));
     wanted.vfs.front().was = "old";
     const auto plan = plan_of(gpu, wanted);
@@ -119,23 +119,23 @@ TEST(ChangePlan, AVfOfAnotherNameIsRenamedIfTheConfigurationSaysSo) {
 
 TEST(ChangePlan, AVfThatMovesToAnotherGpuGoesBeforeItComes) {
     const std::vector<GpuInventory> gpus{gpu_with({vf_of("a", 64)}), empty_gpu("gpu1")};
-    const std::vector<WantedGpu> wanted{wanted_of({}), wanted_of({vf_of("a", 64)}, "gpu1")};
+    const std::vector<DesiredGpu> wanted{desired_of({}), desired_of({vf_of("a", 64)}, "gpu1")};
     const auto plan = make_change_plan(wanted, gpus, {.gpus = {"gpu0", "gpu1"}, .names = {}});
     EXPECT_THAT(steps_of(plan), ElementsAre("destroy gpu0/vf1", "create gpu1/vf1"));
 }
 
 TEST(ChangePlan, AllOfSomethingIsTheSameAsNoLimit) {
     VfDefinition all = vf_of("a", 64);
-    all.shape.cu_mask = 0xff;
-    all.shape.doorbell_pages = 512;
-    EXPECT_THAT(steps_of(plan_of(gpu_with({vf_of("a", 64)}), wanted_of({all}))), IsEmpty());
+    all.resources.cu_mask = 0xff;
+    all.resources.doorbell_pages = 512;
+    EXPECT_THAT(steps_of(plan_of(gpu_with({vf_of("a", 64)}), desired_of({all}))), IsEmpty());
 }
 
 TEST(ChangePlan, NewVfsAreNumberedInTheOrderOfTheDocumentAroundNumbersThatAreKept) {
-    const auto wanted = wanted_of({vf_of("a", 16), vf_of("gpu0-vf3", 16), vf_of("b", 16)});
+    const auto wanted = desired_of({vf_of("a", 16), vf_of("gpu0-vf3", 16), vf_of("b", 16)});
     EXPECT_THAT(steps_of(plan_of(empty_gpu(), wanted)),
                 ElementsAre("create gpu0/vf1", "create gpu0/vf3", "create gpu0/vf4"));
-    const auto last = wanted_of({vf_of("gpu0-vf8", 16), vf_of("a", 16)});
+    const auto last = desired_of({vf_of("gpu0-vf8", 16), vf_of("a", 16)});
     EXPECT_THAT(steps_of(plan_of(empty_gpu(), last)),
                 ElementsAre("create gpu0/vf8", "create gpu0/vf1"));
 }
@@ -143,15 +143,15 @@ TEST(ChangePlan, NewVfsAreNumberedInTheOrderOfTheDocumentAroundNumbersThatAreKep
 TEST(ChangePlan, NamesOfOthersAndKeptNamesAreRefused) {
     const GpuInventory gpu = gpu_with({vf_of("a", 16), vf_of("gpu0-vf2", 16)});
     const auto refusal = [&](const std::string& name) {
-        return steps_of(plan_of(gpu, wanted_of({vf_of(name, 16)}))).front();
+        return steps_of(plan_of(gpu, desired_of({vf_of(name, 16)}))).front();
     };
     EXPECT_THAT(refusal("elsewhere"), HasSubstr("is the name of gpu1/vf4"));
     EXPECT_THAT(refusal("gpu1"), HasSubstr("'gpu1' is a GPU"));
     EXPECT_THAT(refusal("gpu0-vf99"), HasSubstr("is reserved for VFs without a name"));
     EXPECT_THAT(refusal("gpu1-vf1"), HasSubstr("is reserved for VFs without a name"));
-    EXPECT_THAT(steps_of(plan_of(gpu, wanted_of({vf_of("gpu0-vf2", 16), vf_of("a", 16)}))),
+    EXPECT_THAT(steps_of(plan_of(gpu, desired_of({vf_of("gpu0-vf2", 16), vf_of("a", 16)}))),
                 IsEmpty());
-    EXPECT_THAT(steps_of(plan_of(empty_gpu(), wanted_of({vf_of("gpu0-vf3", 16)}))),
+    EXPECT_THAT(steps_of(plan_of(empty_gpu(), desired_of({vf_of("gpu0-vf3", 16)}))),
                 ElementsAre("create gpu0/vf3"));
 }
 
@@ -161,7 +161,7 @@ TEST(ChangePlan, AVfWhoseUuidIsKnownIsFoundByItAndMadeExactlySo) {
     GpuInventory gpu = gpu_with({vf_of("b", 64), vf_of("a", 64)});
     gpu.vfs[0].definition.uuid = one;
     gpu.vfs[0].definition.profile = "large";
-    WantedGpu wanted = wanted_of({vf_of("a", 64), vf_of("b", 64)});
+    DesiredGpu wanted = desired_of({vf_of("a", 64), vf_of("b", 64)});
     wanted.vfs[0].definition.uuid = one;
     wanted.vfs[0].definition.profile = "small";
     wanted.vfs[1].definition.uuid = two;
@@ -179,14 +179,14 @@ TEST(ChangePlan, UseOfAVfIsNamedWithTheStepThatWouldEndIt) {
     GpuInventory gpu = gpu_with({vf_of("a", 64), vf_of("b", 64)});
     gpu.vfs.at(0).is_attached = true;
     gpu.vfs.at(1).owner.name = "libvirt:x";
-    const auto plan = plan_of(gpu, wanted_of({vf_of("a", 32)}));
+    const auto plan = plan_of(gpu, desired_of({vf_of("a", 32)}));
     ASSERT_EQ(steps_of(plan).size(), 2u);
     EXPECT_EQ(plan->steps.at(0).in_use, "a client has it open");
     EXPECT_EQ(plan->steps.at(1).in_use, "it belongs to 'libvirt:x'");
-    EXPECT_EQ(plan_of(gpu, wanted_of({vf_of("a", 64, 7), vf_of("b", 64)}))->steps.at(1).in_use, "")
+    EXPECT_EQ(plan_of(gpu, desired_of({vf_of("a", 64, 7), vf_of("b", 64)}))->steps.at(1).in_use, "")
         << "a weight disturbs nobody";
     gpu.vfs.at(1).is_lease_over = true;
-    EXPECT_EQ(plan_of(gpu, wanted_of({vf_of("a", 32)}))->steps.at(1).in_use, "")
+    EXPECT_EQ(plan_of(gpu, desired_of({vf_of("a", 32)}))->steps.at(1).in_use, "")
         << "nobody's any more";
 }
 
@@ -200,7 +200,7 @@ struct Shortage {
 class DoesNotFit : public ::testing::TestWithParam<Shortage> {};
 
 TEST_P(DoesNotFit, NamesResourceShortageAndWhatWould) {
-    const auto plan = plan_of(empty_gpu(), wanted_of(GetParam().wanted));
+    const auto plan = plan_of(empty_gpu(), desired_of(GetParam().wanted));
     ASSERT_FALSE(plan);
     EXPECT_EQ(plan.error().id, GetParam().id);
     EXPECT_EQ(plan.error().cause, GetParam().cause);
@@ -209,13 +209,13 @@ TEST_P(DoesNotFit, NamesResourceShortageAndWhatWould) {
 VfDefinition with_doorbells(std::uint32_t pages) {
     VfDefinition vf = vf_of("a", 16);
     vf.profile = "p";
-    vf.shape.doorbell_pages = pages;
+    vf.resources.doorbell_pages = pages;
     return vf;
 }
 
 VfDefinition with_cus(std::uint64_t mask) {
     VfDefinition vf = vf_of("a", 16);
-    vf.shape.cu_mask = mask;
+    vf.resources.cu_mask = mask;
     return vf;
 }
 
@@ -278,7 +278,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ChangePlan, NamesWhatThePfKeepsAndWhatTheVfsAreGiven) {
     GpuInventory gpu = gpu_with({vf_of("a", 64)});
     gpu.pf_vram_bytes = 16 * kMiB;
-    const auto plan = plan_of(gpu, wanted_of({vf_of("a", 64), vf_of("b", 32)}));
+    const auto plan = plan_of(gpu, desired_of({vf_of("a", 64), vf_of("b", 32)}));
     ASSERT_TRUE(plan) << plan.error().cause;
     const auto room = nlohmann::json::parse(encode_change_plan(*plan)).at("gpus").at(0);
     EXPECT_EQ(room, nlohmann::json({{"gpu", "gpu0"},
@@ -288,14 +288,14 @@ TEST(ChangePlan, NamesWhatThePfKeepsAndWhatTheVfsAreGiven) {
                                     {"compute_units", 8},
                                     {"doorbell_pages", 512}}));
     const auto refused =
-        plan_of(gpu, wanted_of({vf_of("a", 128), vf_of("b", 128), vf_of("c", 16)}));
+        plan_of(gpu, desired_of({vf_of("a", 128), vf_of("b", 128), vf_of("c", 16)}));
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().cause, HasSubstr("256 MiB there for VFs (the PF keeps 16 MiB), "
                                                  "short by 16 MiB; leave out 'c' (16 MiB)"));
 }
 
 TEST(ChangePlan, JsonSaysWhatChangesAndNothingElse) {
-    const auto plan = plan_of(gpu_with({vf_of("a", 64)}), wanted_of({vf_of("a", 128, 300)}));
+    const auto plan = plan_of(gpu_with({vf_of("a", 64)}), desired_of({vf_of("a", 128, 300)}));
     ASSERT_TRUE(plan);
     const auto json = nlohmann::json::parse(encode_change_plan(*plan));
     EXPECT_EQ(json.at("schema"), "vgpu-plan-1");
@@ -328,11 +328,11 @@ public:
         drop_doubles(all);
         return all;
     }
-    std::vector<WantedGpu> wanted() {
-        std::vector<WantedGpu> all;
+    std::vector<DesiredGpu> wanted() {
+        std::vector<DesiredGpu> all;
         for (const char* id : {"gpu0", "gpu1"}) {
-            WantedGpu one = wanted_of(vfs_for(empty_gpu(id)), id);
-            for (WantedVf& vf : one.vfs)
+            DesiredGpu one = desired_of(vfs_for(empty_gpu(id)), id);
+            for (DesiredVf& vf : one.vfs)
                 if (below(6) == 0)
                     vf.was = std::exchange(vf.definition.name, vf.definition.name + "x");
             if (below(3) == 0) one.max_gap_ms = 60 + below(40);
@@ -352,10 +352,10 @@ private:
         for (std::uint32_t i = below(gpu.total_vfs + 1); i > 0; --i) {
             VfDefinition vf =
                 vf_of(fmt::format("vf{}", below(12)), 16 * (1 + below(8)), 100 * (1 + below(3)));
-            if (below(4) == 0) vf.shape.cu_mask = 1 + below(254);
-            if (below(4) == 0) vf.shape.security.guard_limits[0] = 1 + below(4);
-            if (vf.shape.vram_bytes > left || !used_.insert(vf.name).second) continue;
-            left -= vf.shape.vram_bytes;
+            if (below(4) == 0) vf.resources.cu_mask = 1 + below(254);
+            if (below(4) == 0) vf.resources.security.guard_limits[0] = 1 + below(4);
+            if (vf.resources.vram_bytes > left || !used_.insert(vf.name).second) continue;
+            left -= vf.resources.vram_bytes;
             vfs.push_back(vf);
         }
         return vfs;
@@ -374,7 +374,7 @@ private:
 
 std::uint64_t vram_of(const GpuInventory& gpu) {
     std::uint64_t sum = 0;
-    for (const InventoryVf& vf : gpu.vfs) sum += vf.definition.shape.vram_bytes;
+    for (const InventoryVf& vf : gpu.vfs) sum += vf.definition.resources.vram_bytes;
     return sum;
 }
 
@@ -423,7 +423,7 @@ TEST(ChangePlanProperty, EveryPlanLeadsToWhatIsWantedAndTouchesNothingElse) {
         SCOPED_TRACE(fmt::format("seed {}", seed));
         RandomWorld world(seed);
         const std::vector<GpuInventory> gpus = world.gpus();
-        const std::vector<WantedGpu> wanted = world.wanted();
+        const std::vector<DesiredGpu> wanted = world.wanted();
         const auto plan = make_change_plan(wanted, gpus, {.gpus = {"gpu0", "gpu1"}, .names = {}});
         if (!plan) {
             EXPECT_EQ(plan.error().id, ErrorId::NoSchedule) << plan.error().cause;
@@ -431,13 +431,13 @@ TEST(ChangePlanProperty, EveryPlanLeadsToWhatIsWantedAndTouchesNothingElse) {
         }
         ++made;
         std::vector<GpuInventory> reached = after(gpus, *plan);
-        for (const WantedGpu& one : wanted) {
+        for (const DesiredGpu& one : wanted) {
             const auto vfs = by_name(find(reached, one.gpu));
             ASSERT_EQ(vfs.size(), one.vfs.size());
-            for (const WantedVf& vf : one.vfs) {
+            for (const DesiredVf& vf : one.vfs) {
                 ASSERT_TRUE(vfs.contains(vf.definition.name));
                 const VfDefinition& has = vfs.at(vf.definition.name);
-                EXPECT_EQ(has.shape, normalised(vf.definition.shape, gpus.front()));
+                EXPECT_EQ(has.resources, normalised(vf.definition.resources, gpus.front()));
                 EXPECT_EQ(has.weight, vf.definition.weight);
             }
         }

@@ -23,7 +23,7 @@ constexpr const char* kTwoSizes = R"({
                   "security": {"preempt_timeout_us": 5, "full_access_timeout_ms": 6,
                                "exclusive_full_access": true, "scrub": "release",
                                "guard": {"flr": 7, "interrupt": "off"}},
-                  "handover": "vfio-pci"}
+                  "assignment_mode": "vfio-pci"}
     },
     "configs": {
         "day": [{"gpu": "gpu1", "vfs": []},
@@ -47,27 +47,28 @@ std::string mistake_in(std::string_view text) {
     return read.error().cause;
 }
 
-std::vector<std::string> names_of(const WantedGpu& gpu) {
+std::vector<std::string> names_of(const DesiredGpu& gpu) {
     std::vector<std::string> names;
-    for (const WantedVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+    for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.definition.name);
     return names;
 }
 
 TEST(Configuration, SaysEverythingThatThePfCoreCanDoForAVf) {
     const Configuration read = two_sizes();
     const Profile& large = read.profiles.at("large");
-    EXPECT_EQ(large.shape.vram_bytes, 1u << 30);
-    EXPECT_EQ(large.shape.cu_mask, 0xfu);
-    EXPECT_EQ(large.shape.doorbell_pages, 8u);
+    EXPECT_EQ(large.resources.vram_bytes, 1u << 30);
+    EXPECT_EQ(large.resources.cu_mask, 0xfu);
+    EXPECT_EQ(large.resources.doorbell_pages, 8u);
     EXPECT_EQ(large.weight, 300u);
     EXPECT_EQ(large.quantum_us, 2000u);
-    EXPECT_EQ(large.custody,
-              (VfCustody{.handover = Handover::VfioPci, .scrub = ScrubPolicy::Release}));
-    EXPECT_EQ(large.shape.security.preempt_timeout_us, 5u);
-    EXPECT_EQ(large.shape.security.full_access_timeout_ms, 6u);
-    EXPECT_TRUE(large.shape.security.is_exclusive_full_access);
-    EXPECT_THAT(large.shape.security.guard_limits, ElementsAre(7u, 0u, 0u, kGuardOff));
-    EXPECT_EQ(read.profiles.at("small"), (Profile{.shape = {.vram_bytes = 32u << 20}}));
+    EXPECT_EQ(large.assignment_policy,
+              (VfAssignmentPolicy{.assignment_mode = AssignmentMode::VfioPci,
+                                  .scrub = ScrubPolicy::Release}));
+    EXPECT_EQ(large.resources.security.preempt_timeout_us, 5u);
+    EXPECT_EQ(large.resources.security.full_access_timeout_ms, 6u);
+    EXPECT_TRUE(large.resources.security.is_exclusive_full_access);
+    EXPECT_THAT(large.resources.security.guard_limits, ElementsAre(7u, 0u, 0u, kGuardOff));
+    EXPECT_EQ(read.profiles.at("small"), (Profile{.resources = {.vram_bytes = 32u << 20}}));
 }
 
 TEST(Configuration, ReadsBackWhatItWrites) {
@@ -77,8 +78,8 @@ TEST(Configuration, ReadsBackWhatItWrites) {
     EXPECT_EQ(*again, read);
 }
 
-TEST(Configuration, ShapeReachesThePfCoreWhole) {
-    const vgpu_pf_provision request = provision_of(two_sizes().profiles.at("large").shape);
+TEST(Configuration, ResourcesReachesThePfCoreWhole) {
+    const vgpu_pf_provision request = provision_of(two_sizes().profiles.at("large").resources);
     EXPECT_EQ(request.vram_bytes, 1u << 30);
     EXPECT_EQ(request.cu_mask, 0xfu);
     EXPECT_EQ(request.doorbell_pages, 8u);

@@ -40,9 +40,9 @@ VfQos capped(double max_pct, double burst_ms = 0) {
     return qos;
 }
 
-VfQos in_band(scheduler::Band band, double min_pct = 0) {
+VfQos in_priority_class(scheduler::PriorityClass priority_class, double min_pct = 0) {
     VfQos qos;
-    qos.band = band;
+    qos.priority_class = priority_class;
     qos.min_pct = min_pct;
     return qos;
 }
@@ -77,7 +77,7 @@ TEST(Contracts, WeightsAloneMakeATableWithoutContracts) {
     for (const vgpu_pf_contract& contract : table.contracts) {
         EXPECT_EQ(contract.budget_ns, 0u);
         EXPECT_EQ(contract.rate_ppm, 0u);
-        EXPECT_EQ(contract.band, 0u);
+        EXPECT_EQ(contract.priority_class, 0u);
         EXPECT_EQ(contract.flags, 0u);
         EXPECT_EQ(contract.preempt_timeout_us, 0u);
     }
@@ -110,16 +110,17 @@ TEST(Contracts, ABucketHoldsABudgetAndASlice) {
     EXPECT_EQ(table.contracts[1].burst_ns, 6'000'000u) << "4 ms of budget, 2 ms of quantum";
 }
 
-TEST(Contracts, EachBandHasATableOfItsOwn) {
-    const vgpu_pf_run_table table = table_of({member(1, 1, in_band(scheduler::Band::High)),
-                                              member(2, 2, in_band(scheduler::Band::High)),
-                                              member(3, 1, in_band(scheduler::Band::Low, 5)),
-                                              member(4, 5, in_band(scheduler::Band::Low, 5))});
+TEST(Contracts, EachPriorityClassHasATableOfItsOwn) {
+    const vgpu_pf_run_table table =
+        table_of({member(1, 1, in_priority_class(scheduler::PriorityClass::High)),
+                  member(2, 2, in_priority_class(scheduler::PriorityClass::High)),
+                  member(3, 1, in_priority_class(scheduler::PriorityClass::Low, 5)),
+                  member(4, 5, in_priority_class(scheduler::PriorityClass::Low, 5))});
     const auto totals = totals_of(table);
     EXPECT_EQ(totals.at(2), 2 * totals.at(1));
     EXPECT_EQ(totals.at(4), 5 * totals.at(3));
-    EXPECT_EQ(table.contracts[0].band, 0u);
-    EXPECT_EQ(table.contracts[3].band, 2u);
+    EXPECT_EQ(table.contracts[0].priority_class, 0u);
+    EXPECT_EQ(table.contracts[3].priority_class, 2u);
 }
 
 TEST(Contracts, AGangIsASlotOfTheTableWithAPhase) {
@@ -185,9 +186,9 @@ TEST(Contracts, TooMuchIsRefusedWithTheVfTheShortageAndANumberThatFits) {
     EXPECT_TRUE(GpuSchedule::admit(members, 60));
 }
 
-TEST(Contracts, ALowerBandWithoutAReservationIsRefusedAndTheOneItNamesFits) {
-    std::vector<GpuSchedule::Member> members{member(1, 1),
-                                             member(2, 1, in_band(scheduler::Band::Low))};
+TEST(Contracts, ALowerPriorityClassWithoutAReservationIsRefusedAndTheOneItNamesFits) {
+    std::vector<GpuSchedule::Member> members{
+        member(1, 1), member(2, 1, in_priority_class(scheduler::PriorityClass::Low))};
     const auto refused = GpuSchedule::admit(members, 60);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().cause, HasSubstr("requires a reservation"));
@@ -294,9 +295,10 @@ TEST(Contracts, IdealSharesKnowReservationsAndCaps) {
     EXPECT_DOUBLE_EQ(schedule.ideal_share(2), 0.1) << "it waits for tokens, it is entitled to them";
 }
 
-TEST(Contracts, AHigherBandLeavesALowerOneWhatIsReserved) {
+TEST(Contracts, AHigherPriorityClassLeavesALowerOneWhatIsReserved) {
     GpuSchedule schedule;
-    schedule.set_members({member(1, 1), member(2, 1, in_band(scheduler::Band::Low, 5))}, 60, 1s);
+    schedule.set_members(
+        {member(1, 1), member(2, 1, in_priority_class(scheduler::PriorityClass::Low, 5))}, 60, 1s);
     schedule.on_wake(1, 1s);
     schedule.on_wake(2, 1s);
     EXPECT_DOUBLE_EQ(schedule.ideal_share(1), 0.95);
@@ -370,8 +372,8 @@ TEST(Contracts, OptionsOutsideTheirRangeOrTypeAreRefusedByName) {
     EXPECT_THAT(refused({{"min_pct", std::string("10")}}), HasSubstr("must be a number"));
     EXPECT_EQ(refused({{"mode", std::string("lazy")}}),
               "option 'mode' is 'lazy', not work-conserving, strict or gang");
-    EXPECT_EQ(refused({{"band", std::string("top")}}),
-              "option 'band' is 'top', not high, normal or low");
+    EXPECT_EQ(refused({{"priority_class", std::string("top")}}),
+              "option 'priority_class' is 'top', not high, normal or low");
     EXPECT_THAT(refused({{"min_pc", 1.0}}), HasSubstr("did you mean 'min_pct'"));
     EXPECT_THAT(refused({{"latency_ms", 10.0}}), HasSubstr("latency_ms 10 without min_pct"));
     EXPECT_THAT(refused({{"min_pct", 20.0}, {"max_pct", 10.0}}),
@@ -406,7 +408,7 @@ TEST(Contracts, RecordsKeepWhatIsSpecialAndNoMore) {
     qos.max_gap_ms = 40;
     qos.preempt_timeout_ms = 0.5;
     qos.mode = scheduler::SlotMode::Strict;
-    qos.band = scheduler::Band::High;
+    qos.priority_class = scheduler::PriorityClass::High;
     const std::string text = encode_gpu({.gpu = "gpu0", .record = gpu});
     EXPECT_EQ(text.find("qos"), text.rfind("qos"));
     EXPECT_EQ(decode_gpu(text)->record, gpu);
@@ -419,13 +421,13 @@ TEST(Contracts, AProfileCarriesThemAndAChangeOfThemDisturbsNobody) {
     const auto configuration = parse_configuration(R"({
         "profiles": {"p": {"resources": {"vram": "64MiB"},
                            "scheduler": {"weight": 300, "min_pct": 12.5, "latency_ms": 20,
-                                         "max_pct": 50, "band": "high", "mode": "strict"}}},
+                                     "max_pct": 50, "priority_class": "high", "mode": "strict"}}},
         "configs": {"day": [{"gpu": "gpu0", "vfs": [{"profile": "p", "name": "a"}]}]}})");
     ASSERT_TRUE(configuration) << configuration.error().cause;
     const VfQos& qos = configuration->profiles.at("p").qos;
     EXPECT_EQ(qos.min_pct, 12.5);
     EXPECT_EQ(qos.max_pct, 50);
-    EXPECT_EQ(qos.band, scheduler::Band::High);
+    EXPECT_EQ(qos.priority_class, scheduler::PriorityClass::High);
     EXPECT_EQ(parse_configuration(encode_configuration(*configuration)).value(), *configuration);
     const std::vector<std::string> gpus{"gpu0"};
     const auto wanted = want(*configuration, "day", gpus);
@@ -433,14 +435,14 @@ TEST(Contracts, AProfileCarriesThemAndAChangeOfThemDisturbsNobody) {
     GpuInventory gpu{.id = "gpu0",
                      .vram_bytes = 256u << 20,
                      .vram_unit_bytes = 16u << 20,
-                     .vram_most_bytes = 128u << 20,
+                     .vram_max_bytes = 128u << 20,
                      .total_vfs = 8,
                      .doorbell_pages = 512,
                      .cu_count = 8};
     gpu.vfs.push_back(
         {.vf = 1,
          .definition = {
-             .name = "a", .shape = {.vram_bytes = 64u << 20}, .weight = 300, .profile = "p"}});
+             .name = "a", .resources = {.vram_bytes = 64u << 20}, .weight = 300, .profile = "p"}});
     const auto plan = make_change_plan(*wanted, std::vector{gpu}, {.gpus = gpus, .names = {}});
     ASSERT_TRUE(plan) << plan.error().cause;
     ASSERT_EQ(plan->steps.size(), 1u);
@@ -449,7 +451,7 @@ TEST(Contracts, AProfileCarriesThemAndAChangeOfThemDisturbsNobody) {
     EXPECT_EQ(plan->steps[0].to->qos, qos);
     const auto json = nlohmann::json::parse(encode_change_plan(*plan));
     EXPECT_EQ(json.at("steps").at(0).at("to").at("min_pct"), 12.5);
-    EXPECT_EQ(json.at("steps").at(0).at("from").at("band"), "normal");
+    EXPECT_EQ(json.at("steps").at(0).at("from").at("priority_class"), "normal");
     EXPECT_FALSE(json.at("steps").at(0).at("to").contains("burst_ms")) << "it stays";
     perform(plan->steps[0], gpu);
     EXPECT_TRUE(

@@ -3,7 +3,7 @@
 // What libvirt's domains tell vgpud: the lines, and the process that prints them.
 #include "daemon/service/owners/domains.h"
 
-#include "daemon/adapters/domain_feed.h"
+#include "daemon/adapters/domain_event_source.h"
 #include "daemon/adapters/system_clock.h"
 #include "tests/unit/daemon/fake_vm_sockets.h"
 #include "tests/unit/daemon/world.h"
@@ -41,27 +41,27 @@ protected:
 
 TEST_F(KnownDomains, OwnersGetTheirDomainsNames) {
     domains.take(R"({"domains": [)" + domain_json("vm1", true) + "]}");
-    EXPECT_EQ(assignments.title_of(kOwner), "vm1");
+    EXPECT_EQ(assignments.domain_name_of(kOwner), "vm1");
     domains.take(R"({"domain": )" + domain_json("vm2", true) + "}");
-    EXPECT_EQ(assignments.title_of(kOwner), "vm2");
+    EXPECT_EQ(assignments.domain_name_of(kOwner), "vm2");
 }
 
 TEST_F(KnownDomains, AnOrphansReasonIsThatItIsShutOffOrNotThere) {
-    EXPECT_EQ(domains.words_for(kOwner), "") << "nobody has told anything";
+    EXPECT_EQ(domains.describe(kOwner), "") << "nobody has told anything";
     domains.take(R"({"domains": [)" + domain_json("vm1", true) + "]}");
-    EXPECT_EQ(domains.words_for(kOwner), "");
+    EXPECT_EQ(domains.describe(kOwner), "");
     domains.take(R"({"domain": )" + domain_json("vm1", false) + "}");
-    EXPECT_EQ(domains.words_for(kOwner), "domain 'vm1' is shut off");
+    EXPECT_EQ(domains.describe(kOwner), "domain 'vm1' is shut off");
     domains.take(R"({"removed": ")" + kUuid + "\"}");
-    EXPECT_EQ(domains.words_for(kOwner), "libvirt has no such domain");
-    EXPECT_EQ(domains.words_for("slurm:7"), "");
+    EXPECT_EQ(domains.describe(kOwner), "libvirt has no such domain");
+    EXPECT_EQ(domains.describe("slurm:7"), "");
 }
 
 TEST_F(KnownDomains, WithoutLibvirtNothingIsSaidAndNamesStay) {
     domains.take(R"({"domains": [)" + domain_json("vm1", false) + "]}");
     domains.take(R"({"lost": "no connection"})");
-    EXPECT_EQ(domains.words_for(kOwner), "");
-    EXPECT_EQ(assignments.title_of(kOwner), "vm1");
+    EXPECT_EQ(domains.describe(kOwner), "");
+    EXPECT_EQ(assignments.domain_name_of(kOwner), "vm1");
 }
 
 TEST_F(KnownDomains, AThousandAndMoreKeepTheirNames) {
@@ -71,28 +71,28 @@ TEST_F(KnownDomains, AThousandAndMoreKeepTheirNames) {
         all += (n == 0 ? "" : ", ") + domain_json(fmt::format("vm{}", n), false, uuid_number(n));
     domains.take(R"({"domains": [)" + all + "]}");
     for (std::size_t n = 0; n < kCount; ++n)
-        EXPECT_EQ(assignments.title_of("libvirt:" + uuid_number(n)), fmt::format("vm{}", n));
-    EXPECT_EQ(domains.words_for("libvirt:" + uuid_number(0)), "domain 'vm0' is shut off");
+        EXPECT_EQ(assignments.domain_name_of("libvirt:" + uuid_number(n)), fmt::format("vm{}", n));
+    EXPECT_EQ(domains.describe("libvirt:" + uuid_number(0)), "domain 'vm0' is shut off");
 }
 
 TEST_F(KnownDomains, ThoseThatCameAndWentDoNotHideTheNext) {
     domains.take(R"({"domains": []})");
-    for (std::size_t n = 0; n < 2 * Domains::kMost; ++n) {
+    for (std::size_t n = 0; n < 2 * Domains::kMax; ++n) {
         domains.take(R"({"domain": )" + domain_json("brief", true, uuid_number(n)) + "}");
         domains.take(R"({"removed": ")" + uuid_number(n) + "\"}");
     }
     domains.take(R"({"domain": )" + domain_json("vm1", false) + "}");
-    EXPECT_EQ(assignments.title_of(kOwner), "vm1");
-    EXPECT_EQ(domains.words_for(kOwner), "domain 'vm1' is shut off");
+    EXPECT_EQ(assignments.domain_name_of(kOwner), "vm1");
+    EXPECT_EQ(domains.describe(kOwner), "domain 'vm1' is shut off");
 }
 
 TEST_F(KnownDomains, OneForWhichThereIsNoRoomIsNotSaidToBeMissing) {
     domains.take(R"({"domains": []})");
-    EXPECT_EQ(domains.words_for(kOwner), "libvirt has no such domain");
-    for (std::size_t n = 0; n < Domains::kMost; ++n)
+    EXPECT_EQ(domains.describe(kOwner), "libvirt has no such domain");
+    for (std::size_t n = 0; n < Domains::kMax; ++n)
         domains.take(R"({"domain": )" + domain_json("vm", true, uuid_number(n)) + "}");
     domains.take(R"({"domain": )" + domain_json("vm1", true) + "}");
-    EXPECT_EQ(domains.words_for(kOwner), "");
+    EXPECT_EQ(domains.describe(kOwner), "");
 }
 
 TEST_F(KnownDomains, LinesThatAreNoneAreIgnored) {
@@ -100,7 +100,7 @@ TEST_F(KnownDomains, LinesThatAreNoneAreIgnored) {
          {"", "x", "[]", "{", R"({"domains": 3})", R"({"domain": "vm1"})", R"({"removed": 7})",
           R"({"domains": [{"uuid": "x", "name": "y"}, 4]})", R"({"later": true})"})
         domains.take(line);
-    EXPECT_EQ(assignments.title_of("libvirt:x"), "");
+    EXPECT_EQ(assignments.domain_name_of("libvirt:x"), "");
 }
 
 // --- the process
@@ -108,7 +108,8 @@ TEST_F(KnownDomains, LinesThatAreNoneAreIgnored) {
 class Feed : public ::testing::Test {
 protected:
     /// Turns of a main loop until `condition`.
-    template <typename Condition> void serve(adapters::DomainFeed& feed, Condition condition) {
+    template <typename Condition>
+    void serve(adapters::DomainEventSource& feed, Condition condition) {
         for (int i = 0; i < 2000 && !condition(); ++i) {
             adapters::Wanted wanted;
             feed.watch(wanted);
@@ -126,15 +127,16 @@ protected:
     bool is_lost = false;
 };
 
-TEST_F(Feed, LinesComeWholeAndTheEndIsTold) {
-    adapters::DomainFeed feed({"/bin/sh", "-c", "echo one; printf tw; sleep 0.1; echo o"}, clock);
+TEST_F(Feed, LinesComeWholeAndTheEndIsNotified) {
+    adapters::DomainEventSource feed({"/bin/sh", "-c", "echo one; printf tw; sleep 0.1; echo o"},
+                                     clock);
     serve(feed, [this] { return is_lost; });
     EXPECT_THAT(lines, ElementsAre("one", "two"));
     EXPECT_FALSE(feed.is_running());
 }
 
 TEST_F(Feed, AProgramThatIsNotThereChangesNothing) {
-    adapters::DomainFeed feed({"/no/such/program"}, clock);
+    adapters::DomainEventSource feed({"/no/such/program"}, clock);
     adapters::Wanted wanted;
     feed.watch(wanted);
     feed.look(wanted);
@@ -150,7 +152,7 @@ TEST_F(Feed, AProgramThatIsNotThereChangesNothing) {
 }
 
 TEST_F(Feed, NothingIsStartedThatIsNotWanted) {
-    adapters::DomainFeed feed({}, clock);
+    adapters::DomainEventSource feed({}, clock);
     adapters::Wanted wanted;
     feed.watch(wanted);
     EXPECT_FALSE(wanted.wake_at);
@@ -158,14 +160,14 @@ TEST_F(Feed, NothingIsStartedThatIsNotWanted) {
 }
 
 TEST_F(Feed, ALineWithoutAnEndEndsTheChild) {
-    adapters::DomainFeed feed({"/bin/sh", "-c", "head -c 4000000 /dev/zero | tr '\\0' x; sleep 60"},
-                              clock);
+    adapters::DomainEventSource feed(
+        {"/bin/sh", "-c", "head -c 4000000 /dev/zero | tr '\\0' x; sleep 60"}, clock);
     serve(feed, [this] { return is_lost; });
     EXPECT_THAT(lines, IsEmpty());
 }
 
 TEST_F(Feed, TheChildsInputStaysOpenAsLongAsItIsWanted) {
-    adapters::DomainFeed feed({"/bin/sh", "-c", "echo ready; cat; echo never"}, clock);
+    adapters::DomainEventSource feed({"/bin/sh", "-c", "echo ready; cat; echo never"}, clock);
     serve(feed, [this] { return !lines.empty(); });
     EXPECT_TRUE(feed.is_running());
     EXPECT_THAT(lines, ElementsAre("ready"));

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/views/event_log.h"
 
-#include "daemon/service/views/notice_fold.h"
+#include "daemon/service/views/event_fold.h"
 
 #include <gtest/gtest.h>
 
 namespace vgpu::daemon {
 namespace {
 
-Notice notice(std::string text) {
+AdminEvent admin_event(std::string text) {
     return {.gpu = "gpu0", .vf = 3, .kind = "hang", .text = std::move(text)};
 }
 
 TEST(EventLog, KeepsWhatWasSaidWithANumberAndATime) {
     EventLog log;
-    log.add(notice("a"), 1'000'000);
-    log.add(notice("b"), 2'000'000);
+    log.add(admin_event("a"), 1'000'000);
+    log.add(admin_event("b"), 2'000'000);
     const auto all = log.since(0, 10);
     ASSERT_EQ(all.size(), 2u);
     EXPECT_EQ(
@@ -27,7 +27,7 @@ TEST(EventLog, KeepsWhatWasSaidWithANumberAndATime) {
 
 TEST(EventLog, AnswersOnlyWhatIsNewAndTheNewestOfThat) {
     EventLog log;
-    for (int i = 0; i < 10; ++i) log.add(notice(std::to_string(i)), 0);
+    for (int i = 0; i < 10; ++i) log.add(admin_event(std::to_string(i)), 0);
     EXPECT_TRUE(log.since(10, 10).empty());
     EXPECT_EQ(log.since(7, 10).size(), 3u);
     const auto newest = log.since(2, 4);
@@ -39,12 +39,12 @@ TEST(EventLog, AnswersOnlyWhatIsNewAndTheNewestOfThat) {
 TEST(EventLog, IsBoundedInEventsAndInTheBytesOfEach) {
     EventLog log;
     for (std::size_t i = 0; i < EventLog::kKept + 5; ++i)
-        log.add(notice(std::string(1 << 20, 'x')), 0);
+        log.add(admin_event(std::string(1 << 20, 'x')), 0);
     const auto all = log.since(0, SIZE_MAX);
     ASSERT_EQ(all.size(), EventLog::kKept);
     EXPECT_EQ(all.front().seq, 6u) << "a gap tells a reader what it missed";
     EXPECT_EQ(all.front().text.size(), EventLog::kMaxText);
-    log.add(notice(std::string(EventLog::kMaxText - 1, 'x') + "\u00e9"), 0);
+    log.add(admin_event(std::string(EventLog::kMaxText - 1, 'x') + "\u00e9"), 0);
     EXPECT_EQ(log.since(0, 1).front().text, std::string(EventLog::kMaxText - 1, 'x'));
 }
 
@@ -52,7 +52,8 @@ TEST(EventLog, KeepsWhatOthersSaidWhateverOneRepeats) {
     EventLog log;
     log.add({.gpu = "gpu0", .vf = 2, .kind = "hang", .text = "of another VF"}, 0);
     log.add({.gpu = "gpu0", .vf = 3, .kind = "guard", .text = "of its own guard"}, 0);
-    for (std::size_t i = 0; i < 4 * EventLog::kKept; ++i) log.add(notice(std::to_string(i)), 0);
+    for (std::size_t i = 0; i < 4 * EventLog::kKept; ++i)
+        log.add(admin_event(std::to_string(i)), 0);
     const auto all = log.since(0, SIZE_MAX);
     ASSERT_EQ(all.size(), EventLog::kKept);
     EXPECT_EQ(all[0].text, "of another VF");
@@ -60,35 +61,36 @@ TEST(EventLog, KeepsWhatOthersSaidWhateverOneRepeats) {
     EXPECT_EQ(all.back().seq, 2 + 4 * EventLog::kKept) << "and the newest of what is repeated";
 }
 
-TEST(NoticeFold, TellsTheFirstFewAndThenANumber) {
-    NoticeFold fold;
+TEST(EventFold, TellsTheFirstFewAndThenANumber) {
+    EventFold fold;
     Nanoseconds now{0};
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     for (int i = 0; i < 6000; ++i) {
         now += std::chrono::milliseconds(20);
-        for (const Notice& due : fold.take_due(now)) told.push_back(due.text);
-        if (fold.admits(notice("a " + std::to_string(i)), now)) told.push_back("told");
+        for (const AdminEvent& due : fold.take_due(now)) reported.push_back(due.text);
+        if (fold.admits(admin_event("a " + std::to_string(i)), now)) reported.push_back("told");
     }
     EXPECT_EQ(fold.next_due(), std::optional(Nanoseconds(std::chrono::milliseconds(120'020))));
-    ASSERT_EQ(told.size(), 2 * NoticeFold::kTold + 1) << ::testing::PrintToString(told);
-    EXPECT_EQ(told[NoticeFold::kTold], "a 2999 (the last of 2992 more within 60 s)");
+    ASSERT_EQ(reported.size(), 2 * EventFold::kReported + 1) << ::testing::PrintToString(reported);
+    EXPECT_EQ(reported[EventFold::kReported], "a 2999 (the last of 2992 more within 60 s)");
     ASSERT_EQ(fold.take_due(std::chrono::hours(1)).size(), 1u);
     EXPECT_FALSE(fold.next_due()) << "nothing is kept of a window that is over";
 }
 
-TEST(NoticeFold, FoldsPerVfAndKindAndOnlyWhatGuestsCause) {
-    NoticeFold fold;
-    const auto count_told = [&fold](const Notice& one) {
-        int told = 0;
-        for (int i = 0; i < 100; ++i) told += fold.admits(one, Nanoseconds{0}) ? 1 : 0;
-        return told;
+TEST(EventFold, FoldsPerVfAndKindAndOnlyWhatGuestsCause) {
+    EventFold fold;
+    const auto count_reported = [&fold](const AdminEvent& one) {
+        int reported = 0;
+        for (int i = 0; i < 100; ++i) reported += fold.admits(one, Nanoseconds{0}) ? 1 : 0;
+        return reported;
     };
     for (const std::string_view kind :
          {"hang", "reset-done", "guard", "guest-error", "taken-back", "agent-misbehaved"})
         for (const std::uint32_t vf : {1u, 2u})
-            EXPECT_EQ(count_told({.gpu = "gpu0", .vf = vf, .kind = kind, .text = "x"}), 8) << kind;
-    EXPECT_EQ(count_told({.gpu = "gpu0", .vf = 1, .kind = "released", .text = "x"}), 100);
-    EXPECT_EQ(count_told({.gpu = "gpu0", .vf = 0, .kind = "pf-lost", .text = "x"}), 100);
+            EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = vf, .kind = kind, .text = "x"}), 8)
+                << kind;
+    EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = 1, .kind = "released", .text = "x"}), 100);
+    EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = 0, .kind = "pf-lost", .text = "x"}), 100);
 }
 
 }  // namespace

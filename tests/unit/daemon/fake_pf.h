@@ -115,7 +115,7 @@ public:
     std::string refuse;                ///< name of the operation to refuse, e.g. "provision"
     /// Refuses what it says so of: the operation and the VF it changes.
     std::function<bool(const std::string& operation, std::uint32_t vf)> refuses;
-    std::function<bool(const vgpu_pf_provision&)> refuses_shape;  ///< of VFs to be made
+    std::function<bool(const vgpu_pf_provision&)> refuses_resources;  ///< of VFs to be made
     bool scrubs_at_once = false;
     bool holds_scrubs = false;  ///< UapiServer is not to finish them either
     bool is_there = true;
@@ -176,7 +176,7 @@ public:
     }
     Result<vgpu_pf_provision> provision(const vgpu_pf_provision& wanted) override {
         TRY_VOID(change("provision", wanted.vf));
-        if (pf_.refuses_shape && pf_.refuses_shape(wanted))
+        if (pf_.refuses_resources && pf_.refuses_resources(wanted))
             return fail(ErrorId::PfRefused, "as the test wants");
         vgpu_pf_vf vf{};
         vf.vf = wanted.vf;

@@ -10,7 +10,7 @@ namespace vgpu::daemon::scheduler {
 namespace {
 
 TEST(Fluid, AgreesWithTheOracleOverRandomService) {
-    daemon::testing::Dice random(3);
+    daemon::testing::Rng random(3);
     Fluid fluid;
     daemon::testing::GpsOracle oracle;
     const std::uint32_t weights[] = {1, 17, 300, 9999, 10'000};
@@ -70,7 +70,7 @@ TEST(Fluid, WhoSleepsBeforeItGotItsShareForfeitsIt) {
 }
 
 TEST(Fluid, LagsOfTheAwakeSumToZeroThroughEveryChange) {
-    daemon::testing::Dice random(5);
+    daemon::testing::Rng random(5);
     Fluid fluid;
     for (int i = 0; i < 20'000; ++i) {
         const std::uint32_t vf = 1 + random() % 8;

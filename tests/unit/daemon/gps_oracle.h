@@ -13,9 +13,9 @@
 namespace vgpu::daemon::testing {
 
 /// A seeded source of 32-bit numbers.
-class Dice {
+class Rng {
 public:
-    explicit Dice(std::uint32_t seed) : engine_(seed) {}
+    explicit Rng(std::uint32_t seed) : engine_(seed) {}
     std::uint32_t operator()() { return static_cast<std::uint32_t>(engine_()); }
 
 private:

@@ -30,10 +30,10 @@ class Hosts : public ::testing::Test {
 protected:
     Hosts() {
         slow().start(std::make_unique<TestRunner>(), [this] {
-            ++news;
-            if (on_news) on_news();
+            ++changes;
+            if (on_change) on_change();
         });
-        news = 0;
+        changes = 0;
     }
     GpuHost& slow() { return *world.manager->find_gpu("gpu0"); }
 
@@ -50,8 +50,9 @@ protected:
 
     World world{{"gpu0", "gpu1"}};
     std::vector<Result<Target>> answers;
-    int news = 0;
-    std::function<void()> on_news;  ///< the main loop, while the GPU's thread is still at its turn
+    int changes = 0;
+    std::function<void()>
+        on_change;  ///< the main loop, while the GPU's thread is still at its turn
 };
 
 TEST_F(Hosts, ARequestOfASlowGpuHoldsUpNobodyElse) {
@@ -68,7 +69,7 @@ TEST_F(Hosts, AnAnswerComesInTheMainLoopAfterItsTurn) {
     create("a", "gpu0");
     slow().turn();
     EXPECT_TRUE(answers.empty()) << "not in the GPU's thread";
-    EXPECT_GT(news, 0);
+    EXPECT_GT(changes, 0);
     EXPECT_TRUE(slow().look()->has_vf(1)) << "its effect is to be seen when it comes";
     world.manager->finish();
     ASSERT_EQ(answers.size(), 1u);
@@ -100,37 +101,37 @@ TEST_F(Hosts, ALookThatFindsAllAsItWasWakesNobody) {
     const auto before = slow().look();
     std::uint64_t seen = 0;
     EXPECT_TRUE(slow().is_newer(seen));
-    news = 0;
+    changes = 0;
     look_again();
-    EXPECT_EQ(news, 0) << "the clock of the device alone went on";
+    EXPECT_EQ(changes, 0) << "the clock of the device alone went on";
     EXPECT_FALSE(slow().is_newer(seen));
     EXPECT_GT(slow().look()->made_at, before->made_at) << "it was looked at all the same";
     world.pf().vfs.at(2).switches += 1;
     look_again();
-    EXPECT_EQ(news, 1);
+    EXPECT_EQ(changes, 1);
     EXPECT_TRUE(slow().is_newer(seen));
-    EXPECT_EQ(slow().look()->vfs.at(2).live.switches, before->vfs.at(2).live.switches + 1);
+    EXPECT_EQ(slow().look()->vfs.at(2).active.switches, before->vfs.at(2).active.switches + 1);
     EXPECT_EQ(&slow().look()->vfs.at(1), &before->vfs.at(1)) << "nothing was copied";
-    world.pf().info.whole_resets += 1;
+    world.pf().info.device_resets += 1;
     look_again();
-    EXPECT_EQ(news, 2) << "of the GPU itself";
+    EXPECT_EQ(changes, 2) << "of the GPU itself";
 }
 
-TEST_F(Hosts, AnAnswerIsNewsAlsoWhereNothingHasChanged) {
+TEST_F(Hosts, AnAnswerIsChangeAlsoWhereNothingHasChanged) {
     slow().turn();
     world.clock.advance(GpuModel::kRefresh);
     slow().turn();
-    news = 0;
+    changes = 0;
     bool is_answered = false;
     slow().ask<int>([](GpuModel&) { return 7; },
                     [&](const Result<int>& answer) { is_answered = answer == 7; });
     slow().turn();
-    EXPECT_GT(news, 0);
+    EXPECT_GT(changes, 0);
     world.manager->finish();
     EXPECT_TRUE(is_answered);
 }
 
-TEST_F(Hosts, TheMainLoopIsTheLastToLetGoOfWhatARequestHolds) {
+TEST_F(Hosts, TheMainLoopIsTheLastToUnlockOfWhatARequestHolds) {
     auto held = std::make_shared<int>(0);
     const std::weak_ptr<int> seen = held;
     create("a", "gpu0");
@@ -138,18 +139,18 @@ TEST_F(Hosts, TheMainLoopIsTheLastToLetGoOfWhatARequestHolds) {
     world.manager->finish();
     world.manager->set_vf({"gpu0", 1}, {{"weight", std::uint64_t{7}}}, [held](const Result<>&) {});
     held.reset();
-    bool is_let_go = false;
-    on_news = [&] {
+    bool is_unlock = false;
+    on_change = [&] {
         world.manager->finish();
-        is_let_go = seen.expired();
+        is_unlock = seen.expired();
     };
     slow().turn();
-    EXPECT_TRUE(is_let_go) << "the GPU's thread would do it, at the end of its turn";
+    EXPECT_TRUE(is_unlock) << "the GPU's thread would do it, at the end of its turn";
 }
 
 TEST_F(Hosts, ARequestThatWaitedTooLongIsRefusedAndNotDone) {
     create("a", "gpu0");
-    world.clock.advance(GpuHost::kPatience + 1s);
+    world.clock.advance(GpuHost::kTimeout + 1s);
     slow().turn();
     world.manager->finish();
     ASSERT_EQ(answers.size(), 1u);
@@ -199,12 +200,12 @@ TEST_F(Hosts, AListAsksThePfCoreForWhatEventsDoNotTellAndNoMore) {
         return std::pair{pf.asked["get_info"], pf.asked["get_vf"]};
     };
     EXPECT_EQ(asked_for(Freshness::Counters), (std::pair{1, 2}));
-    EXPECT_EQ(slow().look()->vfs.at(2).live.switches, 1u);
+    EXPECT_EQ(slow().look()->vfs.at(2).active.switches, 1u);
     pf.set_state(1, VGPU_PF_VF_READY);
     EXPECT_EQ(asked_for(Freshness::Events), (std::pair{0, 0}));
     EXPECT_EQ(slow().look()->vf_state(1), VGPU_PF_VF_RUNNING) << "by the event";
     EXPECT_EQ(asked_for(Freshness::Gpu), (std::pair{1, 0}));
-    EXPECT_EQ(slow().look()->vfs.at(2).live.switches, 1u) << "not asked for";
+    EXPECT_EQ(slow().look()->vfs.at(2).active.switches, 1u) << "not asked for";
 }
 
 TEST_F(Hosts, OfTwoListsBeforeATurnTheOneThatWantsMoreIsServed) {
@@ -264,12 +265,12 @@ TEST_F(Hosts, AChangedWeightIsAnsweredBeforeSharesFollowAndAListWaitsForThem) {
     ASSERT_TRUE(slow().look()->is_current());
     bool is_answered = false;
     std::vector<bool> were_current;
-    on_news = [&] { were_current.push_back(slow().look()->is_current()); };
+    on_change = [&] { were_current.push_back(slow().look()->is_current()); };
     world.manager->set_vf({"gpu0", 1}, {{"weight", std::uint64_t{300}}},
                           [&](const Result<>& done) { is_answered = done.has_value(); });
     world.clock.advance(GpuHost::kPublish);
     slow().turn();
-    on_news = nullptr;
+    on_change = nullptr;
     world.manager->finish();
     EXPECT_TRUE(is_answered);
     ASSERT_FALSE(were_current.empty());
@@ -378,13 +379,13 @@ TEST_F(Hosts, AListThatMayBeOlderDisturbsNoGpuThatWasJustLookedAtAsClosely) {
 TEST_F(Hosts, SnapshotsAreMadeNoOftenerThanTheyAreLookedAt) {
     world.clock.advance(1s);
     slow().turn();
-    news = 0;
+    changes = 0;
     for (int i = 0; i < 150; ++i) {
         world.clock.advance(100us);
         world.pf().push(VGPU_PF_EVENT_WAKE, 1, 1);
         slow().turn();
     }
-    EXPECT_EQ(news, 1);
+    EXPECT_EQ(changes, 1);
     EXPECT_LE(slow().wake_at() - world.clock.now(), GpuHost::kPublish);
 }
 

@@ -21,10 +21,10 @@ std::map<std::uint32_t, std::uint64_t> totals_of(const vgpu_pf_run_table& table)
     return totals;
 }
 
-bool has_notice(World& world, std::string_view kind) {
-    const auto notices = world.manager->take_notices();
-    return std::any_of(notices.begin(), notices.end(),
-                       [kind](const Notice& notice) { return notice.kind == kind; });
+bool has_admin_event(World& world, std::string_view kind) {
+    const auto events = world.manager->take_admin_events();
+    return std::any_of(events.begin(), events.end(),
+                       [kind](const AdminEvent& event) { return event.kind == kind; });
 }
 
 TEST(Gpu, CreateIsDurableBeforeItIsDone) {
@@ -70,15 +70,15 @@ TEST(Gpu, WeightsAndQuantaWrittenInSysfsAreTakenAndKept) {
 TEST(Gpu, WhatSysfsMayNotSetWhileVgpudManagesIsRefusedWithAWord) {
     World world;
     ASSERT_TRUE(world.create({}));
-    world.manager->take_notices();
+    world.manager->take_admin_events();
     world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_VRAM_QUOTA, 0);
     world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_WEIGHT, 1'000'000'000'000);
     world.pass(20ms);
-    auto notices = world.manager->take_notices();
-    std::erase_if(notices, [](const Notice& notice) { return notice.kind != "policy-refused"; });
-    ASSERT_EQ(notices.size(), 2u);
-    EXPECT_THAT(notices[0].text, ::testing::HasSubstr("vram_quota 0, from sysfs: VGPU-306"));
-    EXPECT_THAT(notices[1].text, ::testing::HasSubstr("weight 1000000000000"));
+    auto events = world.manager->take_admin_events();
+    std::erase_if(events, [](const AdminEvent& event) { return event.kind != "policy-refused"; });
+    ASSERT_EQ(events.size(), 2u);
+    EXPECT_THAT(events[0].text, ::testing::HasSubstr("vram_quota 0, from sysfs: VGPU-306"));
+    EXPECT_THAT(events[1].text, ::testing::HasSubstr("weight 1000000000000"));
 }
 
 TEST(Gpu, PausedVfLeavesTheTableAndComesBack) {
@@ -199,7 +199,7 @@ TEST(Gpu, ScrubIsRecordedBeforeThePfMayHandTheVramOut) {
     world.state.is_full = true;
     world.pass(20ms);
     EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("scrub_durable 1")));
-    EXPECT_TRUE(has_notice(world, "scrub-not-recorded"));
+    EXPECT_TRUE(has_admin_event(world, "scrub-not-recorded"));
     world.state.is_full = false;
     world.pass(2s);
     EXPECT_THAT(world.pf().log, ::testing::Contains("scrub_durable 1"));
@@ -231,7 +231,7 @@ TEST(Gpu, RefusedDestroyIsOffTheRecordWhenTheDiskTakesIt) {
     ASSERT_TRUE(world.create({}));
     refuse_and_fill(world, "release");
     EXPECT_EQ(world.destroy({"gpu0", 1}).error().id, ErrorId::PfRefused);
-    EXPECT_TRUE(has_notice(world, "record-left"));
+    EXPECT_TRUE(has_admin_event(world, "record-left"));
     EXPECT_EQ(world.gpu().inventory()->vfs.size(), 1u);
     world.pf().refuses = nullptr;
     world.state.is_full = false;
@@ -407,23 +407,23 @@ TEST(Gpu, ALookNowIsAtTheDeviceHoweverFreshWhatIsKnown) {
     world.pass(2s);
     world.pf().vfs.at(1).has_work = 1;
     world.gpu().freshen(Freshness::Counters);
-    EXPECT_EQ(world.gpu().view(1).live.has_work, 0u) << "fresh enough for a list";
-    EXPECT_TRUE(world.gpu().look_now(1));
-    EXPECT_EQ(world.gpu().view(1).live.has_work, 1u);
+    EXPECT_EQ(world.gpu().view(1).active.has_work, 0u) << "fresh enough for a list";
+    EXPECT_TRUE(world.gpu().refresh_now(1));
+    EXPECT_EQ(world.gpu().view(1).active.has_work, 1u);
 }
 
 TEST(Gpu, ALookNowThatLearnsNothingIsAnError) {
     World world;
     ASSERT_TRUE(world.create({}));
-    EXPECT_EQ(world.gpu().look_now(2).error().id, ErrorId::NoSuchVf);
+    EXPECT_EQ(world.gpu().refresh_now(2).error().id, ErrorId::NoSuchVf);
     world.pf().info.device_lost = 1;
-    EXPECT_EQ(world.gpu().look_now(1).error().id, ErrorId::DeviceLost);
+    EXPECT_EQ(world.gpu().refresh_now(1).error().id, ErrorId::DeviceLost);
     world.pf().info.device_lost = 0;
     world.pass(2s);
-    EXPECT_TRUE(world.gpu().look_now(1));
+    EXPECT_TRUE(world.gpu().refresh_now(1));
     world.pf().is_there = false;
-    EXPECT_EQ(world.gpu().look_now(1).error().id, ErrorId::PfLost) << "found by the look";
-    EXPECT_EQ(world.gpu().look_now(1).error().id, ErrorId::PfLost) << "known before";
+    EXPECT_EQ(world.gpu().refresh_now(1).error().id, ErrorId::PfLost) << "found by the look";
+    EXPECT_EQ(world.gpu().refresh_now(1).error().id, ErrorId::PfLost) << "known before";
 }
 
 TEST(Gpu, UnknownVfInServiceIsAdoptedWithDefaults) {
@@ -432,7 +432,7 @@ TEST(Gpu, UnknownVfInServiceIsAdoptedWithDefaults) {
     world.state.files.clear();
     world.start();
     EXPECT_EQ(world.gpu().view(1).record.name, "gpu0-vf1");
-    EXPECT_TRUE(has_notice(world, "found"));
+    EXPECT_TRUE(has_admin_event(world, "found"));
 }
 
 TEST(Gpu, CorruptStateStartsReadOnlyAndTouchesNothing) {
@@ -509,7 +509,7 @@ TEST_F(IdleUnseen, WhileThePfCoreWasLost) {
 TEST_F(IdleUnseen, AmongLostEvents) {
     world.pf().ring_entries = 8;
     world.pf().vfs.at(2).has_work = 0;
-    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_PARKED);
+    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_PREEMPTED);
     for (int i = 0; i < 100; ++i) world.pf().run(1, 6'000'000);
     world.step();
     EXPECT_GT(world.gpu().view().events_lost, 0u);
@@ -521,7 +521,7 @@ TEST_F(IdleUnseen, WhileItWasStrict) {
     ASSERT_TRUE(world.set_vf(second, {{"mode", std::string("strict")}}));
     work_in_turns();
     world.pf().vfs.at(2).has_work = 0;
-    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_PARKED);
+    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_PREEMPTED);
     world.step();
     EXPECT_DOUBLE_EQ(world.gpu().view(1).share_ideal, 0.5) << "its slots are its own";
     ASSERT_TRUE(world.set_vf(second, {{"mode", std::string("work-conserving")}}));
@@ -553,9 +553,9 @@ TEST(Gpu, RefusedTableIsSaidOnce) {
     World world;
     world.pf().refuse = "set_run_table";
     ASSERT_TRUE(world.create({}));
-    world.manager->take_notices();
+    world.manager->take_admin_events();
     for (int i = 0; i < 100; ++i) world.pass(20ms);
-    EXPECT_FALSE(has_notice(world, "table-refused"));
+    EXPECT_FALSE(has_admin_event(world, "table-refused"));
     world.pf().refuse = "";
     world.pass(2s);
     EXPECT_EQ(totals_of(world.pf().table).size(), 1u);

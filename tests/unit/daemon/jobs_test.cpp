@@ -136,7 +136,7 @@ TEST_F(JobsOnAFakePf, AResizeOfAVfWithoutResourcesThatFailsLeavesItDefinedAsItWa
 }
 
 /// b was in service.
-TEST_F(JobsOnAFakePf, AVfThatGetsNeitherItsNewNorItsOldResourcesIsToldOf) {
+TEST_F(JobsOnAFakePf, AVfThatGetsNeitherItsNewNorItsOldResourcesIsNotifiedOf) {
     ASSERT_EQ(apply(kBefore).state, "done");
     world.pf().refuses = [](const std::string& operation, std::uint32_t vf) {
         return operation == "provision" && vf == 2;
@@ -245,10 +245,10 @@ TEST_F(JobsOnAFakePf, AClaimedVfThatIsTakenByForceAndComesBackIsItsOwnersAgain) 
 TEST_F(JobsOnAFakePf, AClaimThatEndsWhileItsVfIsGoneDoesNotComeBackWithIt) {
     const std::string owner = "libvirt:4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
     testing::FakeVmSockets sockets;
-    const auto take_back = [&] {
+    const auto unassign = [&] {
         Result<std::uint32_t> taken = fail(ErrorId::System, "no answer");
         Assignments(*world.manager, sockets, world.clock)
-            .take_back(owner, {}, [&taken](Result<std::uint32_t> vfs) { taken = std::move(vfs); });
+            .unassign(owner, {}, [&taken](Result<std::uint32_t> vfs) { taken = std::move(vfs); });
         return taken;
     };
     for (const bool is_taken_back : {false, true}) {
@@ -265,7 +265,7 @@ TEST_F(JobsOnAFakePf, AClaimThatEndsWhileItsVfIsGoneDoesNotComeBackWithIt) {
         for (int i = 0; i < 3; ++i) step();
         ASSERT_EQ(view(id).step, "destroy gpu0/vf2 'b'");
         if (is_taken_back) {
-            EXPECT_EQ(take_back().value_or(99), 0u) << "there is none to be seen";
+            EXPECT_EQ(unassign().value_or(99), 0u) << "there is none to be seen";
         } else {
             EXPECT_EQ(world.release({"gpu0", 1}, owner, *claim).error().id, ErrorId::NoSuchVf);
         }
@@ -421,7 +421,7 @@ TEST_F(JobsOnAFakePf, OneJobRunsTheOthersWaitTheirTurn) {
     step();
     EXPECT_EQ(view(first).state, "running");
     EXPECT_EQ(view(second).state, "waiting");
-    for (std::size_t i = 1; i < Jobs::kMostWaiting; ++i) begin(kBefore);
+    for (std::size_t i = 1; i < Jobs::kMaxWaiting; ++i) begin(kBefore);
     const auto refused = jobs->apply(kBefore, {});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::Busy);
@@ -458,7 +458,7 @@ TEST_F(JobsOnAFakePf, AScrubThatNeverEndsIsTakenBackAsFarAsCanBe) {
     const std::uint32_t id = begin(kAfter);
     step();
     for (int i = 0; i < 4; ++i) {
-        world.clock.advance(ActRunner::kTimeout);
+        world.clock.advance(StepExecutor::kTimeout);
         step();
     }
     const JobView job = view(id);
@@ -469,12 +469,12 @@ TEST_F(JobsOnAFakePf, AScrubThatNeverEndsIsTakenBackAsFarAsCanBe) {
 
 TEST_F(JobsOnAFakePf, JobsThatAreOverStayReadableForAWhile) {
     const std::uint32_t id = begin(kBefore);
-    EXPECT_THAT(jobs->take_news(), ElementsAre(::testing::Field(&JobNews::result, "")));
+    EXPECT_THAT(jobs->take_changes(), ElementsAre(::testing::Field(&JobEvent::result, "")));
     for (int i = 0; i < 5; ++i) step();
-    const auto news = jobs->take_news();
-    ASSERT_EQ(news.size(), 1u);
-    EXPECT_EQ(news.front().id, id);
-    EXPECT_EQ(news.front().result, "done");
+    const auto changes = jobs->take_changes();
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes.front().id, id);
+    EXPECT_EQ(changes.front().result, "done");
     world.clock.advance(Jobs::kKeepFor - 1s);
     step();
     EXPECT_EQ(jobs->list().size(), 1u);
@@ -484,8 +484,8 @@ TEST_F(JobsOnAFakePf, JobsThatAreOverStayReadableForAWhile) {
     step();
     EXPECT_THAT(jobs->list(), IsEmpty());
     EXPECT_FALSE(jobs->next_step()) << "nothing to wake up for";
-    for (std::size_t i = 0; i < Jobs::kKeepMost + 5; ++i) apply(kBefore);
-    EXPECT_EQ(jobs->list().size(), Jobs::kKeepMost);
+    for (std::size_t i = 0; i < Jobs::kKeepMax + 5; ++i) apply(kBefore);
+    EXPECT_EQ(jobs->list().size(), Jobs::kKeepMax);
 }
 
 // --- requests as jobs
@@ -575,8 +575,8 @@ TEST_F(JobsOnAFakePf, ARequestThatCannotBeTakenBackIsNotCancelled) {
 }
 
 TEST_F(JobsOnAFakePf, MoreRequestsThanMayBeUnderWayAreBusy) {
-    std::vector<Asked> asked(Jobs::kMostCalls + 1);
-    for (std::size_t i = 0; i < Jobs::kMostCalls; ++i) ASSERT_TRUE(jobs->start(asked[i].order()));
+    std::vector<Asked> asked(Jobs::kMaxCalls + 1);
+    for (std::size_t i = 0; i < Jobs::kMaxCalls; ++i) ASSERT_TRUE(jobs->start(asked[i].order()));
     EXPECT_EQ(jobs->start(asked.back().order()).error().id, ErrorId::Busy);
     asked.front().done(AgentReport{});
     step();

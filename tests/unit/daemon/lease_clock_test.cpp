@@ -122,7 +122,7 @@ TEST_F(Leases, AreShownByTheWallClock) {
 }
 
 /// Claimed while the clock was a year ahead; its age is what has passed.
-TEST_F(Leases, AnOwnerThatEndedIsToldHoweverTheWallClockIsStepped) {
+TEST_F(Leases, AnOwnerThatEndedIsNotifiedHoweverTheWallClockIsStepped) {
     world.owners.processes[7] = 70;
     world.clock.step_wall(kYear);
     ASSERT_TRUE(world.claim(vf, "pid:7"));

@@ -36,11 +36,11 @@ protected:
         world.step();
     }
     [[nodiscard]] std::vector<std::string> clashes() {
-        std::vector<std::string> told;
-        for (const Notice& notice : world.manager->take_notices())
-            if (notice.kind == "name-clash")
-                told.push_back(fmt::format("{}/vf{}", notice.gpu, notice.vf));
-        return told;
+        std::vector<std::string> reported;
+        for (const AdminEvent& admin_event : world.manager->take_admin_events())
+            if (admin_event.kind == "name-clash")
+                reported.push_back(fmt::format("{}/vf{}", admin_event.gpu, admin_event.vf));
+        return reported;
     }
 
     World world{{"gpu0", "gpu1"}};
@@ -62,9 +62,9 @@ TEST(Names, OfAGpuThatIsAwayAreNobodyElses) {
     EXPECT_TRUE(world.set_vf({"gpu0", 1}, named("y"))) << "its own";
 }
 
-TEST_F(TwoOfOneName, EachIsToldAndReachedByItsPath) {
+TEST_F(TwoOfOneName, EachIsNotifiedAndReachedByItsPath) {
     EXPECT_THAT(clashes(), ::testing::UnorderedElementsAre("gpu0/vf1", "gpu1/vf1"));
-    EXPECT_THAT(world.gpu("gpu0").view(1).trouble, HasSubstr("'x' is also the name of gpu1/vf1"));
+    EXPECT_THAT(world.gpu("gpu0").view(1).condition, HasSubstr("'x' is also the name of gpu1/vf1"));
     const auto refused = world.manager->resolve("x");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::AmbiguousName);
@@ -73,14 +73,14 @@ TEST_F(TwoOfOneName, EachIsToldAndReachedByItsPath) {
     ASSERT_TRUE(world.set_vf({"gpu1", 1}, named("z")));
     world.step();
     EXPECT_EQ(*world.manager->resolve("x"), (Target{"gpu0", 1}));
-    EXPECT_EQ(world.gpu("gpu0").view(1).trouble, "");
+    EXPECT_EQ(world.gpu("gpu0").view(1).condition, "");
     EXPECT_TRUE(clashes().empty()) << "told once";
 }
 
 TEST_F(TwoOfOneName, LikeAGpuIsReachedByItsPath) {
     rename_behind_its_back("gpu1", "gpu0");
     EXPECT_EQ(*world.manager->resolve("gpu0"), (Target{"gpu0", 0}));
-    EXPECT_THAT(world.gpu("gpu1").view(1).trouble, HasSubstr("'gpu0' is also the name of a GPU"));
+    EXPECT_THAT(world.gpu("gpu1").view(1).condition, HasSubstr("'gpu0' is also the name of a GPU"));
     EXPECT_EQ(*world.manager->resolve("gpu1/vf1"), (Target{"gpu1", 1}));
 }
 

@@ -77,10 +77,10 @@ protected:
     Owners() { EXPECT_TRUE(world.create({{"name", std::string("train")}})); }
 
     [[nodiscard]] VfView view() { return world.gpu().view(1); }
-    [[nodiscard]] std::vector<std::string> orphan_notices() {
+    [[nodiscard]] std::vector<std::string> orphan_admin_events() {
         std::vector<std::string> texts;
-        for (const Notice& notice : world.manager->take_notices())
-            if (notice.kind == "orphan") texts.push_back(notice.text);
+        for (const AdminEvent& admin_event : world.manager->take_admin_events())
+            if (admin_event.kind == "orphan") texts.push_back(admin_event.text);
         return texts;
     }
 
@@ -191,7 +191,7 @@ TEST_F(Owners, WhatEndsTheOwnersWorkWantsItsNameOrForce) {
                   "(option 'owner') or with option 'force'");
         EXPECT_EQ(world.destroy(vf, options).error().id, ErrorId::Claimed);
     }
-    EXPECT_EQ(world.gpu().reshape(1, {.vram_bytes = 32u << 20}, Force::No).error().id,
+    EXPECT_EQ(world.gpu().resize(1, {.vram_bytes = 32u << 20}, Force::No).error().id,
               ErrorId::Claimed);
     EXPECT_TRUE(world.control(vf, VGPU_PF_RESET, {{"owner", std::string("a")}}));
     EXPECT_TRUE(world.control(vf, VGPU_PF_RESET, {{"force", true}}));
@@ -227,12 +227,13 @@ TEST_F(Owners, ALeaseEndsUnlessItIsRenewedAndThenAnotherMayHaveTheVf) {
     EXPECT_EQ(world.release(vf, "a", 1).error().id, ErrorId::StaleClaim);
 }
 
-TEST_F(Owners, ALeaseThatIsOverIsToldOnceAndProtectsNothing) {
+TEST_F(Owners, ALeaseThatIsOverIsNotifiedOnceAndProtectsNothing) {
     ASSERT_TRUE(world.claim(vf, "a", {{"lease_s", std::uint64_t{60}}}));
     world.pass(50s);
-    EXPECT_TRUE(orphan_notices().empty());
+    EXPECT_TRUE(orphan_admin_events().empty());
     for (int i = 0; i < 10; ++i) world.pass(10s);
-    EXPECT_THAT(orphan_notices(), ::testing::ElementsAre("the lease of 'a' (claim 1) is over"));
+    EXPECT_THAT(orphan_admin_events(),
+                ::testing::ElementsAre("the lease of 'a' (claim 1) is over"));
     EXPECT_EQ(view().orphan, "the lease of 'a' (claim 1) is over");
     EXPECT_TRUE(world.control(vf, VGPU_PF_RESET, {}));
     EXPECT_EQ(*world.claim(vf, "a"), 1u) << "its own again, as nobody took it";
@@ -243,10 +244,10 @@ TEST_F(Owners, AVirtualMachineThatIsGoneLeavesAnOrphan) {
     world.owners.domains = {kDomain};
     ASSERT_TRUE(world.claim(vf, "libvirt:" + kDomain));
     world.pass(2h);
-    EXPECT_TRUE(orphan_notices().empty()) << "it runs";
+    EXPECT_TRUE(orphan_admin_events().empty()) << "it runs";
     world.owners.domains.clear();
     world.pass(10s);
-    EXPECT_THAT(orphan_notices(),
+    EXPECT_THAT(orphan_admin_events(),
                 ::testing::ElementsAre("'libvirt:" + kDomain + "' (claim 1) no longer exists"));
     EXPECT_EQ(view().record.owner.name, "libvirt:" + kDomain) << "it is told, not taken away";
     ASSERT_TRUE(world.release(vf, "libvirt:" + kDomain, 1));
@@ -260,10 +261,10 @@ TEST_F(Owners, AProcessIsKnownByItsStartAndALaterOneOfItsNumberIsAnother) {
     EXPECT_EQ(*world.claim(vf, "pid:12"), 1u) << "idempotent";
     EXPECT_EQ(*world.claim(vf, "pid:12:345"), 1u);
     world.pass(2h);
-    EXPECT_TRUE(orphan_notices().empty()) << "it runs";
+    EXPECT_TRUE(orphan_admin_events().empty()) << "it runs";
     world.owners.processes = {{12, 999}};
     world.pass(10s);
-    EXPECT_THAT(orphan_notices(),
+    EXPECT_THAT(orphan_admin_events(),
                 ::testing::ElementsAre("'pid:12:345' (claim 1) no longer exists"));
     EXPECT_EQ(world.claim(vf, "pid:12").error().id, ErrorId::Claimed);
     world.owners.processes.clear();
@@ -292,13 +293,13 @@ TEST_F(Owners, AClaimThatNobodyUsesForLongIsAnOrphan) {
     world.pass(50ms);
     world.pf().vfs.at(1).attached = 1;
     world.pass(2h);
-    EXPECT_TRUE(orphan_notices().empty());
+    EXPECT_TRUE(orphan_admin_events().empty());
     world.pf().vfs.at(1).attached = 0;
     world.pass(10s);
     world.pass(59s * 60);
-    EXPECT_TRUE(orphan_notices().empty());
+    EXPECT_TRUE(orphan_admin_events().empty());
     world.pass(61s);
-    EXPECT_EQ(orphan_notices().size(), 1u);
+    EXPECT_EQ(orphan_admin_events().size(), 1u);
 }
 
 }  // namespace

@@ -34,10 +34,10 @@ std::vector<Request> requests() {
         {"destroy", [](GpuModel& gpu) { return gpu.destroy(1, Force::Yes); }},
         {"reset", [](GpuModel& gpu) { return gpu.control(1, VGPU_PF_RESET, Force::Yes); }},
         {"resize",
-         [](GpuModel& gpu) { return gpu.reshape(1, {.vram_bytes = 128 * kMiB}, Force::Yes); }},
+         [](GpuModel& gpu) { return gpu.resize(1, {.vram_bytes = 128 * kMiB}, Force::Yes); }},
         {"inventory", [](GpuModel& gpu) { return without_value(gpu.inventory()); }},
         {"dump", [](GpuModel& gpu) { return gpu.dump(-1); }},
-        {"look", [](GpuModel& gpu) { return gpu.look_now(1); }},
+        {"look", [](GpuModel& gpu) { return gpu.refresh_now(1); }},
     };
 }
 
@@ -56,9 +56,9 @@ TEST(PfLink, ALossIsNoticedByWhateverRequestMeetsIt) {
         ASSERT_FALSE(next) << request.name;
         EXPECT_THAT(next.error().cause, ::testing::MatchesRegex("gpu0: [a-z_]+: gone"))
             << request.name;
-        const auto notices = world.gpu().take_notices();
-        EXPECT_EQ(std::count_if(notices.begin(), notices.end(),
-                                [](const Notice& notice) { return notice.kind == "pf-lost"; }),
+        const auto admin_events = world.gpu().take_admin_events();
+        EXPECT_EQ(std::count_if(admin_events.begin(), admin_events.end(),
+                                [](const AdminEvent& event) { return event.kind == "pf-lost"; }),
                   1)
             << request.name;
         world.pf().is_there = true;
@@ -67,7 +67,7 @@ TEST(PfLink, ALossIsNoticedByWhateverRequestMeetsIt) {
     }
 }
 
-TEST(PfLink, ALossIsToldOnceAndOnlyOfAPfCoreThatWasAttached) {
+TEST(PfLink, ALossIsNotifiedOnceAndOnlyOfAPfCoreThatWasAttached) {
     VirtualClock clock;
     FakePf pf(clock);
     std::vector<std::string> losses;

@@ -25,10 +25,10 @@ std::vector<Claim> claims_of(const std::vector<std::uint32_t>& weights) {
     return claims;
 }
 
-std::vector<Claim> random_claims(daemon::testing::Dice& random, std::uint32_t most_vfs,
-                                 std::uint32_t most_weight) {
-    std::vector<std::uint32_t> weights(1 + random() % most_vfs);
-    for (std::uint32_t& weight : weights) weight = 1 + random() % most_weight;
+std::vector<Claim> random_claims(daemon::testing::Rng& random, std::uint32_t max_vfs,
+                                 std::uint32_t max_weight) {
+    std::vector<std::uint32_t> weights(1 + random() % max_vfs);
+    for (std::uint32_t& weight : weights) weight = 1 + random() % max_weight;
     return claims_of(weights);
 }
 
@@ -58,7 +58,7 @@ std::string words(const std::vector<Claim>& claims) {
 
 /// A cycle that fills the table has no room for the slices of what is paid back.
 TEST(Planner, ATableThatPaysBackHasNoMoreEntriesThanThereMayBe) {
-    daemon::testing::Dice random(11);
+    daemon::testing::Rng random(11);
     const Limits limits{.max_gap_us = 10'000'000};
     for (int round = 0; round < 200; ++round) {
         std::vector<Claim> claims = random_claims(random, 8, 10'000);
@@ -132,7 +132,7 @@ TEST(Planner, NoEntryIsShorterThanThePfCoreTakesNorLongerThanAsked) {
 }
 
 TEST(Planner, NoEntryIsShorterThanThePfCoreTakesForAnyWeightsAndQuanta) {
-    daemon::testing::Dice random(17);
+    daemon::testing::Rng random(17);
     for (int round = 0; round < 30; ++round) {
         auto claims = random_claims(random, 4, 20);
         for (Claim& claim : claims) claim.quantum_us = kMinQuantumUs + random() % 120;
@@ -167,7 +167,7 @@ TEST(Planner, OrderIsCentredWhereTheWeightsAllowIt) {
 }
 
 TEST(Planner, CyclicTableOfRandomWeightsKeepsLagWithinOneQuantum) {
-    daemon::testing::Dice random(7);
+    daemon::testing::Rng random(7);
     for (int round = 0; round < 40; ++round) {
         const auto claims = random_claims(random, 16, 100);
         const auto made = plan(claims, kNoGapLimit);
@@ -181,7 +181,7 @@ TEST(Planner, CyclicTableOfRandomWeightsKeepsLagWithinOneQuantum) {
 }
 
 TEST(Planner, DefaultGapLimitHoldsForEveryPlanItAdmits) {
-    daemon::testing::Dice random(11);
+    daemon::testing::Rng random(11);
     int admitted = 0;
     for (int round = 0; round < 300; ++round) {
         const auto claims = random_claims(random, 16, round % 2 == 0 ? 40 : 10'000);
@@ -196,7 +196,7 @@ TEST(Planner, DefaultGapLimitHoldsForEveryPlanItAdmits) {
 }
 
 TEST(Planner, ExtremeWeightsStillMakeATableThatFits) {
-    daemon::testing::Dice random(13);
+    daemon::testing::Rng random(13);
     for (int round = 0; round < 100; ++round) {
         const auto claims = random_claims(random, 16, kMaxWeight);
         const auto made = plan(claims, kNoGapLimit);
@@ -226,7 +226,7 @@ TEST(Planner, WeightTooSmallForTheGapIsRefusedWithTheWeightThatFits) {
 }
 
 TEST(Planner, CheckRefusesWhatPlanRefusesInTheSameWords) {
-    daemon::testing::Dice random(29);
+    daemon::testing::Rng random(29);
     int refused = 0;
     for (std::uint32_t round = 0; round < 200; ++round) {
         const auto claims = random_claims(random, 16, round % 2 == 0 ? 40 : 10'000);
@@ -308,7 +308,7 @@ TEST(Planner, LagBeyondAQuantumIsPaidBackInOneTableIfHalfAPartSuffices) {
 /// Seen on a busy host: every table that repaid had one slice more of somebody, with which another
 /// waited longer than it may, and a VF kept two quanta of the others' time for ever.
 TEST(Planner, LagsArePaidBackAlsoWhereTheSettledTableHardlyKeepsTheGap) {
-    daemon::testing::Dice random(41);
+    daemon::testing::Rng random(41);
     for (int round = 0; round < 60; ++round) {
         auto claims = round == 0 ? claims_of({1, 1, 2, 4}) : random_claims(random, 8, 16);
         if (claims.size() < 2) continue;
@@ -331,7 +331,7 @@ TEST(Planner, LagsArePaidBackAlsoWhereTheSettledTableHardlyKeepsTheGap) {
 /// A host that stood still for a second made one slice that long. Seen with two guests: the tables
 /// ordered by such a lag gave one VF 128 ms and then the other 384 ms, for ever.
 TEST(Planner, LagOfManyQuantaIsPaidBackSoonAndNobodyWaitsLongerMeanwhile) {
-    daemon::testing::Dice random(23);
+    daemon::testing::Rng random(23);
     for (int round = 0; round < 40; ++round) {
         auto claims = round == 0 ? claims_of({1, 3}) : random_claims(random, 8, 16);
         const Limits limits{.max_gap_us = 200'000};
@@ -365,7 +365,7 @@ TEST(Planner, LagOfManyQuantaIsPaidBackSoonAndNobodyWaitsLongerMeanwhile) {
 /// A product-like loop: measured lags go into a new table every so often, each table is cut off
 /// anywhere. The bound must hold all the same.
 TEST(Planner, ReplanningAnywhereFromMeasuredLagKeepsLagWithinOneQuantum) {
-    daemon::testing::Dice random(17);
+    daemon::testing::Rng random(17);
     for (int round = 0; round < 20; ++round) {
         auto claims = round == 0 ? claims_of({1, 1, 2, 4}) : random_claims(random, 16, 16);
         GpsOracle oracle = oracle_of(claims);
@@ -391,7 +391,7 @@ TEST(Planner, ReplanningAnywhereFromMeasuredLagKeepsLagWithinOneQuantum) {
     }
 }
 
-TEST(Planner, FairTableIsToldFromAnUnfairOne) {
+TEST(Planner, FairTableIsNotifiedFromAnUnfairOne) {
     const auto claims = claims_of({1, 2});
     const std::vector<Entry> fair{{1, 3000}, {2, 6000}}, unfair{{1, 6000}, {2, 6000}},
         foreign{{1, 3000}, {3, 6000}};
@@ -426,14 +426,14 @@ TEST(Reserve, DebtIsTakenOffAndAShortRestIsNoPlace) {
 }
 
 TEST(Reserve, AllWakingAtOnceLeaveNobodyMoreThanHalfASliceBehind) {
-    daemon::testing::Dice dice(7);
+    daemon::testing::Rng rng(7);
     for (int round = 0; round < 200; ++round) {
         std::vector<Claim> claims;
-        const std::uint32_t vfs = 2 + static_cast<std::uint32_t>(dice() % 15);
+        const std::uint32_t vfs = 2 + static_cast<std::uint32_t>(rng() % 15);
         std::uint64_t weights = 0;
         for (std::uint32_t vf = 1; vf <= vfs; ++vf) {
-            Claim claim{.vf = vf, .weight = 10 + static_cast<std::uint32_t>(dice() % 200)};
-            claim.is_asleep = claim.may_wake = dice() % 2 == 0;
+            Claim claim{.vf = vf, .weight = 10 + static_cast<std::uint32_t>(rng() % 200)};
+            claim.is_asleep = claim.may_wake = rng() % 2 == 0;
             weights += claim.weight;
             claims.push_back(claim);
         }

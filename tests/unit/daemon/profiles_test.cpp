@@ -23,7 +23,7 @@ GpuInventory gpu_of(const std::string& id, std::uint64_t vram_mib, std::uint32_t
     return {.id = id,
             .vram_bytes = vram_mib * kMiB,
             .vram_unit_bytes = 16 * kMiB,
-            .vram_most_bytes = 256 * kMiB,
+            .vram_max_bytes = 256 * kMiB,
             .total_vfs = total_vfs,
             .doorbell_pages = 512,
             .cu_count = 8};
@@ -33,7 +33,7 @@ void add_vf(GpuInventory& gpu, const std::string& name, std::uint64_t mib,
             const std::string& profile = "", std::uint32_t weight = 100) {
     gpu.vfs.push_back({.vf = static_cast<std::uint32_t>(gpu.vfs.size() + 1),
                        .definition = {.name = name,
-                                      .shape = {.vram_bytes = mib * kMiB},
+                                      .resources = {.vram_bytes = mib * kMiB},
                                       .weight = weight,
                                       .profile = profile}});
 }
@@ -74,7 +74,7 @@ TEST(Profiles, ExportDescribesVfsOfNoProfileAndThoseThatLeftTheirs) {
 }
 
 TEST(Profiles, ExportCutsALongNameThatNeedsANumber) {
-    const std::string longest(kMostLabelBytes, 'p');
+    const std::string longest(kMaxLabelBytes, 'p');
     GpuInventory gpu = gpu_of("gpu0", 2032);
     add_vf(gpu, "a", 64, longest);
     add_vf(gpu, "b", 64, longest, 50);
@@ -86,22 +86,22 @@ TEST(Profiles, ExportCutsALongNameThatNeedsANumber) {
 
 /// A VF as an operator could have made it by hand.
 VfDefinition random_vf(std::mt19937& random, const std::string& name) {
-    const auto below = [&random](std::uint32_t most) {
-        return static_cast<std::uint32_t>(random() % most);
+    const auto below = [&random](std::uint32_t max) {
+        return static_cast<std::uint32_t>(random() % max);
     };
     const auto one_in_three = [&below](auto value, auto otherwise) {
         return below(3) == 0 ? value : otherwise;
     };
     VfDefinition vf{.name = name,
-                    .shape = {.vram_bytes = (1 + below(16)) * 16 * kMiB,
-                              .cu_mask = one_in_three(1 + below(254), 0u),
-                              .doorbell_pages = one_in_three(1 + below(511), 0u)},
+                    .resources = {.vram_bytes = (1 + below(16)) * 16 * kMiB,
+                                  .cu_mask = one_in_three(1 + below(254), 0u),
+                                  .doorbell_pages = one_in_three(1 + below(511), 0u)},
                     .weight = 500 + below(500),
                     .quantum_us = one_in_three(1000 + below(9000), 0u),
                     .profile = one_in_three("p" + std::to_string(below(3)), std::string())};
-    vf.shape.security.guard_limits[below(4)] = one_in_three(1 + below(kMaxGuardLimit - 1), 0u);
+    vf.resources.security.guard_limits[below(4)] = one_in_three(1 + below(kMaxGuardLimit - 1), 0u);
     vf.qos.max_pct = one_in_three(10.0 + 0.5 * below(180), 100.0);
-    vf.custody.scrub = one_in_three(ScrubPolicy::Release, vf.custody.scrub);
+    vf.assignment_policy.scrub = one_in_three(ScrubPolicy::Release, vf.assignment_policy.scrub);
     return vf;
 }
 
@@ -153,10 +153,12 @@ TEST(Profiles, AutomaticSizesArePowersOfTwoAndLeaveThePfItsReserve) {
         for (const std::uint32_t vfs : kSplits) {
             const Profile& fair = splits.profiles.at("gpu0-auto-" + std::to_string(vfs));
             const Profile& even = splits.profiles.at("gpu0-even-" + std::to_string(vfs));
-            EXPECT_TRUE(std::has_single_bit(fair.shape.vram_bytes)) << fair.shape.vram_bytes;
-            EXPECT_EQ(even.shape.vram_bytes % gpu.vram_unit_bytes, 0u);
-            EXPECT_LE(fair.shape.vram_bytes, even.shape.vram_bytes);
-            EXPECT_LE(vfs * even.shape.vram_bytes, gpu.vram_bytes) << "without what the PF keeps";
+            EXPECT_TRUE(std::has_single_bit(fair.resources.vram_bytes))
+                << fair.resources.vram_bytes;
+            EXPECT_EQ(even.resources.vram_bytes % gpu.vram_unit_bytes, 0u);
+            EXPECT_LE(fair.resources.vram_bytes, even.resources.vram_bytes);
+            EXPECT_LE(vfs * even.resources.vram_bytes, gpu.vram_bytes)
+                << "without what the PF keeps";
         }
     }
 }
@@ -171,8 +173,8 @@ TEST(Profiles, AutomaticDocumentsStateComputeUnitsAndDoorbells) {
     EXPECT_EQ(resources.at("compute_units"), 8);
     EXPECT_EQ(resources.at("doorbell_pages"), 512);
     EXPECT_EQ(*parse_configuration(document), splits);
-    EXPECT_EQ(normalised(splits.profiles.at("gpu0-auto-8").shape, gpus.front()),
-              (VfShape{.vram_bytes = 128 * kMiB}))
+    EXPECT_EQ(normalised(splits.profiles.at("gpu0-auto-8").resources, gpus.front()),
+              (VfResources{.vram_bytes = 128 * kMiB}))
         << "named or not, all is all";
 }
 

@@ -55,13 +55,13 @@ protected:
     /// Without waiting for anything.
     Result<std::vector<GivenVf>> start(const std::string& owner = kDomain) {
         Result<std::vector<GivenVf>> given = fail(ErrorId::System, "no answer");
-        assignments->assign(owner, {{.by = Want::By::Name, .value = "one"}},
+        assignments->assign(owner, {{.by = VfSelector::By::Name, .value = "one"}},
                             {{"wait_ms", std::uint64_t{0}}},
                             [&given](Result<std::vector<GivenVf>> vfs) { given = std::move(vfs); });
         return given;
     }
     void stop() {
-        assignments->take_back(kDomain, {}, [](const Result<std::uint32_t>&) {});
+        assignments->unassign(kDomain, {}, [](const Result<std::uint32_t>&) {});
         step();
     }
     void finish_scrub() {
@@ -159,10 +159,10 @@ TEST_F(Domain, ThatDidNotStartWithTheHostHasNoClaimAnyMore) {
     libvirt_says(false);
     EXPECT_EQ(owner(), OwnerRecord{});
     EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
-    bool is_told = false;
-    for (const Notice& notice : world.manager->take_notices())
-        is_told = is_told || (notice.kind == "claim-ended" && notice.vf == 1);
-    EXPECT_TRUE(is_told);
+    bool is_notified = false;
+    for (const AdminEvent& admin_event : world.manager->take_admin_events())
+        is_notified = is_notified || (admin_event.kind == "claim-ended" && admin_event.vf == 1);
+    EXPECT_TRUE(is_notified);
 }
 
 TEST_F(Domain, ThatStartedWithTheHostKeepsItsVf) {

@@ -21,8 +21,8 @@ using std::chrono_literals::operator""s;
 
 std::vector<std::string> texts_of(World& world, std::string_view kind) {
     std::vector<std::string> texts;
-    for (const Notice& notice : world.manager->take_notices())
-        if (notice.kind == kind) texts.push_back(notice.text);
+    for (const AdminEvent& admin_event : world.manager->take_admin_events())
+        if (admin_event.kind == kind) texts.push_back(admin_event.text);
     return texts;
 }
 
@@ -52,12 +52,12 @@ TEST(Restore, AfterARebootEveryDefinedVfIsAsItWas) {
     EXPECT_EQ(world.gpu().view(2).record, b);
     EXPECT_EQ(world.gpu().view(3).record, c);
     for (const std::uint32_t vf : {2u, 3u}) {
-        const vgpu_pf_vf& live = world.pf().vfs.at(vf);
+        const vgpu_pf_vf& active = world.pf().vfs.at(vf);
         const Uuid& uuid = world.gpu().view(vf).record.uuid;
-        EXPECT_TRUE(std::equal(uuid.begin(), uuid.end(), std::begin(live.uuid)));
-        EXPECT_EQ(live.vram_bytes, 64 * FakePf::kMiB);
-        EXPECT_EQ(live.cu_mask, 0xfu);
-        EXPECT_EQ(live.doorbell_pages, 16u);
+        EXPECT_TRUE(std::equal(uuid.begin(), uuid.end(), std::begin(active.uuid)));
+        EXPECT_EQ(active.vram_bytes, 64 * FakePf::kMiB);
+        EXPECT_EQ(active.cu_mask, 0xfu);
+        EXPECT_EQ(active.doorbell_pages, 16u);
     }
     EXPECT_EQ(texts_of(world, "restored").size(), 2u);
 }
@@ -81,7 +81,7 @@ TEST(Restore, APfCoreThatIsLostWhileAttachingTakesNoVfOutOfView) {
     EXPECT_EQ(seen->gpu.state, GpuState::PfLost);
     ASSERT_EQ(seen->vfs.size(), 3u);
     EXPECT_EQ(seen->vfs.at(3).record.name, "c");
-    EXPECT_EQ(seen->vfs.at(3).live.vram_bytes, 64 * FakePf::kMiB);
+    EXPECT_EQ(seen->vfs.at(3).active.vram_bytes, 64 * FakePf::kMiB);
     EXPECT_EQ(world.destroy({"gpu0", 3}).error().id, ErrorId::PfLost);
     world.pf().is_there = true;
     world.pass(20s);
@@ -107,7 +107,7 @@ void expect_in_view_without_the_pf_core(World& world, std::uint64_t vram_bytes) 
     world.pf().refuses = nullptr;
     world.pf().is_there = true;
     world.pass(20s);
-    EXPECT_EQ(world.gpu().view(1).live.vram_bytes, vram_bytes);
+    EXPECT_EQ(world.gpu().view(1).active.vram_bytes, vram_bytes);
     EXPECT_EQ(world.gpu().view(1).record.vram_bytes, vram_bytes);
     EXPECT_FALSE(world.gpu().view(1).record.next);
 }
@@ -115,7 +115,7 @@ void expect_in_view_without_the_pf_core(World& world, std::uint64_t vram_bytes) 
 TEST(Restore, APfCoreThatIsLostInAResizeTakesNoVfOutOfView) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
-    ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 128 * FakePf::kMiB}, Force::Yes));
+    ASSERT_TRUE(world.gpu().resize(1, {.vram_bytes = 128 * FakePf::kMiB}, Force::Yes));
     expect_in_view_without_the_pf_core(world, 128 * FakePf::kMiB);
 }
 
@@ -143,22 +143,22 @@ TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     EXPECT_EQ(world.gpu().state(), GpuState::Ok) << "the GPU is there";
     const VfView held = world.gpu().view(1);
     EXPECT_EQ(held.record, a);
-    EXPECT_EQ(held.live.state, static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT));
-    EXPECT_EQ(held.trouble, "'a' did not get its resources back: as the test wants");
+    EXPECT_EQ(held.active.state, static_cast<std::uint32_t>(VGPU_PF_VF_ABSENT));
+    EXPECT_EQ(held.condition, "'a' did not get its resources back: as the test wants");
     EXPECT_EQ(world.gpu().view().message,
               "1 of its VFs differ from their definitions; 'vgpuctl doctor' shows which and why");
     for (int i = 0; i < 20; ++i) world.pass(1s);
-    EXPECT_THAT(texts_of(world, "not-restored"), ::testing::ElementsAre(held.trouble))
+    EXPECT_THAT(texts_of(world, "not-restored"), ::testing::ElementsAre(held.condition))
         << "said once, tried often";
     EXPECT_EQ(world.create({{"name", std::string("b")}}).error().id, ErrorId::PfRefused);
     const auto planned = world.gpu().inventory();
     ASSERT_TRUE(planned);
-    EXPECT_EQ(planned->vfs.at(0).trouble, held.trouble) << "plan and assert say so";
+    EXPECT_EQ(planned->vfs.at(0).condition, held.condition) << "plan and assert say so";
     world.pf().refuse = "";
     world.pass(6s);
-    EXPECT_EQ(world.gpu().inventory()->vfs.at(0).trouble, "");
+    EXPECT_EQ(world.gpu().inventory()->vfs.at(0).condition, "");
     EXPECT_EQ(world.gpu().view(1).record, a);
-    EXPECT_EQ(world.gpu().view(1).trouble, "");
+    EXPECT_EQ(world.gpu().view(1).condition, "");
     EXPECT_EQ(world.gpu().view().message, "");
     EXPECT_EQ(texts_of(world, "restored").size(), 1u);
     EXPECT_TRUE(world.pf().vfs.contains(1));
@@ -169,17 +169,17 @@ TEST(Restore, AVfThatHasItsResourcesAfterARefusalIsAsDefinedWhateverTheDiskDid) 
     for (const bool is_disk_full : {false, true}) {
         World world;
         ASSERT_TRUE(world.create({{"name", std::string("a")}}));
-        ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 128 * FakePf::kMiB}, Force::No));
+        ASSERT_TRUE(world.gpu().resize(1, {.vram_bytes = 128 * FakePf::kMiB}, Force::No));
         world.state.is_full = is_disk_full;
         world.pf().refuse = "provision";
         reboot(world);
-        ASSERT_THAT(world.gpu().view(1).trouble, HasSubstr("did not get its resources back"));
+        ASSERT_THAT(world.gpu().view(1).condition, HasSubstr("did not get its resources back"));
         world.pf().refuse = "";
         world.pass(6s);
         world.state.is_full = false;
         world.pass(30s);
-        EXPECT_EQ(world.gpu().view(1).live.state, world.pf().vfs.at(1).state);
-        EXPECT_EQ(world.gpu().view(1).trouble, "");
+        EXPECT_EQ(world.gpu().view(1).active.state, world.pf().vfs.at(1).state);
+        EXPECT_EQ(world.gpu().view(1).condition, "");
         EXPECT_EQ(world.gpu().view().message, "");
         EXPECT_TRUE(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{7}}}));
         EXPECT_TRUE(world.claim({"gpu0", 1}, "x"));
@@ -187,7 +187,7 @@ TEST(Restore, AVfThatHasItsResourcesAfterARefusalIsAsDefinedWhateverTheDiskDid) 
 }
 
 /// Found by its UUID at the next look, not only when vgpud attaches.
-TEST(Restore, AVfThatSomebodyElsePutsInThePlaceOfADefinitionIsToldAsSuch) {
+TEST(Restore, AVfThatSomebodyElsePutsInThePlaceOfADefinitionIsNotifiedAsSuch) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
     vgpu_pf_vf other = world.pf().vfs.at(1);
@@ -197,7 +197,7 @@ TEST(Restore, AVfThatSomebodyElsePutsInThePlaceOfADefinitionIsToldAsSuch) {
     first = static_cast<std::uint8_t>(first + 1);
     world.pf().vfs[1] = other;
     world.pass(2s);
-    EXPECT_THAT(world.gpu().view(1).trouble, HasSubstr("'a' is defined here, but another VF"));
+    EXPECT_THAT(world.gpu().view(1).condition, HasSubstr("'a' is defined here, but another VF"));
     EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::WrongState);
 }
 
@@ -207,11 +207,11 @@ TEST(Restore, OfAVfThatIsGoneNothingIsKept) {
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
     world.pf().refuse = "provision";
     reboot(world);
-    ASSERT_NE(world.gpu().view(1).trouble, "");
+    ASSERT_NE(world.gpu().view(1).condition, "");
     ASSERT_TRUE(world.destroy({"gpu0", 1}));
     world.pf().refuse = "";
     ASSERT_TRUE(world.create({{"name", std::string("b")}}));
-    EXPECT_EQ(world.gpu().view(1).trouble, "");
+    EXPECT_EQ(world.gpu().view(1).condition, "");
     EXPECT_EQ(world.gpu().view().message, "");
 }
 
@@ -243,13 +243,13 @@ TEST(Restore, ADefinitionWithoutResourcesKeepsItsNumberAndCanBeChangedAndDestroy
     EXPECT_TRUE(world.gpu().has_vf(2));
 }
 
-TEST(Restore, ADefinitionThatDoesNotFitAnyMoreIsGivenAnotherShape) {
+TEST(Restore, ADefinitionThatDoesNotFitAnyMoreIsGivenAnotherResources) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
     world.pf().refuse = "provision";
     reboot(world);
-    ASSERT_TRUE(world.gpu().reshape(1, {.vram_bytes = 32 * FakePf::kMiB}, Force::No));
-    EXPECT_NE(world.gpu().view(1).trouble, "");
+    ASSERT_TRUE(world.gpu().resize(1, {.vram_bytes = 32 * FakePf::kMiB}, Force::No));
+    EXPECT_NE(world.gpu().view(1).condition, "");
     world.pf().refuse = "";
     world.pass(6s);
     EXPECT_EQ(world.pf().vfs.at(1).vram_bytes, 32 * FakePf::kMiB);
@@ -264,7 +264,7 @@ TEST(Restore, SomebodyElsesVfUnderTheNumberCostsNoDefinition) {
     first = static_cast<std::uint8_t>(first + 1);
     world.start();
     EXPECT_EQ(world.gpu().view(1).record.name, "gpu0-vf1");
-    EXPECT_THAT(world.gpu().view(1).trouble, HasSubstr("'a' is defined here, but another VF"));
+    EXPECT_THAT(world.gpu().view(1).condition, HasSubstr("'a' is defined here, but another VF"));
     EXPECT_EQ(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}}).error().id,
               ErrorId::WrongState);
     EXPECT_EQ(world.claim({"gpu0", 1}, "x").error().id, ErrorId::WrongState);
@@ -272,7 +272,7 @@ TEST(Restore, SomebodyElsesVfUnderTheNumberCostsNoDefinition) {
     world.pf().finish_scrub(1);
     world.pass(2s);
     EXPECT_EQ(world.gpu().view(1).record, a);
-    EXPECT_EQ(world.gpu().view(1).trouble, "");
+    EXPECT_EQ(world.gpu().view(1).condition, "");
     const Uuid& uuid = a.uuid;
     EXPECT_TRUE(std::equal(uuid.begin(), uuid.end(), std::begin(world.pf().vfs.at(1).uuid)));
 }
@@ -301,7 +301,8 @@ TEST(Restore, AVfThatSomebodyElseReleasedComesBack) {
     world.pf().vfs.erase(1);
     world.pf().refuse = "provision";
     world.pass(2s);
-    EXPECT_EQ(world.gpu().view(1).trouble, "'a' did not get its resources back: as the test wants");
+    EXPECT_EQ(world.gpu().view(1).condition,
+              "'a' did not get its resources back: as the test wants");
     world.pf().refuse = "";
     world.pass(6s);
     EXPECT_EQ(world.gpu().view(1).record, a);
@@ -348,7 +349,7 @@ class Day {
 public:
     explicit Day(World& world) : world_(world) { look(); }
 
-    void live() {
+    void active() {
         act([&] { std::ignore = world_.create({{"name", std::string("a")}}); });
         act([&] { std::ignore = world_.claim({"gpu0", 1}, "x"); });
         act([&] { std::ignore = world_.create({{"name", std::string("b")}}); });
@@ -366,7 +367,7 @@ public:
         resize(128);
         world_.clock.advance(10s);
         act([&] { std::ignore = world_.claim({"gpu0", 1}, "z"); });
-        world_.pf().refuses_shape = [](const vgpu_pf_provision& wanted) {
+        world_.pf().refuses_resources = [](const vgpu_pf_provision& wanted) {
             return wanted.vram_bytes == 32 * FakePf::kMiB;
         };
         resize(32);
@@ -379,7 +380,7 @@ private:
     void resize(std::uint64_t vram_mib) {
         act([&] {
             std::ignore =
-                world_.gpu().reshape(2, {.vram_bytes = vram_mib * FakePf::kMiB}, Force::No);
+                world_.gpu().resize(2, {.vram_bytes = vram_mib * FakePf::kMiB}, Force::No);
             world_.pf().finish_scrub(2);
             world_.pass(2s);
         });
@@ -409,7 +410,7 @@ void expect_settled(World& world, int kill) {
         EXPECT_TRUE(std::equal(one.uuid.begin(), one.uuid.end(), std::begin(uuid))) << kill;
         EXPECT_EQ(world.pf().vfs.at(vf).vram_bytes, one.vram_bytes) << kill;
         EXPECT_FALSE(one.next) << kill;
-        EXPECT_EQ(world.gpu().view(vf).trouble, "") << kill;
+        EXPECT_EQ(world.gpu().view(vf).condition, "") << kill;
     }
 }
 
@@ -427,7 +428,7 @@ int kill_everywhere(After after, const std::vector<std::string>& whole_day) {
         world.state.on_point = world.pf().on_change = on_point;
         was_killed = false;
         try {
-            day.live();
+            day.active();
         } catch (const Killed&) {
             was_killed = true;
         }
@@ -453,7 +454,7 @@ int kill_everywhere(After after, const std::vector<std::string>& whole_day) {
 TEST(Restore, KilledAtAnyPointOfADayTheNextVgpudHasTheOldOrTheNewDefinitions) {
     World world;
     Day day(world);
-    day.live();
+    day.active();
     ASSERT_EQ(day.seen().back(), "6000 90;1 c 100 64 z/3;2 bb 300 128 /0;");
     EXPECT_GE(kill_everywhere(After::Kill, day.seen()), 50);
 }
@@ -461,22 +462,22 @@ TEST(Restore, KilledAtAnyPointOfADayTheNextVgpudHasTheOldOrTheNewDefinitions) {
 TEST(Restore, PoweredOffAtAnyPointOfADayTheNextVgpudHasTheOldOrTheNewDefinitions) {
     World world;
     Day day(world);
-    day.live();
+    day.active();
     EXPECT_GE(kill_everywhere(After::Reboot, day.seen()), 50);
 }
 
 /// The PF core will not make `wanted` of VF 1; wherever vgpud dies meanwhile, its record still says
 /// what the device has.
 void resize_refused_and_killed_everywhere(
-    const VfShape& wanted, const std::function<bool(const vgpu_pf_provision&)>& is_it) {
-    const VfShape old{.vram_bytes = 64 * FakePf::kMiB, .cu_mask = 0xf, .doorbell_pages = 16};
+    const VfResources& wanted, const std::function<bool(const vgpu_pf_provision&)>& is_it) {
+    const VfResources old{.vram_bytes = 64 * FakePf::kMiB, .cu_mask = 0xf, .doorbell_pages = 16};
     bool was_killed = true;
     for (int kill = 0; was_killed; ++kill) {
         World world;
         ASSERT_TRUE(world.create({{"name", std::string("a")},
                                   {"cu_mask", old.cu_mask},
                                   {"doorbell_pages", std::uint64_t{old.doorbell_pages}}}));
-        world.pf().refuses_shape = is_it;
+        world.pf().refuses_resources = is_it;
         world.pf().scrubs_at_once = true;
         int point = 0;
         world.state.on_point = world.pf().on_change = [&point, kill] {
@@ -484,7 +485,7 @@ void resize_refused_and_killed_everywhere(
         };
         was_killed = false;
         try {
-            ASSERT_TRUE(world.gpu().reshape(1, wanted, Force::No));
+            ASSERT_TRUE(world.gpu().resize(1, wanted, Force::No));
         } catch (const Killed&) {
             was_killed = true;
         }
@@ -492,8 +493,8 @@ void resize_refused_and_killed_everywhere(
         world.start();
         for (int i = 0; i < 4; ++i) world.pass(2s);
         const VfRecord record = world.gpu().view(1).record;
-        EXPECT_EQ(shape_of(record), old) << "the device has nothing else, killed at " << kill;
-        EXPECT_EQ(shape_of(world.manager->store().gpu("gpu0").vfs.at(1)), old) << kill;
+        EXPECT_EQ(resources_of(record), old) << "the device has nothing else, killed at " << kill;
+        EXPECT_EQ(resources_of(world.manager->store().gpu("gpu0").vfs.at(1)), old) << kill;
         EXPECT_EQ(world.pf().vfs.at(1).cu_mask, old.cu_mask) << kill;
     }
 }
@@ -521,15 +522,15 @@ TEST(Restore, KilledInARefusedChangeOfSecurityTheRecordSaysWhatTheDeviceHas) {
 }
 
 /// A vgpud of before recorded the old shape only after the PF core had it again.
-TEST(Restore, AVfThatCameBackIsInTheShapeThatThePfCoreTells) {
+TEST(Restore, AVfThatCameBackIsInTheResourcesThatThePfCoreTells) {
     for (const bool is_new : {false, true}) {
         World world;
         ASSERT_TRUE(world.create({{"cu_mask", std::uint64_t{0xf}}}));
         GpuRecord record = world.manager->store().gpu("gpu0");
-        VfShape next = shape_of(record.vfs.at(1));
+        VfResources next = resources_of(record.vfs.at(1));
         next.cu_mask = 0x3;
         record.vfs.at(1).next =
-            VfNext{.shape = next, .replaces = world.pf().vfs.at(1).generation + 7};
+            VfNext{.resources = next, .replaces = world.pf().vfs.at(1).generation + 7};
         ASSERT_TRUE(world.manager->store().commit("gpu0", record));
         if (is_new) world.pf().vfs.at(1).cu_mask = 0x3;
         world.start();

@@ -23,23 +23,23 @@ class Random {
 public:
     explicit Random(unsigned seed) : random_(seed) {}
 
-    std::uint64_t number(std::uint64_t least, std::uint64_t most) {
-        return std::uniform_int_distribution<std::uint64_t>(least, most)(random_);
+    std::uint64_t number(std::uint64_t min, std::uint64_t max) {
+        return std::uniform_int_distribution<std::uint64_t>(min, max)(random_);
     }
-    std::uint32_t number32(std::uint64_t least = 0, std::uint64_t most = UINT32_MAX) {
-        return static_cast<std::uint32_t>(number(least, most));
+    std::uint32_t number32(std::uint64_t min = 0, std::uint64_t max = UINT32_MAX) {
+        return static_cast<std::uint32_t>(number(min, max));
     }
-    std::int64_t signed_number(std::int64_t most) {
-        return std::uniform_int_distribution<std::int64_t>(0, most)(random_);
+    std::int64_t signed_number(std::int64_t max) {
+        return std::uniform_int_distribution<std::int64_t>(0, max)(random_);
     }
-    double real(double least, double most) {
-        return std::uniform_real_distribution<double>(least, most)(random_);
+    double real(double min, double max) {
+        return std::uniform_real_distribution<double>(min, max)(random_);
     }
     bool flag() { return number(0, 1) == 1; }
-    std::string word(std::size_t most) {
+    std::string word(std::size_t max) {
         constexpr std::string_view kLetters = "abcXYZ019._-";
         std::string word(1, 'v');
-        for (std::size_t i = number(0, most - 1); i > 0; --i)
+        for (std::size_t i = number(0, max - 1); i > 0; --i)
             word += kLetters[number(0, kLetters.size() - 1)];
         return word;
     }
@@ -55,30 +55,30 @@ private:
 
 VfQos qos_of(Random& random) {
     VfQos qos;
-#define QOS_NUMBER(name, least, most, standard, property, help) \
-    if (random.flag()) qos.name = random.real(least, most);
+#define QOS_NUMBER(name, min, max, standard, property, help) \
+    if (random.flag()) qos.name = random.real(min, max);
 #include "schemas/vf_qos.def"
 #undef QOS_NUMBER
     qos.mode = static_cast<scheduler::SlotMode>(random.number(0, 2));
-    qos.band = static_cast<scheduler::Band>(random.number(0, 2));
+    qos.priority_class = static_cast<scheduler::PriorityClass>(random.number(0, 2));
     return qos;
 }
 
-VfCustody custody_of(Random& random) {
-    return {.handover = static_cast<Handover>(random.number(0, 4)),
+VfAssignmentPolicy assignment_policy_of(Random& random) {
+    return {.assignment_mode = static_cast<AssignmentMode>(random.number(0, 4)),
             .scrub = random.flag() ? ScrubPolicy::Release : ScrubPolicy::Request};
 }
 
-VfShape shape_of(Random& random) {
-    VfShape shape{.vram_bytes = random.number(1, 1ull << 50),
-                  .cu_mask = random.flag() ? 0 : random.number(1, UINT64_MAX),
-                  .doorbell_pages = random.number32()};
-    shape.security = {.preempt_timeout_us = random.number32(0, kMaxPreemptTimeoutUs),
-                      .full_access_timeout_ms = random.number32(0, kMaxFullAccessTimeoutMs),
-                      .is_exclusive_full_access = random.flag()};
-    for (std::uint32_t& limit : shape.security.guard_limits)
+VfResources resources_of(Random& random) {
+    VfResources resources{.vram_bytes = random.number(1, 1ull << 50),
+                          .cu_mask = random.flag() ? 0 : random.number(1, UINT64_MAX),
+                          .doorbell_pages = random.number32()};
+    resources.security = {.preempt_timeout_us = random.number32(0, kMaxPreemptTimeoutUs),
+                          .full_access_timeout_ms = random.number32(0, kMaxFullAccessTimeoutMs),
+                          .is_exclusive_full_access = random.flag()};
+    for (std::uint32_t& limit : resources.security.guard_limits)
         limit = random.flag() ? kGuardOff : random.number32(0, kMaxGuardLimit);
-    return shape;
+    return resources;
 }
 
 OwnerRecord owner_of(Random& random) {
@@ -100,14 +100,15 @@ VfRecord record_of(Random& random, std::uint32_t vf) {
                     .weight = random.number32(scheduler::kMinWeight, scheduler::kMaxWeight),
                     .quantum_us = random.number32(0, scheduler::kMaxQuantumUs),
                     .qos = qos_of(random),
-                    .custody = custody_of(random),
+                    .assignment_policy = assignment_policy_of(random),
                     .is_releasing = random.flag(),
                     .profile = random.flag() ? random.word(62) : "",
                     .owner = owner_of(random)};
-    set_shape(record, shape_of(random));
+    set_resources(record, resources_of(random));
     if (random.flag())
-        record.next = VfNext{
-            .shape = shape_of(random), .replaces = random.number32(), .owes_scrub = random.flag()};
+        record.next = VfNext{.resources = resources_of(random),
+                             .replaces = random.number32(),
+                             .needs_scrub = random.flag()};
     return record;
 }
 
@@ -122,10 +123,10 @@ GpuRecord gpu_of(Random& random) {
     return gpu;
 }
 
-std::vector<WantedGpu> sections_of(Random& random) {
-    std::vector<WantedGpu> gpus;
+std::vector<DesiredGpu> sections_of(Random& random) {
+    std::vector<DesiredGpu> gpus;
     for (std::uint64_t i = random.number(0, 2); i > 0; --i) {
-        WantedGpu& gpu = gpus.emplace_back();
+        DesiredGpu& gpu = gpus.emplace_back();
         gpu.gpu = random.word(20);
         if (random.flag()) gpu.quantum_us = random.number32();
         if (random.flag()) gpu.max_gap_ms = random.number32();
@@ -133,11 +134,11 @@ std::vector<WantedGpu> sections_of(Random& random) {
             const VfRecord record = record_of(random, 1);
             gpu.vfs.push_back({.definition = {.name = record.name,
                                               .uuid = random.flag() ? record.uuid : Uuid{},
-                                              .shape = shape_of(record),
+                                              .resources = resources_of(record),
                                               .weight = record.weight,
                                               .quantum_us = record.quantum_us,
                                               .qos = record.qos,
-                                              .custody = record.custody,
+                                              .assignment_policy = record.assignment_policy,
                                               .profile = record.profile},
                                .vf = random.number32(0, VGPU_PF_MAX_VFS),
                                .owner = record.owner,
@@ -169,7 +170,7 @@ TEST(RoundTrip, OfTheFileOfAnApply) {
         const ApplyIntent apply{
             .label = random.word(62),
             .is_forced = random.flag(),
-            .back_cause = random.flag() ? "no \"space\" left for Büro 数据\n" : "",
+            .rollback_reason = random.flag() ? "no \"space\" left for Büro 数据\n" : "",
             .wanted = sections_of(random),
             .before = sections_of(random)};
         const auto read = decode_apply(encode_apply(apply));
@@ -181,13 +182,13 @@ TEST(RoundTrip, OfTheFileOfAnApply) {
 Configuration configuration_of(Random& random) {
     Configuration configuration;
     for (std::uint64_t i = random.number(1, 4); i > 0; --i) {
-        Profile profile{.shape = shape_of(random),
+        Profile profile{.resources = resources_of(random),
                         .weight = random.number32(scheduler::kMinWeight, scheduler::kMaxWeight),
                         .quantum_us = random.flag() ? 0
                                                     : random.number32(scheduler::kMinQuantumUs,
                                                                       scheduler::kMaxQuantumUs),
                         .qos = qos_of(random),
-                        .custody = custody_of(random)};
+                        .assignment_policy = assignment_policy_of(random)};
         configuration.profiles["p" + std::to_string(i)] = profile;
     }
     for (std::uint64_t i = random.number(1, 3); i > 0; --i) {
@@ -235,7 +236,7 @@ std::vector<trace::Event> recorded_events_of(Random& random) {
             trace::Ran{.end = at(), .vf = vf(), .ns = ns(), .reserved_ns = ns()},
             trace::Woke{.at = at(), .vf = vf()},
             trace::WentIdle{.at = at(), .vf = vf(), .is_parked = random.flag()},
-            trace::HeldBack{.at = at(), .vf = vf()},
+            trace::Throttled{.at = at(), .vf = vf()},
             trace::Missed{.vf = vf(), .ns = ns(), .reserved_ns = ns()},
             trace::Restarted{},
             trace::TableMade{.at = at(),
@@ -276,7 +277,7 @@ TEST(RoundTrip, OfARecordedSchedule) {
             now += std::chrono::microseconds(random.signed_number(20'000));
             if (random.flag()) schedule.on_wake(vf, now);
             if (random.flag()) schedule.on_run(vf, random.signed_number(9'000'000), now);
-            if (random.flag()) schedule.on_parked_idle(vf, now);
+            if (random.flag()) schedule.on_preempted_idle(vf, now);
             if (random.flag()) schedule.on_capped(vf);
         }
         if (schedule.make_table(1, now)) schedule.installed(now);
@@ -322,7 +323,7 @@ vgpu_pf_event event_of(Random& random, std::uint64_t seq) {
     };
     vgpu_pf_event event{};
     event.seq = seq;
-    event.type = random.number32(0, VGPU_PF_EVENT_WHOLE_RESET + 2);
+    event.type = random.number32(0, VGPU_PF_EVENT_DEVICE_RESET + 2);
     event.vf = random.flag() ? random.number32(0, 4) : random.number32();
     event.time_ns = any();
     event.duration_ns = any();
@@ -340,9 +341,9 @@ TEST(RoundTrip, OfWhatAPfCoreThatMisbehavesMakesVgpudWrite) {
         for (int i = 0; i < 60; ++i) {
             world.pf().ring.push_back(event_of(random, world.pf().next_seq));
             ++world.pf().next_seq;
-            for (auto& [vf, live] : world.pf().vfs) {
-                live.service_ns = random.number(0, UINT64_MAX);
-                live.reserved_service_ns = random.number(0, UINT64_MAX);
+            for (auto& [vf, active] : world.pf().vfs) {
+                active.service_ns = random.number(0, UINT64_MAX);
+                active.reserved_service_ns = random.number(0, UINT64_MAX);
             }
             world.pass(std::chrono::milliseconds(random.signed_number(1500)));
         }
@@ -351,14 +352,14 @@ TEST(RoundTrip, OfWhatAPfCoreThatMisbehavesMakesVgpudWrite) {
         expect_readable(recorded->bytes, seed);
         world.start();
         ASSERT_FALSE(world.manager->store().is_read_only())
-            << seed << ": " << world.manager->store().trouble();
+            << seed << ": " << world.manager->store().condition();
     }
 }
 
-TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndToldInOneLine) {
+TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndReportedInOneLine) {
     World world;
     ASSERT_TRUE(world.create({}));
-    std::ignore = world.manager->take_notices();
+    std::ignore = world.manager->take_admin_events();
     const GpuRecord before = world.manager->store().gpu("gpu0");
     for (int i = 0; i < 100; ++i) {
         world.pf().push(VGPU_PF_EVENT_SCRUBBED, 0, 7);
@@ -368,13 +369,14 @@ TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndToldInOneLine) {
         world.pass(std::chrono::milliseconds(100));
     }
     EXPECT_EQ(world.manager->store().gpu("gpu0"), before);
-    std::vector<std::string> told;
-    for (const Notice& notice : world.manager->take_notices()) told.push_back(notice.text);
-    EXPECT_EQ(told.size(), 1u) << ::testing::PrintToString(told);
+    std::vector<std::string> reported;
+    for (const AdminEvent& admin_event : world.manager->take_admin_events())
+        reported.push_back(admin_event.text);
+    EXPECT_EQ(reported.size(), 1u) << ::testing::PrintToString(reported);
     world.pass(std::chrono::minutes(1));
     world.pf().push(VGPU_PF_EVENT_HANG, 0);
     world.pass(std::chrono::seconds(1));
-    const auto later = world.manager->take_notices();
+    const auto later = world.manager->take_admin_events();
     ASSERT_EQ(later.size(), 1u);
     EXPECT_EQ(later.front().kind, "impossible-events");
     EXPECT_THAT(later.front().text, ::testing::HasSubstr("400 impossible events"))
@@ -383,22 +385,22 @@ TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndToldInOneLine) {
     EXPECT_FALSE(world.manager->store().is_read_only());
 }
 
-TEST(PfEvents, OfTheGuardNameTheLimitAndSayWhenItIsLifted) {
+TEST(PfEvents, OfTheGuardNameTheLimitAndEmitWhenItIsLifted) {
     World world;
     ASSERT_TRUE(world.create({}));
-    const auto told = [&](std::uint64_t limit, std::uint64_t level) {
-        std::ignore = world.manager->take_notices();
+    const auto reported = [&](std::uint64_t limit, std::uint64_t level) {
+        std::ignore = world.manager->take_admin_events();
         world.pf().push(VGPU_PF_EVENT_GUARD, 1, limit, level);
         world.pass(std::chrono::seconds(1));
         std::vector<std::string> texts;
-        for (const Notice& notice : world.manager->take_notices())
-            if (notice.kind == "guard") texts.push_back(notice.text);
+        for (const AdminEvent& admin_event : world.manager->take_admin_events())
+            if (admin_event.kind == "guard") texts.push_back(admin_event.text);
         return texts;
     };
-    EXPECT_THAT(told(1, 2),
+    EXPECT_THAT(reported(1, 2),
                 ::testing::ElementsAre("exceeded the guard limit 'exclusive', level 2"));
-    EXPECT_THAT(told(4, 0), ::testing::ElementsAre("is within its guard limits again"));
-    EXPECT_THAT(told(UINT64_MAX, 3), ::testing::ElementsAre(::testing::HasSubstr("level 3")));
+    EXPECT_THAT(reported(4, 0), ::testing::ElementsAre("is within its guard limits again"));
+    EXPECT_THAT(reported(UINT64_MAX, 3), ::testing::ElementsAre(::testing::HasSubstr("level 3")));
 }
 
 }  // namespace

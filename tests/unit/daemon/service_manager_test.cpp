@@ -34,7 +34,7 @@ protected:
     VirtualClock clock;
 };
 
-TEST_F(ServiceManagerTest, IsToldThatTheDaemonIsReadyAndThatItStops) {
+TEST_F(ServiceManagerTest, IsNotifiedThatTheDaemonIsReadyAndThatItStops) {
     ServiceManager manager(clock);
     manager.ready_if(true, "serving org.vgpu1");
     manager.ready_if(true, "serving org.vgpu1");
@@ -96,7 +96,7 @@ TEST_F(ServiceManagerTest, TheWatchdogOfAnotherProcessIsNotServed) {
     EXPECT_EQ(manager.next_step(), std::nullopt);
 }
 
-TEST_F(ServiceManagerTest, NobodyIsToldWhereNoServiceManagerIs) {
+TEST_F(ServiceManagerTest, NobodyIsNotifiedWhereNoServiceManagerIs) {
     ::unsetenv("NOTIFY_SOCKET");
     set_watchdog(1s);
     ServiceManager manager(clock);

@@ -30,11 +30,12 @@ inline GpuRecord some_record(std::uint32_t weight = 7) {
 
 /// Two GPUs; what is wanted is new, what was there has all.
 inline ApplyIntent some_apply() {
-    const VfDefinition web{.name = "web",
-                           .shape = {.vram_bytes = 64u << 20, .security = {.guard_limits = {5}}},
-                           .weight = 300,
-                           .custody = {.scrub = ScrubPolicy::Release},
-                           .profile = "small"};
+    const VfDefinition web{
+        .name = "web",
+        .resources = {.vram_bytes = 64u << 20, .security = {.guard_limits = {5}}},
+        .weight = 300,
+        .assignment_policy = {.scrub = ScrubPolicy::Release},
+        .profile = "small"};
     VfDefinition old_web = web;
     old_web.name = "www";
     old_web.uuid = *parse_uuid("00112233-4455-6677-8899-aabbccddeeff");

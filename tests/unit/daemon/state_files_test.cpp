@@ -3,7 +3,7 @@
 // The state files on a real file system, and the locks beside them.
 #include "daemon/adapters/state_files.h"
 
-#include "daemon/adapters/owner_watch.h"
+#include "daemon/adapters/owner_probe.h"
 #include "daemon/adapters/run_lock.h"
 #include "daemon/service/state/record_json.h"
 #include "daemon/service/state/store.h"
@@ -137,7 +137,7 @@ TEST(StateFiles, OneOfTheSameLengthInItsPlaceIsNoticed) {
 }
 
 /// The change that another program made stays, and is what the next vgpud reads.
-TEST(StateFiles, AStoreDoesNotTakeBackWhatAnotherProgramWrote) {
+TEST(StateFiles, AStoreDoesNotUnassignWhatAnotherProgramWrote) {
     const Directory directory;
     StateFiles files(directory.path());
     StateStore store(files);
@@ -265,14 +265,14 @@ TEST(RunLock, OneStateDirectoryHasOneVgpudAlsoIfItsLockFileCannotBeWritten) {
     EXPECT_TRUE(adapters::RunLock::take_state(other.path()));
 }
 
-TEST(OwnerWatch, KnowsThisProcessByPidAndStartTime) {
-    const adapters::OwnerWatch watch;
+TEST(OwnerProbe, KnowsThisProcessByPidAndStartTime) {
+    const adapters::OwnerProbe watch;
     EXPECT_TRUE(watch.process_exists({.pid = ::getpid(), .start_time = 0}));
     EXPECT_FALSE(watch.process_exists({.pid = ::getpid(), .start_time = 1}));
     EXPECT_FALSE(watch.process_exists({.pid = 0x7ffffff0, .start_time = 0}));
 }
 
-TEST(OwnerWatch, KnowsVirtualMachinesByTheUuidInItsArguments) {
+TEST(OwnerProbe, KnowsVirtualMachinesByTheUuidInItsArguments) {
     using std::string_literals::operator""s;
     const Directory proc;
     fs::create_directories(proc.file("12"));
@@ -281,16 +281,16 @@ TEST(OwnerWatch, KnowsVirtualMachinesByTheUuidInItsArguments) {
         << "qemu-system-x86_64\0-name\0x\0-uuid\0004DEA22B3-1D52-4d8f-8a0e-8f1f0c4b7f10\0-S\0"s;
     std::ofstream(proc.file("self") / "cmdline")
         << "x\0-uuid\0005dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10\0"s;
-    const adapters::OwnerWatch watch(proc.path());
+    const adapters::OwnerProbe watch(proc.path());
     EXPECT_THAT(watch.running_domains(),
                 ::testing::ElementsAre("4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10"));
-    EXPECT_TRUE(adapters::OwnerWatch("/nonexistent").running_domains().empty());
+    EXPECT_TRUE(adapters::OwnerProbe("/nonexistent").running_domains().empty());
 }
 
-TEST(OwnerWatch, NamesTheProcessThatHasASocketOpen) {
+TEST(OwnerProbe, NamesTheProcessThatHasASocketOpen) {
     const Directory directory;
     const std::string socket = directory.file("vf1.sock").string();
-    const adapters::OwnerWatch watch;
+    const adapters::OwnerProbe watch;
     EXPECT_EQ(watch.client_of(socket), "");
     std::ofstream(directory.file("vf1.client")) << "71 qemu system\n";
     EXPECT_EQ(watch.client_of(socket), "qemu system (pid 71)");
@@ -299,11 +299,11 @@ TEST(OwnerWatch, NamesTheProcessThatHasASocketOpen) {
 }
 
 /// A directory can be opened and not be read, as the files of a process that has just ended.
-TEST(OwnerWatch, AProcessThatEndsWhileItIsLookedAtIsNone) {
+TEST(OwnerProbe, AProcessThatEndsWhileItIsLookedAtIsNone) {
     const Directory proc;
     fs::create_directories(proc.file("12") / "cmdline");
     fs::create_directories(proc.file("12") / "stat");
-    const adapters::OwnerWatch watch(proc.path());
+    const adapters::OwnerProbe watch(proc.path());
     EXPECT_TRUE(watch.running_domains().empty());
     EXPECT_FALSE(watch.process_exists({.pid = 12, .start_time = 0}));
 }

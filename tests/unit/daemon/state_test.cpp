@@ -44,7 +44,7 @@ TEST(StateFile, SaysItsGpuItsVersionAndItsGenerationToPeople) {
 TEST(StateFile, OfAnApplyIsReadBackInBothDirections) {
     ApplyIntent apply = some_apply();
     for (const std::string back : {"", "step 2 of 4 was refused", "no \xff text"}) {
-        apply.back_cause = back;
+        apply.rollback_reason = back;
         const auto read = decode_apply(encode_apply(apply));
         ASSERT_TRUE(read) << read.error().cause;
         EXPECT_EQ(read->goes_forward(), back.empty());
@@ -142,7 +142,7 @@ protected:
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().id, ErrorId::StateReadOnly);
         EXPECT_THAT(refused.error().cause, HasSubstr(why));
-        EXPECT_THAT(store->trouble(), HasSubstr(why));
+        EXPECT_THAT(store->condition(), HasSubstr(why));
         EXPECT_EQ(store->commit_apply(some_apply()).error().id, ErrorId::StateReadOnly);
         GpuRecord other = state.record("gpu1");
         EXPECT_EQ(store->gpu("gpu1"), other);
@@ -155,7 +155,7 @@ protected:
         const auto done = start()->recover();
         ASSERT_TRUE(done) << done.error().cause;
         EXPECT_EQ(done->size(), problems);
-        EXPECT_TRUE(start()->problems().empty()) << start()->trouble();
+        EXPECT_TRUE(start()->problems().empty()) << start()->condition();
     }
 
     FakeState state;
@@ -385,7 +385,7 @@ TEST_F(Files, ARecoveryThatIsKilledAtAnyPointCanBeRepeated) {
         EXPECT_EQ(store->gpu("gpu0"), some_record(1)) << kill;
         EXPECT_FALSE(store->records().contains("gpu1")) << kill;
         EXPECT_TRUE(store->recover()) << kill;
-        EXPECT_EQ(start()->trouble(), "") << kill;
+        EXPECT_EQ(start()->condition(), "") << kill;
         EXPECT_EQ(start()->gpu("gpu0"), some_record(1)) << kill;
         for (const char* name : {"gpus/gpu0.json", "gpus/gpu1.json", "gpus/gpu1.json.bak", kApply})
             EXPECT_EQ(state.files.at(std::string(name) + ".damaged"), damaged.at(name)) << kill;

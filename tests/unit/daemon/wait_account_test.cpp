@@ -51,8 +51,8 @@ TEST(WaitAccount, AWakeWithinItsOwnRunIsNoWait) {
 TEST(WaitAccount, WorkThatEndsWithoutTheEngineEndsTheWait) {
     WaitAccount waits;
     waits.on_wake(2, 10ms);
-    waits.on_parked_idle(2, 13ms);
-    waits.on_parked_idle(2, 50ms);
+    waits.on_preempted_idle(2, 13ms);
+    waits.on_preempted_idle(2, 50ms);
     EXPECT_EQ(waits.waited(2), 3ms);
 }
 
@@ -68,7 +68,7 @@ TEST(WaitAccount, LostEventsEndWaitsUncountedAndAForgottenVfStartsAnew) {
     EXPECT_EQ(waits.waited(1), 0ms);
 }
 
-TEST(WaitAccount, QuantilesAreOfSingleWaitsAndAtMostAQuarterTooLarge) {
+TEST(WaitAccount, QuantilesAreOfSingleWaitsAndAtMaxAQuarterTooLarge) {
     WaitAccount waits;
     Nanoseconds now{0};
     for (int i = 0; i < 100; ++i) {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/service/manager.h"
-#include "tests/unit/daemon/fake_handover.h"
+#include "tests/unit/daemon/fake_assignment.h"
 #include "tests/unit/daemon/fake_owners.h"
 #include "tests/unit/daemon/fake_pf.h"
 #include "tests/unit/daemon/fake_state.h"
@@ -21,7 +21,7 @@ public:
     explicit World(const std::vector<std::string>& gpus = {"gpu0"}) : names_(gpus) {
         for (const std::string& gpu : gpus) {
             pfs_.emplace(gpu, std::make_unique<FakePf>(clock));
-            handovers_.emplace(gpu, FakeHandover(pf(gpu)));
+            assignment_modes_.emplace(gpu, FakeAssignment(pf(gpu)));
         }
         start();
     }
@@ -30,12 +30,13 @@ public:
     void start() {
         manager = std::make_unique<Manager>(state, clock);
         for (const std::string& gpu : names_) {
-            GpuModel::Ports ports{.pf = std::make_unique<FakePfPort>(pf(gpu)),
-                                  .companions = nullptr,
-                                  .store = manager->store(),
-                                  .clock = clock,
-                                  .owners = &owners,
-                                  .handover = std::make_unique<FakeHandoverPort>(handover(gpu))};
+            GpuModel::Ports ports{
+                .pf = std::make_unique<FakePfPort>(pf(gpu)),
+                .managed_processes = nullptr,
+                .store = manager->store(),
+                .clock = clock,
+                .owners = &owners,
+                .assignment_mode = std::make_unique<FakeAssignmentPort>(assignment_mode(gpu))};
             GpuConfig config;
             config.id = gpu;
             manager->add(std::make_unique<GpuModel>(
@@ -49,8 +50,8 @@ public:
     void forget(const std::string& gpu) { std::erase(names_, gpu); }
 
     [[nodiscard]] FakePf& pf(const std::string& gpu = "gpu0") { return *pfs_.at(gpu); }
-    [[nodiscard]] FakeHandover& handover(const std::string& gpu = "gpu0") {
-        return handovers_.at(gpu);
+    [[nodiscard]] FakeAssignment& assignment_mode(const std::string& gpu = "gpu0") {
+        return assignment_modes_.at(gpu);
     }
     [[nodiscard]] GpuModel& gpu(const std::string& id = "gpu0") {
         return manager->find_gpu(id)->model();
@@ -114,7 +115,7 @@ private:
 
     std::vector<std::string> names_;
     std::map<std::string, std::unique_ptr<FakePf>> pfs_;
-    std::map<std::string, FakeHandover> handovers_;
+    std::map<std::string, FakeAssignment> assignment_modes_;
 };
 
 }  // namespace vgpu::daemon::testing

@@ -129,16 +129,16 @@ TEST(MetricsOf, ALabelMayHaveTenThousandLettersOfAnyKind) {
 
 TEST(MetricsOf, OrphansLeasesAndVfsThatAreNotAsDefinedAreSeries) {
     Readings readings = some_readings();
-    readings.vfs[1]["Trouble"] = std::string("no VRAM");
+    readings.vfs[1]["Condition"] = std::string("no VRAM");
     readings.manager["StateMessage"] = std::string("a record was dropped");
     const OpenMetrics text(open_text(readings));
     EXPECT_EQ(text.value("vgpu_vf_orphan", kTrain), 1);
     EXPECT_EQ(text.value("vgpu_vf_orphan", kInfer), 0);
-    EXPECT_EQ(text.value("vgpu_vf_trouble", kTrain), 0);
-    EXPECT_EQ(text.value("vgpu_vf_trouble", kInfer), 1);
+    EXPECT_EQ(text.value("vgpu_vf_condition", kTrain), 0);
+    EXPECT_EQ(text.value("vgpu_vf_condition", kInfer), 1);
     EXPECT_EQ(text.value("vgpu_vf_lease_expires_timestamp_seconds", kTrain), 1'700'000'000);
     EXPECT_EQ(text.value("vgpu_vf_lease_expires_timestamp_seconds", kInfer), std::nullopt);
-    EXPECT_EQ(text.value("vgpu_state_trouble", {}), 1);
+    EXPECT_EQ(text.value("vgpu_state_condition", {}), 1);
 }
 
 TEST(MetricsOf, GuardEventsAreShownByKind) {
@@ -188,10 +188,10 @@ Readings as_vgpud_sends() {
     vf.gpu = "gpu0";
     vf.record.name = "train";
     vf.record.weight = 200;
-    vf.live.vf = 1;
-    vf.live.state = VGPU_PF_VF_PAUSED;
-    vf.live.guard_events[3] = 55;
-    vf.live.flrs = 4;
+    vf.active.vf = 1;
+    vf.active.state = VGPU_PF_VF_PAUSED;
+    vf.active.guard_events[3] = 55;
+    vf.active.flrs = 4;
     vf.lag_ns = -3;
     vf.agent.is_connected = true;
     vf.agent.processes = 9;
@@ -279,10 +279,10 @@ TEST(MetricsOf, EveryFamilyIsInTheDocument) {
 std::set<std::string> names_in_dashboard(const nlohmann::json& panels) {
     std::set<std::string> names;
     const std::regex name("vgpu_[a-z0-9_]+");
-    for (const auto& panel : panels) {
-        if (panel.contains("panels")) names.merge(names_in_dashboard(panel["panels"]));
-        if (!panel.contains("targets")) continue;
-        for (const auto& target : panel["targets"]) {
+    for (const auto& vf_control : panels) {
+        if (vf_control.contains("panels")) names.merge(names_in_dashboard(vf_control["panels"]));
+        if (!vf_control.contains("targets")) continue;
+        for (const auto& target : vf_control["targets"]) {
             const auto expression = target.at("expr").get<std::string>();
             for (std::sregex_iterator at(expression.begin(), expression.end(), name), end;
                  at != end; ++at)

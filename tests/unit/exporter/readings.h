@@ -31,7 +31,7 @@ inline Properties some_vf(const std::string& target, const std::string& name) {
             {"Capped", false},
             {"LeaseExpires", std::uint64_t{0}},
             {"Orphan", std::string()},
-            {"Trouble", std::string()},
+            {"Condition", std::string()},
             {"Agent.Connected", false},
             {"Agent.VramUsedBytes", std::uint64_t{0}},
             {"Agent.Processes", std::uint64_t{0}}};

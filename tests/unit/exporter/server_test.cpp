@@ -137,7 +137,7 @@ TEST_F(Scrapers, TwoHundredAtOnceAllGetTheDocument) {
 }
 
 TEST_F(Scrapers, AreNotLateBecauseVgpudWas) {
-    answer_takes = 2 * Server::kPatience;
+    answer_takes = 2 * Server::kTimeout;
     const UniqueFd first = connect(), second = connect();
     turn(3);
     say(first, kScrape);
@@ -159,7 +159,7 @@ TEST_F(Scrapers, ARequestByteByByteIsPutTogether) {
 TEST_F(Scrapers, OneThatSaysNothingIsCutWhenItsTimeIsUp) {
     const UniqueFd silent = connect();
     turn(2);
-    clock.advance(Server::kPatience - Nanoseconds{1});
+    clock.advance(Server::kTimeout - Nanoseconds{1});
     turn();
     EXPECT_FALSE(is_cut(silent));
     clock.advance(Nanoseconds{1});
@@ -190,7 +190,7 @@ TEST_F(Scrapers, OneThatNeverReadsIsCutWhenItsTimeIsUpAndHoldsUpNobody) {
     turn(8);
     EXPECT_EQ(server->clients(), 1u);
     EXPECT_GT(ask().size(), document.size());
-    clock.advance(Server::kPatience);
+    clock.advance(Server::kTimeout);
     turn();
     EXPECT_EQ(server->clients(), 0u);
 }

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "pf-driver/softgpu/base/owned_fd.h"
-#include "tests/unit/iov/fake_panel.h"
+#include "tests/unit/iov/fake_vf_control.h"
 
 namespace vgpu::softgpu::iov {
 namespace {
@@ -37,8 +37,8 @@ protected:
     std::unique_ptr<mem::DeviceVram> vram = *mem::DeviceVram::create(64_MiB);
     OwnedFd memfd;
     mem::SystemMemory bus;
-    FakePanels panel;
-    BulkOps ops{*vram, bus, panel.list};
+    FakePanels vf_control;
+    BulkOps ops{*vram, bus, vf_control.list};
 };
 
 TEST_F(BulkOpsTest, ScrubAndVerifyWorkOnDeviceVram) {
@@ -59,9 +59,9 @@ TEST_F(BulkOpsTest, DmaMovesBytesBothWays) {
     const std::vector<std::byte> pattern(200000, std::byte{0x5a});
     ASSERT_TRUE(bus.write(kBus, pattern));
     EXPECT_EQ(run({VGPU_OP_DMA_IN, vf, raw(kBus), 4096, pattern.size()}), VGPU_OP_DONE);
-    EXPECT_EQ(panel.vram(vf)[4095], std::byte{0});
-    EXPECT_EQ(panel.vram(vf)[4096 + 199999], std::byte{0x5a});
-    EXPECT_EQ(panel.vram(vf)[4096 + 200000], std::byte{0});
+    EXPECT_EQ(vf_control.vram(vf)[4095], std::byte{0});
+    EXPECT_EQ(vf_control.vram(vf)[4096 + 199999], std::byte{0x5a});
+    EXPECT_EQ(vf_control.vram(vf)[4096 + 200000], std::byte{0});
     EXPECT_EQ(run({VGPU_OP_DMA_OUT, vf, 4096, raw(kBus) + 400000, pattern.size()}), VGPU_OP_DONE);
     std::vector<std::byte> back(pattern.size());
     ASSERT_TRUE(bus.read(Iova{raw(kBus) + 400000}, back));
@@ -71,10 +71,10 @@ TEST_F(BulkOpsTest, DmaMovesBytesBothWays) {
 TEST_F(BulkOpsTest, OperationsOnAVfStayInItsVram) {
     const VfId vf{2};
     constexpr std::uint64_t kEnd = FakePanels::kVramBytes;
-    std::ranges::fill(panel.vram(vf), std::byte{1});
+    std::ranges::fill(vf_control.vram(vf), std::byte{1});
     EXPECT_EQ(run({VGPU_OP_SCRUB_VRAM, vf, 0, 4096, 70000}), VGPU_OP_DONE);
-    EXPECT_EQ(panel.vram(vf)[4095], std::byte{1});
-    EXPECT_EQ(std::ranges::count(panel.vram(vf), std::byte{0}), 70000);
+    EXPECT_EQ(vf_control.vram(vf)[4095], std::byte{1});
+    EXPECT_EQ(std::ranges::count(vf_control.vram(vf), std::byte{0}), 70000);
     EXPECT_EQ(run({VGPU_OP_SCRUB_VRAM, vf, 0, kEnd - 4, 8}), VGPU_OP_REFUSED);
     EXPECT_EQ(run({VGPU_OP_DMA_IN, vf, raw(kBus), kEnd - 4, 8}), VGPU_OP_REFUSED);
     EXPECT_EQ(run({VGPU_OP_DMA_OUT, vf, kEnd - 4, raw(kBus), 8}), VGPU_OP_REFUSED);
@@ -99,11 +99,11 @@ TEST_F(BulkOpsTest, UnknownOperationsAndVfsAreRefused) {
 }
 
 TEST_F(BulkOpsTest, StateTravelsThroughBusMemory) {
-    panel.state.assign(5000, std::byte{7});
+    vf_control.state.assign(5000, std::byte{7});
     EXPECT_EQ(run({VGPU_OP_SAVE_STATE, VfId{1}, 0, raw(kBus), kBusBytes}), VGPU_OP_DONE);
     EXPECT_EQ(ops.size(), 5000u);
     EXPECT_EQ(run({VGPU_OP_LOAD_STATE, VfId{1}, raw(kBus), 0, 5000}), VGPU_OP_DONE);
-    EXPECT_EQ(panel.loaded, panel.state);
+    EXPECT_EQ(vf_control.loaded, vf_control.state);
     EXPECT_EQ(run({VGPU_OP_SAVE_STATE, VfId{1}, 0, raw(kBus), 4999}), VGPU_OP_REFUSED);
     EXPECT_EQ(ops.size(), 5000u) << "so much it takes";
     EXPECT_EQ(run({VGPU_OP_LOAD_STATE, VfId{1}, raw(kBus), 0, ~0ull}), VGPU_OP_REFUSED);
@@ -114,7 +114,7 @@ TEST_F(BulkOpsTest, OneOperationAtATime) {
     ops.start({VGPU_OP_SCRUB_STATE, VfId{2}, 0, 0, 0});
     ops.run_pending();
     ops.run_pending();
-    EXPECT_EQ(panel.calls, std::vector<std::string>{"scrub 1"});
+    EXPECT_EQ(vf_control.calls, std::vector<std::string>{"scrub 1"});
 }
 
 TEST_F(BulkOpsTest, TheOpThreadWorksUntilItIsStopped) {
@@ -125,7 +125,7 @@ TEST_F(BulkOpsTest, TheOpThreadWorksUntilItIsStopped) {
     }
     ops.stop();
     thread.join();
-    EXPECT_EQ(panel.calls.size(), 10u);
+    EXPECT_EQ(vf_control.calls.size(), 10u);
 }
 
 }  // namespace

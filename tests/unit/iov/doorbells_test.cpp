@@ -144,7 +144,7 @@ TEST_F(DoorbellsTest, OddSizesAndMisalignedRingsOfEnginesAreDropped) {
     EXPECT_FALSE(doorbells.has_work());
 }
 
-TEST_F(DoorbellsTest, AStormOfAnEngineIsToldOnceAndTakenInBoundedPieces) {
+TEST_F(DoorbellsTest, AStormOfAnEngineIsNotifiedOnceAndTakenInBoundedPieces) {
     doorbells.activate();
     constexpr std::uint32_t kFirst = 0x1000;
     constexpr std::uint32_t kDoorbells = 5000;
@@ -154,8 +154,8 @@ TEST_F(DoorbellsTest, AStormOfAnEngineIsToldOnceAndTakenInBoundedPieces) {
     std::size_t pieces = 0;
     for (std::size_t seen = 0; doorbells.step() == StepResult::Progress;
          seen = listener.rings.size(), ++pieces)
-        EXPECT_LE(listener.rings.size() - seen, Doorbells::kMostRings);
-    EXPECT_EQ(pieces, kDoorbells / Doorbells::kMostRings + 1);
+        EXPECT_LE(listener.rings.size() - seen, Doorbells::kMaxRings);
+    EXPECT_EQ(pieces, kDoorbells / Doorbells::kMaxRings + 1);
     ASSERT_EQ(listener.rings.size(), kDoorbells);
     EXPECT_TRUE(std::ranges::all_of(listener.rings, [](const Ring& r) { return r.value == 3; }));
 }
@@ -323,10 +323,10 @@ TEST_F(MappedDoorbellsTest, WhoMappedTheFormerFileRingsAndSeesNothing) {
 
 TEST_F(MappedDoorbellsTest, OneScanTakesABoundedNumberOfRingsAndTheNextTheRest) {
     doorbells.activate();
-    constexpr std::uint32_t kRings = Doorbells::kMostRings + 100;
+    constexpr std::uint32_t kRings = Doorbells::kMaxRings + 100;
     for (std::uint32_t i = 0; i < kRings; ++i) client_writes<std::uint64_t>(0x1000 + 2 * i, i);
     doorbells.scan(Doorbells::Scan::Thorough);
-    EXPECT_EQ(listener.rings.size(), Doorbells::kMostRings);
+    EXPECT_EQ(listener.rings.size(), Doorbells::kMaxRings);
     doorbells.scan(Doorbells::Scan::Hot);
     ASSERT_EQ(listener.rings.size(), kRings);
     for (std::uint32_t i = 0; i < kRings; ++i) EXPECT_EQ(listener.rings[i].value, i);
@@ -335,7 +335,7 @@ TEST_F(MappedDoorbellsTest, OneScanTakesABoundedNumberOfRingsAndTheNextTheRest) 
 TEST_F(MappedDoorbellsTest, APageThatIsRungWithoutEndKeepsNoOtherWaiting) {
     doorbells.activate();
     const auto ring_pages = [this] {
-        for (std::uint32_t i = 0; i < Doorbells::kMostRings; ++i)
+        for (std::uint32_t i = 0; i < Doorbells::kMaxRings; ++i)
             client_writes<std::uint64_t>(0x1000 + 2 * i, 1);
     };
     client_writes<std::uint64_t>(0x8000, 2);

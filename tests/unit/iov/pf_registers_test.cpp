@@ -8,7 +8,7 @@
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/vf_page_table.h"
 #include "tests/support/virtual_clock.h"
-#include "tests/unit/iov/fake_panel.h"
+#include "tests/unit/iov/fake_vf_control.h"
 
 namespace vgpu::softgpu::iov {
 namespace {
@@ -28,9 +28,9 @@ protected:
 
     std::unique_ptr<mem::DeviceVram> vram = *mem::DeviceVram::create(64_MiB);
     mem::SystemMemory bus;
-    FakePanels panel;
+    FakePanels vf_control;
     VirtualClock clock;
-    BulkOps ops{*vram, bus, panel.list};
+    BulkOps ops{*vram, bus, vf_control.list};
     std::vector<std::uint64_t> log_addresses;
     RunLog log{[this](Iova at, std::span<const std::byte>) {
         log_addresses.push_back(raw(at));
@@ -41,7 +41,7 @@ protected:
     std::vector<SwitchMode> modes;
     PfRegisters pf{{64_MiB, 32_MiB, 8, SwitchMode::TrueCopy},
                    registers,
-                   panel.list,
+                   vf_control.list,
                    ops,
                    log,
                    clock,
@@ -62,14 +62,14 @@ TEST_F(PfRegistersTest, DescribesTheDevice) {
 TEST_F(PfRegistersTest, WritingTheHighHalfCommitsATable) {
     write(bank(2, REG_VGPU_VF0_FB_SIZE_MB), 16);
     write(bank(2, REG_VGPU_VF0_FB_TABLE_ROOT_LO), 0x5000 | VF_PAGE_TABLE_VALID);
-    EXPECT_THAT(panel.calls, IsEmpty());
+    EXPECT_THAT(vf_control.calls, IsEmpty());
     write(bank(2, REG_VGPU_VF0_FB_TABLE_ROOT_HI), 1);
-    EXPECT_THAT(panel.calls, ElementsAre("commit 2 0x100005000 16777216"));
+    EXPECT_THAT(vf_control.calls, ElementsAre("commit 2 0x100005000 16777216"));
     EXPECT_EQ(read(bank(2, REG_VGPU_VF0_FB_TABLE_ROOT_LO)), 0x5001u);
 }
 
 TEST_F(PfRegistersTest, ARefusedTableReadsBackInvalid) {
-    panel.refuses_tables = true;
+    vf_control.refuses_tables = true;
     write(bank(2, REG_VGPU_VF0_FB_TABLE_ROOT_LO), 0x5000 | VF_PAGE_TABLE_VALID);
     write(bank(2, REG_VGPU_VF0_FB_TABLE_ROOT_HI), 0);
     EXPECT_EQ(read(bank(2, REG_VGPU_VF0_FB_TABLE_ROOT_LO)), 0x5000u);
@@ -78,7 +78,7 @@ TEST_F(PfRegistersTest, ARefusedTableReadsBackInvalid) {
 TEST_F(PfRegistersTest, AnInvalidRootReleasesTheVram) {
     write(bank(1, REG_VGPU_VF0_FB_TABLE_ROOT_LO), 0);
     write(bank(1, REG_VGPU_VF0_FB_TABLE_ROOT_HI), 0);
-    EXPECT_THAT(panel.calls, ElementsAre("release 1"));
+    EXPECT_THAT(vf_control.calls, ElementsAre("release 1"));
 }
 
 TEST_F(PfRegistersTest, BankRegistersReachTheirVf) {
@@ -88,8 +88,8 @@ TEST_F(PfRegistersTest, BankRegistersReachTheirVf) {
     write(bank(3, REG_VGPU_VF0_QUANTUM_US), 6000);
     write(bank(3, REG_VGPU_VF0_RESET), 1);
     write(bank(3, REG_VGPU_VF0_RESET), 2);
-    EXPECT_THAT(panel.calls, ElementsAre("doorbells 3 2+16", "cus 3 0xf0", "cus 3 0x1000000f0",
-                                         "quantum 3 6000", "flr 3", "ack 3"));
+    EXPECT_THAT(vf_control.calls, ElementsAre("doorbells 3 2+16", "cus 3 0xf0", "cus 3 0x1000000f0",
+                                              "quantum 3 6000", "flr 3", "ack 3"));
     EXPECT_EQ(read(bank(3, REG_VGPU_VF0_QUANTUM_US)), 6000u);
     EXPECT_EQ(read(bank(3, REG_VGPU_VF0_RESET)), 3u);
     EXPECT_EQ(read(bank(3, REG_VGPU_VF0_STATUS)), 0x13u);
@@ -98,7 +98,7 @@ TEST_F(PfRegistersTest, BankRegistersReachTheirVf) {
 TEST_F(PfRegistersTest, GatesShowWhatTheDeviceMadeOfThem) {
     write(bank(3, REG_VGPU_VF0_GATES), 7);
     EXPECT_EQ(read(bank(3, REG_VGPU_VF0_GATES)), 7u);
-    panel.gate_values[VfId{3}] = 1;  // the client reset the function
+    vf_control.gate_values[VfId{3}] = 1;  // the client reset the function
     EXPECT_EQ(read(bank(3, REG_VGPU_VF0_GATES)), 1u);
 }
 
@@ -107,26 +107,26 @@ TEST_F(PfRegistersTest, BanksOfThePfAndOfMissingVfsDoNothing) {
         write(bank(vf, REG_VGPU_VF0_RESET), 1);
         write(bank(vf, REG_VGPU_VF0_FB_TABLE_ROOT_HI), 0);
     }
-    EXPECT_THAT(panel.calls, IsEmpty());
+    EXPECT_THAT(vf_control.calls, IsEmpty());
 }
 
 TEST_F(PfRegistersTest, WideCountersLatchTheirHighHalf) {
-    panel.counters.run_ns = 0x1'0000'0002ull;
+    vf_control.counters.run_ns = 0x1'0000'0002ull;
     EXPECT_EQ(read(bank(1, REG_VGPU_VF0_RUN_NS_LO)), 2u);
-    panel.counters.run_ns = 0x9'0000'0000ull;
+    vf_control.counters.run_ns = 0x9'0000'0000ull;
     EXPECT_EQ(read(bank(1, REG_VGPU_VF0_RUN_NS_HI)), 1u);
-    panel.counters.wave_instructions = 0x3'0000'0004ull;
+    vf_control.counters.wave_instructions = 0x3'0000'0004ull;
     EXPECT_EQ(read(bank(1, REG_VGPU_VF0_WAVE_INSTR_LO)), 4u);
     EXPECT_EQ(read(bank(1, REG_VGPU_VF0_WAVE_INSTR_HI)), 3u);
 }
 
-TEST_F(PfRegistersTest, CountersAreThoseOfThePanel) {
-    panel.counters.switches = 1;
-    panel.counters.doorbells_latched = 2;
-    panel.counters.faults = 3;
-    panel.counters.bad_packets = 4;
-    panel.counters.bad_accesses = 5;
-    panel.counters.illegal_instructions = 6;
+TEST_F(PfRegistersTest, CountersAreThoseOfTheVfControl) {
+    vf_control.counters.switches = 1;
+    vf_control.counters.doorbells_latched = 2;
+    vf_control.counters.faults = 3;
+    vf_control.counters.bad_packets = 4;
+    vf_control.counters.bad_accesses = 5;
+    vf_control.counters.illegal_instructions = 6;
     EXPECT_EQ(read(bank(2, REG_VGPU_VF0_SWITCHES)), 1u);
     EXPECT_EQ(read(bank(2, REG_VGPU_VF0_DOORBELLS_LATCHED)), 2u);
     EXPECT_EQ(read(bank(2, REG_VGPU_VF0_FAULTS)), 3u);
@@ -149,7 +149,7 @@ TEST_F(PfRegistersTest, AnOperationIsBusyUntilTheOpThreadHasDoneIt) {
 }
 
 TEST_F(PfRegistersTest, SaveShowsTheLengthOfTheState) {
-    panel.state.assign(100, std::byte{1});
+    vf_control.state.assign(100, std::byte{1});
     write(REG_VGPU_OP_SIZE_LO, 50);
     write(REG_VGPU_OP_COMMAND, VGPU_OP_SAVE_STATE | 1u << 8);
     ops.run_pending();
@@ -186,7 +186,7 @@ TEST_F(PfRegistersTest, TheMailboxIndexSelectsWhoseBoxIsSeen) {
     write(REG_NBIO_MAILBOX_INDEX, 2);
     EXPECT_EQ(read(REG_NBIO_MAILBOX_MSGBUF_RCV_DW0), 0x200000u + REG_NBIO_MAILBOX_MSGBUF_RCV_DW0);
     write(REG_NBIO_MAILBOX_MSGBUF_TRN_DW0, 9);
-    EXPECT_THAT(panel.mailbox, ElementsAre("2 0xe56 9"));
+    EXPECT_THAT(vf_control.mailbox, ElementsAre("2 0xe56 9"));
 }
 
 TEST_F(PfRegistersTest, AnIndexWithoutVfShowsAnEmptyBox) {
@@ -195,7 +195,7 @@ TEST_F(PfRegistersTest, AnIndexWithoutVfShowsAnEmptyBox) {
         EXPECT_EQ(read(REG_NBIO_MAILBOX_CONTROL), 0u);
         write(REG_NBIO_MAILBOX_CONTROL, 1);
     }
-    EXPECT_THAT(panel.mailbox, IsEmpty());
+    EXPECT_THAT(vf_control.mailbox, IsEmpty());
 }
 
 }  // namespace

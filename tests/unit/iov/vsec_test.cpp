@@ -143,10 +143,10 @@ TEST_F(VsecTest, FramebufferSlicesAreStorage) {
 TEST_F(VsecTest, ResetControlResetsTheDevice) {
     write<std::uint8_t>(GPUIOV_RESET_CONTROL, 0);
     EXPECT_EQ(resets, 0);
-    write<std::uint8_t>(GPUIOV_RESET_CONTROL, GPUIOV_RESET_WHOLE);
+    write<std::uint8_t>(GPUIOV_RESET_CONTROL, GPUIOV_RESET_DEVICE);
     EXPECT_EQ(resets, 1);
     is_resetting = true;
-    EXPECT_EQ(read<std::uint32_t>(GPUIOV_RESET_CONTROL), GPUIOV_RESET_WHOLE);
+    EXPECT_EQ(read<std::uint32_t>(GPUIOV_RESET_CONTROL), GPUIOV_RESET_DEVICE);
     is_resetting = false;
     EXPECT_EQ(read<std::uint32_t>(GPUIOV_RESET_CONTROL), 0u);
 }

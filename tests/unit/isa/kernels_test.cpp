@@ -152,7 +152,7 @@ TEST_P(Kernels, AtomicsCountEveryWorkItemOnce) {
     ASSERT_EQ(gpu.dispatch().reason, StopReason::AllWavesEnded);
     const oracle::Totals t = oracle::atomics(items);
     EXPECT_EQ(gpu.download<std::uint32_t>(totals, 6),
-              (std::vector<std::uint32_t>{t.sum, t.least, t.most, t.all_or, t.all_xor, t.seen}));
+              (std::vector<std::uint32_t>{t.sum, t.min, t.max, t.all_or, t.all_xor, t.seen}));
     EXPECT_EQ(gpu.download<std::uint64_t>(wide, 1).front(), t.wide);
 }
 

@@ -122,7 +122,7 @@ long double cos_l(long double x) {
     return std::cos(2 * std::numbers::pi_v<long double> * (x - std::floor(x)));
 }
 /// -0 stays -0 where the library says so; fmin of the standard leaves zeros unordered, this not.
-u64 least(u64 a, u64 b, FloatFormat format, Unpack value, bool greatest) {
+u64 min(u64 a, u64 b, FloatFormat format, Unpack value, bool greatest) {
     if (format.is_nan(a) && (a & format.quiet()) != format.quiet()) return a | format.quiet();
     if (format.is_nan(b) && (b & format.quiet()) != format.quiet()) return b | format.quiet();
     if (format.is_nan(a)) return b;
@@ -131,16 +131,16 @@ u64 least(u64 a, u64 b, FloatFormat format, Unpack value, bool greatest) {
         return ((a & format.sign()) != 0) != greatest ? a : b;
     return (value(a) < value(b)) != greatest ? a : b;
 }
-template <const FloatFormat& F, Unpack V> u64 least_of(u64 a, u64 b) {
-    return least(a & (F.sign() | (F.sign() - 1)), b & (F.sign() | (F.sign() - 1)), F, V, false);
+template <const FloatFormat& F, Unpack V> u64 min_of(u64 a, u64 b) {
+    return min(a & (F.sign() | (F.sign() - 1)), b & (F.sign() | (F.sign() - 1)), F, V, false);
 }
 template <const FloatFormat& F, Unpack V> u64 greatest_of(u64 a, u64 b) {
-    return least(a & (F.sign() | (F.sign() - 1)), b & (F.sign() | (F.sign() - 1)), F, V, true);
+    return min(a & (F.sign() | (F.sign() - 1)), b & (F.sign() | (F.sign() - 1)), F, V, true);
 }
 template <const FloatFormat& F, Unpack V> u64 median_of(u64 a, u64 b, u64 c) {
     const u64 bits = F.sign() | (F.sign() - 1);
     if (F.is_nan(a & bits) || F.is_nan(b & bits) || F.is_nan(c & bits))
-        return least_of<F, V>(least_of<F, V>(a, b), c);
+        return min_of<F, V>(min_of<F, V>(a, b), c);
     std::array<u64, 3> sorted{a & bits, b & bits, c & bits};
     std::ranges::sort(sorted, [](u64 x, u64 y) {
         if (V(x) != V(y)) return V(x) < V(y);
@@ -404,7 +404,7 @@ constexpr std::pair<const char*, Reference> kRows[] = {
     {"v_mul_hi_i32_i24", {VALUE(low((s24(a) * s24(b)) >> 32))}},
     {"v_mul_u32_u24", {VALUE(((a & 0xffffff) * (b & 0xffffff)) & 0xffffffff)}},
     {"v_mul_hi_u32_u24", {VALUE(((a & 0xffffff) * (b & 0xffffff)) >> 32)}},
-    {"v_min_f32", {VALUE((least_of<F32, single>(a, b)))}},
+    {"v_min_f32", {VALUE((min_of<F32, single>(a, b)))}},
     {"v_max_f32", {VALUE((greatest_of<F32, single>(a, b)))}},
     {"v_min_i32", {VALUE(low(std::min(s32(a), s32(b))))}},
     {"v_max_i32", {VALUE(low(std::max(s32(a), s32(b))))}},
@@ -436,7 +436,7 @@ constexpr std::pair<const char*, Reference> kRows[] = {
     {"v_lshrrev_b16", {VALUE(u16(b) >> (a % 16))}},
     {"v_ashrrev_i16", {VALUE(low16(s16(b) >> (a % 16)))}},
     {"v_max_f16", {VALUE((greatest_of<F16, half>(a, b)))}},
-    {"v_min_f16", {VALUE((least_of<F16, half>(a, b)))}},
+    {"v_min_f16", {VALUE((min_of<F16, half>(a, b)))}},
     {"v_max_u16", {VALUE(std::max(u16(a), u16(b)))}},
     {"v_max_i16", {VALUE(low16(std::max(s16(a), s16(b))))}},
     {"v_min_u16", {VALUE(std::min(u16(a), u16(b)))}},
@@ -475,7 +475,7 @@ constexpr std::pair<const char*, Reference> kRows[] = {
             (((byte(a, 3) + byte(b, 3) + ((c >> 24) & 1)) >> 1) << 24))}},
     {"v_alignbit_b32", {VALUE((((a << 32) | b) >> (c % 32)) & 0xffffffff)}},
     {"v_alignbyte_b32", {VALUE((((a << 32) | b) >> (8 * (c % 4))) & 0xffffffff)}},
-    {"v_min3_f32", {VALUE((least_of<F32, single>(least_of<F32, single>(a, b), c)))}},
+    {"v_min3_f32", {VALUE((min_of<F32, single>(min_of<F32, single>(a, b), c)))}},
     {"v_min3_i32", {VALUE(low(std::min({s32(a), s32(b), s32(c)})))}},
     {"v_min3_u32", {VALUE(std::min({a, b, c}))}},
     {"v_max3_f32", {VALUE((greatest_of<F32, single>(greatest_of<F32, single>(a, b), c)))}},
@@ -525,7 +525,7 @@ constexpr std::pair<const char*, Reference> kRows[] = {
     {"v_mad_u32_u16", {VALUE((u16(a) * u16(b) + c) & 0xffffffff)}},
     {"v_mad_i32_i16", {VALUE(low(s16(a) * s16(b) + s32(c)))}},
     {"v_xad_u32", {VALUE(((a ^ b) + c) & 0xffffffff)}},
-    {"v_min3_f16", {VALUE((least_of<F16, half>(least_of<F16, half>(a, b), c)))}},
+    {"v_min3_f16", {VALUE((min_of<F16, half>(min_of<F16, half>(a, b), c)))}},
     {"v_min3_i16", {VALUE(low16(std::min({s16(a), s16(b), s16(c)})))}},
     {"v_min3_u16", {VALUE(std::min({u16(a), u16(b), u16(c)}))}},
     {"v_max3_f16", {VALUE((greatest_of<F16, half>(greatest_of<F16, half>(a, b), c)))}},
@@ -548,7 +548,7 @@ constexpr std::pair<const char*, Reference> kRows[] = {
     {"v_fma_f16", {VALUE(to_half(sum(half(a) * half(b), half(c))))}},
     {"v_add_f64", {VALUE(to_double(twice(a) + twice(b)))}},
     {"v_mul_f64", {VALUE(to_double(twice(a) * twice(b)))}},
-    {"v_min_f64", {VALUE((least_of<F64, twice>(a, b)))}},
+    {"v_min_f64", {VALUE((min_of<F64, twice>(a, b)))}},
     {"v_max_f64", {VALUE((greatest_of<F64, twice>(a, b)))}},
     {"v_ldexp_f64", {VALUE(to_double(scaled(twice(a), s32(b))))}},
     {"v_mul_lo_u32", {VALUE((a * b) & 0xffffffff)}},
@@ -595,7 +595,7 @@ constexpr std::pair<const char*, Reference> kRows[] = {
     {"v_pk_fma_f16", {HALVES(to_half(sum(half(a) * half(b), half(c))))}},
     {"v_pk_add_f16", {HALVES(to_half(half(a) + half(b)))}},
     {"v_pk_mul_f16", {HALVES(to_half(half(a) * half(b)))}},
-    {"v_pk_min_f16", {HALVES((least_of<F16, half>(a, b)))}},
+    {"v_pk_min_f16", {HALVES((min_of<F16, half>(a, b)))}},
     {"v_pk_max_f16", {HALVES((greatest_of<F16, half>(a, b)))}},
     {"v_mad_mix_f32", {VALUE(mad(a, b, c))}},
     {"v_mad_mixlo_f16", {VALUE(to_half(single(mad(a, b, c))))}},

@@ -192,13 +192,13 @@ TEST(Semantics, IntegerArithmeticOnEdgeValues) {
 }
 
 TEST(Semantics, OrderAndMedianOnEdgeValues) {
-    const auto least = [](auto a, auto b, auto c) { return std::min({a, b, c}); };
+    const auto min = [](auto a, auto b, auto c) { return std::min({a, b, c}); };
     const auto middle = [](auto a, auto b, auto c) {
         std::array sorted{a, b, c};
         std::ranges::sort(sorted);
         return sorted[1];
     };
-    check_words(Op::v_min3_u32, kEdges, least);
+    check_words(Op::v_min3_u32, kEdges, min);
     check_words(Op::v_med3_u32, kEdges, middle);
     check_words(Op::v_med3_i32, kEdges, [&](u32 a, u32 b, u32 c) {
         return low(middle(signed_of(a), signed_of(b), signed_of(c)));
@@ -297,16 +297,16 @@ TEST(Semantics, FloatArithmeticIsThatOfIeee) {
 }
 
 TEST(Semantics, MinAndMaxOrderZerosAndPreferNumbers) {
-    const auto least = [](float a, float b, float) {
+    const auto min = [](float a, float b, float) {
         if (a == b) return std::signbit(a) ? a : b;
         return std::fmin(a, b);
     };
-    const auto most = [](float a, float b, float) {
+    const auto max = [](float a, float b, float) {
         if (a == b) return std::signbit(a) ? b : a;
         return std::fmax(a, b);
     };
-    check_floats(Op::v_min_f32, least);
-    check_floats(Op::v_max_f32, most);
+    check_floats(Op::v_min_f32, min);
+    check_floats(Op::v_max_f32, max);
 }
 
 TEST(Semantics, ConversionsSaturateAndNanBecomesZero) {

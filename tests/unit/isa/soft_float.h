@@ -108,9 +108,9 @@ inline std::uint64_t pack(Quad x, FloatFormat format, Rounding rounding = Roundi
         return sign | (fraction == 0 ? format.infinity() : format.quiet());
     if (exponent == 0) return sign;  // far below every denormal of the formats, or zero
     const Wide whole = fraction | (Wide{1} << quad_mantissa);
-    const int least = 1 - format.bias();
+    const int min = 1 - format.bias();
     const int real = exponent - quad_bias;
-    const int used = real < least ? least : real;
+    const int used = real < min ? min : real;
     int drop = quad_mantissa - format.mantissa + (used - real);
     if (drop > quad_mantissa + 2) drop = quad_mantissa + 2;
     const Wide kept = whole >> drop;

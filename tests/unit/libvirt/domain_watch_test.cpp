@@ -124,7 +124,7 @@ TEST_F(Watch, ARunningDomainThatIsUndefinedGoesWhenItEnds) {
     EXPECT_EQ(heard(watched, "removed"), kUuid);
 }
 
-TEST_F(Watch, ALibvirtThatIsNotThereIsToldOnceAndTriedAgain) {
+TEST_F(Watch, ALibvirtThatIsNotThereIsNotifiedOnceAndTriedAgain) {
     DomainWatch watched = watch("qemu:///system?socket=/no/such/socket");
     const Json lost = heard(watched, "lost");
     EXPECT_NE(lost.get<std::string>().find("no connection to qemu:///system"), std::string::npos);

@@ -390,7 +390,7 @@ TEST_F(GpuVmTest, ADmaUnmapWaitsForWhoeverHoldsAPointer) {
 TEST_F(GpuVmTest, CopiesSurviveAClientThatMapsAndUnmapsAllTheTime) {
     rig.map_page(root, kVa, kBusBase | kRwx | GPUVM_PTE_SYSTEM);
     constexpr int kRounds = 2'000;
-    constexpr int kMostRounds = 1'000'000;  // of a busy machine, where the engine starts late
+    constexpr int kMaxRounds = 1'000'000;  // of a busy machine, where the engine starts late
     std::atomic<bool> stop = false;
     std::atomic<std::uint64_t> copies = 0;
     std::thread engine([&] {
@@ -401,7 +401,7 @@ TEST_F(GpuVmTest, CopiesSurviveAClientThatMapsAndUnmapsAllTheTime) {
             copies += memory->read(GpuVa{kVa}, page) && memory->write(GpuVa{kVa}, page) ? 1 : 0;
         }
     });
-    for (int i = 0; i < kRounds || (copies == 0 && i < kMostRounds); ++i) {
+    for (int i = 0; i < kRounds || (copies == 0 && i < kMaxRounds); ++i) {
         EXPECT_TRUE(rig.system.unmap(Iova{kBusBase}, test::kBusBytes));
         EXPECT_TRUE(rig.system.map(
             {Iova{kBusBase}, test::kBusBytes, rig.bus_fd.get(), 0, test::kBusReadWrite}));

@@ -66,11 +66,12 @@ TEST(Contract, ABudgetShorterThanTheShortestRunIsRefused) {
                 HasSubstr("the shortest run is 0.1 ms; min_pct 5.000 would fit"));
 }
 
-TEST(Contract, ALowerBandNeedsAReservationToKeepItsGap) {
+TEST(Contract, ALowerPriorityClassNeedsAReservationToKeepItsGap) {
     auto parties = equal(2);
-    parties[1].contract.band = Band::Low;
+    parties[1].contract.priority_class = PriorityClass::Low;
     const std::string cause = cause_of(parties);
-    EXPECT_THAT(cause, HasSubstr("VF 2: the bands before its own may take all of the engine"));
+    EXPECT_THAT(cause,
+                HasSubstr("VF 2: the priority classes before its own may take all of the engine"));
     parties[1].contract.min_pct = 5;
     EXPECT_EQ(cause_of(parties), "admitted");
 }

@@ -27,9 +27,9 @@ struct Slots {
 };
 
 /// Who was served in the slots of one VF, and how much of each slot that VF had.
-class SlotWitness final : public GpsFluid {
+class SlotObserver final : public GpsFluid {
 public:
-    SlotWitness(std::uint32_t vf, const Slots& slots) : vf_(vf), slots_(slots) {}
+    SlotObserver(std::uint32_t vf, const Slots& slots) : vf_(vf), slots_(slots) {}
 
     void served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t at_ns) override {
         GpsFluid::served(vf, ns, is_reserved, at_ns);
@@ -75,27 +75,27 @@ constexpr Slots kSecondSlots{
 constexpr std::int64_t kSlots = 150;  ///< in three seconds
 
 TEST(GangScenario, EachSlotComesOnTimeAndIsNeverCut) {
-    SlotWitness witness(1, kFirstSlots);
-    figures_of(gangs(""), &witness);
-    EXPECT_EQ(witness.outside(), 0u);
-    ASSERT_EQ(std::ssize(witness.received()), kSlots);
-    for (const auto& [slot, ns] : witness.received())
+    SlotObserver observer(1, kFirstSlots);
+    figures_of(gangs(""), &observer);
+    EXPECT_EQ(observer.outside(), 0u);
+    ASSERT_EQ(std::ssize(observer.received()), kSlots);
+    for (const auto& [slot, ns] : observer.received())
         EXPECT_GE(ns, kFirstSlots.budget_ns - kSwitchesNs) << "slot " << slot;
 }
 
 TEST(GangScenario, NobodyElseIsServedInASlot) {
     for (const Slots& slots : {kFirstSlots, kSecondSlots}) {
-        SlotWitness witness(slots.phase_ns == 0 ? 1 : 2, slots);
-        figures_of(gangs(""), &witness);
-        EXPECT_EQ(witness.strangers(), 0u) << "phase " << slots.phase_ns;
+        SlotObserver observer(slots.phase_ns == 0 ? 1 : 2, slots);
+        figures_of(gangs(""), &observer);
+        EXPECT_EQ(observer.strangers(), 0u) << "phase " << slots.phase_ns;
     }
 }
 
 TEST(GangScenario, ASlotWithoutWorkIsKeptAndIsNoIdlingWithWork) {
-    SlotWitness witness(2, kSecondSlots);
+    SlotObserver observer(2, kSecondSlots);
     const Figures figures = figures_of(
-        gangs(R"(, "work": {"arrivals": "periodic", "work_ms": 1, "period_ms": 3000})"), &witness);
-    EXPECT_EQ(witness.strangers(), 0u);
+        gangs(R"(, "work": {"arrivals": "periodic", "work_ms": 1, "period_ms": 3000})"), &observer);
+    EXPECT_EQ(observer.strangers(), 0u);
     EXPECT_EQ(figures.vfs[2].jobs, 1u);
     EXPECT_GE(figures.idle_ns, (kSlots - 1) * (kSecondSlots.budget_ns - 2 * kSwitchesNs));
     EXPECT_EQ(figures.idle_with_work_ns / 1'000'000, 0);
@@ -103,16 +103,16 @@ TEST(GangScenario, ASlotWithoutWorkIsKeptAndIsNoIdlingWithWork) {
 
 TEST(GangScenario, WhatSlotsLeaveIsSharedByWeightWithinOneRequest) {
     for (std::uint64_t seed = 1; seed <= 3 * seeds(); ++seed) {
-        Dice dice(seed);
-        const auto budget = static_cast<double>(dice.between(10, 40));
-        const std::int64_t weight = dice.between(1, 10);
+        Rng rng(seed);
+        const auto budget = static_cast<double>(rng.between(10, 40));
+        const std::int64_t weight = rng.between(1, 10);
         GpsFluid oracle;
         const Figures figures =
             figures_of(scenario(fmt::format(
                            R"({{"mode": "gang", "min_pct": {}, "latency_ms": {}}},
                    {{"weight": {}, "quantum_ms": 2, "max_gap_ms": 1000}},
                    {{"weight": 100, "quantum_ms": 2, "max_gap_ms": 1000}})",
-                           budget, dice.between(10, 60), 100 * weight)),
+                           budget, rng.between(10, 60), 100 * weight)),
                        &oracle);
         EXPECT_NEAR(share(figures, 2) / share(figures, 3), static_cast<double>(weight), 0.1)
             << "seed " << seed;
@@ -133,10 +133,10 @@ TEST(GangScenario, ItsVfNeverUsesWhatOthersLeave) {
 }
 
 TEST(GangScenario, SlotsAreKeptWhileVgpudIsStopped) {
-    SlotWitness witness(1, kFirstSlots);
-    figures_of(gangs(""), &witness, {.stops_at_ns = 500'000'000});
-    EXPECT_EQ(witness.strangers(), 0u);
-    EXPECT_EQ(std::ssize(witness.received()), kSlots);
+    SlotObserver observer(1, kFirstSlots);
+    figures_of(gangs(""), &observer, {.stops_at_ns = 500'000'000});
+    EXPECT_EQ(observer.strangers(), 0u);
+    EXPECT_EQ(std::ssize(observer.received()), kSlots);
 }
 
 TEST(GangScenario, AReservationMeetsItsDeadlinesBesideSlots) {

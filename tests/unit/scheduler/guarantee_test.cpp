@@ -17,30 +17,30 @@ using ::testing::HasSubstr;
 /// comes in each period and takes 99 % of the budget: the core adds a rest of less than 10 us to
 /// the next budget, with its later deadline. Budgets are in whole microseconds, as the device
 /// counts a slice.
-std::string random_vfs(Dice& dice, std::int64_t reserved) {
+std::string random_vfs(Rng& rng, std::int64_t reserved) {
     constexpr double kUsPerMs = 1000;
     std::string list = R"({"count": 3, "max_gap_ms": 10000})";
     for (std::int64_t i = 0; i < reserved; ++i) {
-        const std::int64_t period_ms = dice.between(8, 100);
+        const std::int64_t period_ms = rng.between(8, 100);
         const double part =
-            std::min(1.0, 0.95 / static_cast<double>(reserved) * (0.4 + dice.unit()));
+            std::min(1.0, 0.95 / static_cast<double>(reserved) * (0.4 + rng.unit()));
         const double budget_ms =
             std::round(part * static_cast<double>(period_ms) * kUsPerMs) / kUsPerMs;
         list += fmt::format(R"(, {{"min_pct": {}, "latency_ms": {}, "max_gap_ms": 10000,
             "work": {{"arrivals": "periodic", "work_ms": {}, "period_ms": {}, "deadline_ms": {},
                       "phase_ms": {}}}}})",
                             budget_ms / static_cast<double>(period_ms) * 100, period_ms,
-                            budget_ms * 0.99, period_ms, period_ms, dice.between(0, period_ms));
+                            budget_ms * 0.99, period_ms, period_ms, rng.between(0, period_ms));
     }
     return list;
 }
 
 TEST(Reservations, WhatIsAdmittedMissesNoDeadline) {
-    Dice dice(11);
+    Rng rng(11);
     const int wanted = is_full() ? 400 : 5;
     int admitted = 0, refused = 0;
     while (admitted < wanted) {
-        const std::string vfs = random_vfs(dice, dice.between(1, 12));
+        const std::string vfs = random_vfs(rng, rng.between(1, 12));
         const auto parsed = parse_scenario(fmt::format(
             R"({{"duration_ms": 3000, "device": {{"decision_us": 0}}, "vfs": [{}]}})", vfs));
         if (!parsed) {

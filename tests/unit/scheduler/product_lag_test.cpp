@@ -29,7 +29,7 @@ std::string words(std::uint32_t vfs, std::uint64_t seed, Weights weights) {
 class RandomLife {
 public:
     RandomLife(const Life& life, std::uint32_t vfs, Weights weights, std::uint64_t seed)
-        : life_(life), vfs_(vfs), weights_(weights), seed_(seed), dice_(1000 * seed + vfs) {}
+        : life_(life), vfs_(vfs), weights_(weights), seed_(seed), rng_(1000 * seed + vfs) {}
 
     Simulation setup() {
         std::string list;
@@ -43,25 +43,25 @@ public:
 
 private:
     std::uint32_t weight() {
-        if (weights_ == Weights::OneToTenThousand) return dice_.weight();
-        return static_cast<std::uint32_t>(100 * dice_.between(1, 10));
+        if (weights_ == Weights::OneToTenThousand) return rng_.weight();
+        return static_cast<std::uint32_t>(100 * rng_.between(1, 10));
     }
     std::string work() {
-        if (!dice_.chance(life_.bursty_part)) return "";
+        if (!rng_.chance(life_.bursty_part)) return "";
         return fmt::format(
             R"(, "work": {{"arrivals": "bursty", "work_ms": {:.3f}, "period_ms": {:.3f}}})",
-            static_cast<double>(dice_.between(50, 5000)) / 1000,
-            static_cast<double>(dice_.between(1, 10) * vfs_));
+            static_cast<double>(rng_.between(50, 5000)) / 1000,
+            static_cast<double>(rng_.between(1, 10) * vfs_));
     }
     /// v0 stays, so that there is always somebody to share with.
     std::string changes() {
         std::string list;
         if (!life_.has_joins && !life_.has_weights) return list;
         std::vector<bool> is_in(vfs_, true);
-        for (std::int64_t at = 200; at < 2900; at += dice_.between(15, 200)) {
-            auto vf = static_cast<std::uint32_t>(dice_.between(0, vfs_ - 1));
+        for (std::int64_t at = 200; at < 2900; at += rng_.between(15, 200)) {
+            auto vf = static_cast<std::uint32_t>(rng_.between(0, vfs_ - 1));
             std::string what = "weight";
-            if (life_.has_joins && (!life_.has_weights || dice_.chance(0.5))) {
+            if (life_.has_joins && (!life_.has_weights || rng_.chance(0.5))) {
                 vf = std::max(vf, 1u);
                 what = is_in[vf] ? "leave" : "join";
                 is_in[vf] = !is_in[vf];
@@ -76,7 +76,7 @@ private:
     std::uint32_t vfs_;
     Weights weights_;
     std::uint64_t seed_;
-    Dice dice_;
+    Rng rng_;
 };
 
 std::vector<std::uint32_t> counts() {

@@ -34,9 +34,9 @@ inline Simulation scenario(const std::string& vfs, const std::string& more = "")
     return parsed ? parsed->setup : Simulation{};
 }
 
-inline Figures figures_of(const Simulation& setup, Witness* witness = nullptr,
+inline Figures figures_of(const Simulation& setup, Observer* observer = nullptr,
                           const VgpudModel& vgpud = {}) {
-    auto figures = run_product(setup, witness, vgpud);
+    auto figures = run_product(setup, observer, vgpud);
     EXPECT_TRUE(figures) << figures.error().cause;
     return figures ? *figures : Figures{.vfs = std::vector<VfFigures>(setup.vfs.size() + 1)};
 }

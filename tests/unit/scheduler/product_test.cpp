@@ -12,16 +12,16 @@ constexpr double kRequestMs = 2;
 
 /// N VFs with random weights 1..10 and requests of 2 ms, some with bursts.
 Simulation random_mix(std::uint32_t vfs, std::uint64_t seed, double bursty_part) {
-    Dice dice(seed);
+    Rng rng(seed);
     std::string list;
     for (std::uint32_t i = 0; i < vfs; ++i) {
-        const bool is_bursty = dice.chance(bursty_part);
+        const bool is_bursty = rng.chance(bursty_part);
         const std::string work = fmt::format(
             R"(, "work": {{"arrivals": "bursty", "work_ms": {:.3f}, "period_ms": {:.3f}}})",
-            static_cast<double>(dice.between(50, 5000)) / 1000,
-            static_cast<double>(dice.between(1, 10) * vfs));
+            static_cast<double>(rng.between(50, 5000)) / 1000,
+            static_cast<double>(rng.between(1, 10) * vfs));
         list += fmt::format(R"({}{{"weight": {}, "quantum_ms": 2, "max_gap_ms": 2000{}}})",
-                            i == 0 ? "" : ", ", 100 * dice.between(1, 10), is_bursty ? work : "");
+                            i == 0 ? "" : ", ", 100 * rng.between(1, 10), is_bursty ? work : "");
     }
     return scenario(list, fmt::format(R"(, "seed": {})", seed));
 }
@@ -53,10 +53,10 @@ TEST(Product, AReservedVfMeetsItsDeadlinesBesideBackloggedOnes) {
     }
 }
 
-TEST(Product, AReservationKeepsTheGapOfAVfInALowerBandAfterABurst) {
+TEST(Product, AReservationKeepsTheGapOfAVfInALowerPriorityClassAfterABurst) {
     const Figures figures = figures_of(scenario(R"(
         {"min_pct": 77, "latency_ms": 60, "max_gap_ms": 1000}, {"max_gap_ms": 10000},
-        {"band": "low", "min_pct": 10, "latency_ms": 10, "max_gap_ms": 20,
+        {"priority_class": "low", "min_pct": 10, "latency_ms": 10, "max_gap_ms": 20,
          "work": {"arrivals": "bursty", "work_ms": 8, "period_ms": 80}})"));
     EXPECT_LE(static_cast<double>(figures.vfs[3].longest_wait_ns) / 1e6, 20.0);
 }
@@ -64,9 +64,9 @@ TEST(Product, AReservationKeepsTheGapOfAVfInALowerBandAfterABurst) {
 TEST(Product, ACapIsKeptAndWhatItLeavesIsUsed) {
     const Figures figures = figures_of(scenario(R"(
         {"weight": 300, "quantum_ms": 2, "max_pct": 30, "burst_ms": 10}, {"quantum_ms": 2})"));
-    const double most_ns = 0.30 * static_cast<double>(figures.elapsed_ns) + 10e6;
-    EXPECT_LE(static_cast<double>(figures.vfs[1].service_ns), most_ns);
-    EXPECT_GE(static_cast<double>(figures.vfs[1].service_ns), 0.95 * most_ns);
+    const double max_ns = 0.30 * static_cast<double>(figures.elapsed_ns) + 10e6;
+    EXPECT_LE(static_cast<double>(figures.vfs[1].service_ns), max_ns);
+    EXPECT_GE(static_cast<double>(figures.vfs[1].service_ns), 0.95 * max_ns);
     EXPECT_EQ(figures.idle_with_work_ns / 1'000'000, 0);
 }
 

@@ -6,8 +6,8 @@
 
 #include "daemon/service/trace/recorder.h"
 #include "daemon/simulator/comparison.h"
-#include "daemon/simulator/dice.h"
 #include "daemon/simulator/recording_export.h"
+#include "daemon/simulator/rng.h"
 #include "daemon/simulator/scenario.h"
 #include "tests/support/hostile_recording.h"
 
@@ -60,24 +60,25 @@ std::string lively_document() {
 
 /// One of each kind, with members that are all different from their defaults.
 std::vector<trace::Event> one_of_each() {
-    const GpuSchedule::Member member{.vf = 3,
-                                     .weight = 7,
-                                     .quantum_us = 2500,
-                                     .qos = {.min_pct = 12.5,
-                                             .max_pct = 80,
-                                             .burst_ms = 4,
-                                             .latency_ms = 30,
-                                             .max_gap_ms = 90,
-                                             .preempt_timeout_ms = 2,
-                                             .mode = daemon::scheduler::SlotMode::Strict,
-                                             .band = daemon::scheduler::Band::Low}};
+    const GpuSchedule::Member member{
+        .vf = 3,
+        .weight = 7,
+        .quantum_us = 2500,
+        .qos = {.min_pct = 12.5,
+                .max_pct = 80,
+                .burst_ms = 4,
+                .latency_ms = 30,
+                .max_gap_ms = 90,
+                .preempt_timeout_ms = 2,
+                .mode = daemon::scheduler::SlotMode::Strict,
+                .priority_class = daemon::scheduler::PriorityClass::Low}};
     constexpr Nanoseconds kAt{123'456'789'012'345};
     return {
         trace::MembersSet{.at = kAt, .members = {member}, .max_gap_ms = 77, .names = {{3, "c"}}},
         trace::Ran{.end = kAt, .vf = 2, .ns = 5'000'000, .reserved_ns = 1'000'000},
         trace::Woke{.at = kAt, .vf = 4},
         trace::WentIdle{.at = kAt, .vf = 5, .is_parked = true},
-        trace::HeldBack{.at = kAt, .vf = 6},
+        trace::Throttled{.at = kAt, .vf = 6},
         trace::Missed{.vf = 7, .ns = 8, .reserved_ns = 9},
         trace::Restarted{},
         trace::TableMade{.at = kAt, .generation = 10, .is_made = true, .digest = 0xFFFF'FFFE},

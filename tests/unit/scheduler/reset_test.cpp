@@ -20,7 +20,7 @@ constexpr double kNoticeMs = 20;
 constexpr double kLookMs = 10;
 constexpr double kFlrMs = 2;
 /// What the neighbours of a VF that hangs can lose.
-constexpr double kMostLostMs = kRequestMs + kNoticeMs + kTimeoutMs + kLookMs + kFlrMs;
+constexpr double kMaxLostMs = kRequestMs + kNoticeMs + kTimeoutMs + kLookMs + kFlrMs;
 
 /// VF 1 with `faults` and two others, all with work; slices of 2 ms.
 Simulation with_faults(const std::string& faults, const std::string& more = "") {
@@ -51,11 +51,11 @@ TEST(HangScenario, NeighboursLoseNoMoreThanTheTimeOut) {
         GpsFluid oracle;
         const Figures figures = figures_of(
             with_faults(fmt::format(R"({{"at_ms": {}.37, "kind": "hang"}})", at_ms)), &oracle);
-        EXPECT_LE(ms_of(figures.hung_ns), kMostLostMs) << at_ms;
+        EXPECT_LE(ms_of(figures.hung_ns), kMaxLostMs) << at_ms;
         EXPECT_GE(ms_of(figures.hung_ns), kTimeoutMs) << at_ms;
-        EXPECT_LE(worst_lag_ms(oracle), kRequestMs + kMostLostMs) << at_ms;
+        EXPECT_LE(worst_lag_ms(oracle), kRequestMs + kMaxLostMs) << at_ms;
         for (std::uint32_t vf = 2; vf <= 3; ++vf)
-            EXPECT_LE(ms_of(figures.vfs[vf].longest_wait_ns), 4 * kRequestMs + kMostLostMs)
+            EXPECT_LE(ms_of(figures.vfs[vf].longest_wait_ns), 4 * kRequestMs + kMaxLostMs)
                 << "VF " << vf << ", hang at " << at_ms << " ms";
     }
 }
@@ -72,20 +72,20 @@ TEST(HangScenario, WhatTheHangTookComesOffTheCulpritsShare) {
 
 TEST(HangScenario, ARandomNeighbourhoodStaysWithinItsBounds) {
     for (std::uint64_t seed = 1; seed <= 2 * seeds(); ++seed) {
-        Dice dice(seed);
+        Rng rng(seed);
         std::string list;
         for (int vf = 0; vf < 6; ++vf)
             list += fmt::format(
                 R"({}{{"weight": {}, "quantum_ms": 2, "max_gap_ms": 1000,
                       "preempt_timeout_ms": {}, "faults": [{{"at_ms": {}, "kind": "hang"}}]}})",
-                vf == 0 ? "" : ", ", 100 * dice.between(1, 5), kTimeoutMs,
-                200 + 450 * vf + dice.between(0, 200));
+                vf == 0 ? "" : ", ", 100 * rng.between(1, 5), kTimeoutMs,
+                200 + 450 * vf + rng.between(0, 200));
         GpsFluid oracle;
         const Figures figures =
             figures_of(scenario(list, fmt::format(R"(, "seed": {})", seed)), &oracle);
         for (std::uint32_t vf = 1; vf <= 6; ++vf) EXPECT_EQ(figures.vfs[vf].resets, 1u) << seed;
         EXPECT_LE(worst_lag_ms(oracle), kRequestMs + ms_of(figures.hung_ns)) << seed;
-        EXPECT_LE(ms_of(figures.hung_ns), 6 * kMostLostMs) << seed;
+        EXPECT_LE(ms_of(figures.hung_ns), 6 * kMaxLostMs) << seed;
         EXPECT_EQ(figures.idle_with_work_ns / 1'000'000, 0) << seed;
     }
 }

@@ -23,25 +23,25 @@ class GpuThreads : public ::testing::Test {
 protected:
     GpuThreads() {
         for (const auto& gpu : world.manager->gpus())
-            gpu->start(std::make_unique<adapters::GpuThread>(clock), [this] { news.release(); });
+            gpu->start(std::make_unique<adapters::GpuThread>(clock), [this] { changes.release(); });
     }
     ~GpuThreads() override { world.manager.reset(); }
 
     void create(const std::string& gpu, const std::string& name) {
-        world.manager->create(gpu,
-                              {{"name", name}, {"vram_bytes", std::uint64_t{64 * FakePf::kMiB}}},
-                              [this, gpu, asker = std::this_thread::get_id()](Result<Target> made) {
-                                  EXPECT_EQ(std::this_thread::get_id(), asker);
-                                  made_on[gpu].push_back(made ? made->vf : 0);
-                                  ++answers;
-                              });
+        world.manager->create(
+            gpu, {{"name", name}, {"vram_bytes", std::uint64_t{64 * FakePf::kMiB}}},
+            [this, gpu, requester = std::this_thread::get_id()](Result<Target> made) {
+                EXPECT_EQ(std::this_thread::get_id(), requester);
+                made_on[gpu].push_back(made ? made->vf : 0);
+                ++answers;
+            });
     }
 
     /// The main loop, until `count` answers have come; looks at both GPUs all the while.
     void loop_until(int count) {
         std::uint64_t seen = 0;
         while (answers < count) {
-            if (!news.try_acquire_for(20s)) FAIL() << answers << " of " << count << " answers";
+            if (!changes.try_acquire_for(20s)) FAIL() << answers << " of " << count << " answers";
             for (const auto& gpu : world.manager->gpus()) {
                 (void)gpu->is_newer(seen);
                 EXPECT_LE(gpu->look()->vfs.size(), 4u);
@@ -52,7 +52,7 @@ protected:
 
     World world{{"gpu0", "gpu1"}};
     adapters::SystemClock clock;
-    std::counting_semaphore<> news{0};
+    std::counting_semaphore<> changes{0};
     std::map<std::string, std::vector<std::uint32_t>> made_on;
     int answers = 0;
 };

@@ -37,7 +37,7 @@ Known known_to(const StateStore& store) {
 Known reload(FakeState& state) {
     StateStore store(state);
     store.load();
-    EXPECT_EQ(store.trouble(), "");
+    EXPECT_EQ(store.condition(), "");
     return known_to(store);
 }
 
@@ -133,17 +133,17 @@ TEST(StateStore, FullDiskRefusesTheChangeAndTakesItOnceThereIsRoom) {
     EXPECT_EQ(refused.error().cause, "no space left");
     EXPECT_EQ(store.gpu("gpu0"), GpuRecord{});
     EXPECT_EQ(reload(state), Known{});
-    EXPECT_NE(store.trouble(), "");
+    EXPECT_NE(store.condition(), "");
     state.is_full = false;
     ASSERT_TRUE(store.commit("gpu0", some_record(1)));
-    EXPECT_EQ(store.trouble(), "");
+    EXPECT_EQ(store.condition(), "");
     const Known before = known_to(store);
     state.is_full = true;
     EXPECT_EQ(store.commit("gpu0", some_record(2)).error().id, ErrorId::StateNotWritten);
     EXPECT_EQ(known_to(store), before);
     EXPECT_EQ(reload(state), before) << "what was half written is gone";
     ASSERT_TRUE(store.commit("gpu0", some_record(1)));
-    EXPECT_NE(store.trouble(), "") << "nothing was to be written";
+    EXPECT_NE(store.condition(), "") << "nothing was to be written";
     state.is_full = false;
     ASSERT_TRUE(store.commit("gpu0", some_record(3)));
     ASSERT_TRUE(store.commit("gpu0", some_record(4)));
@@ -237,7 +237,7 @@ TEST(StateStore, AnApplyIsDurableFromItsBeginningToItsEnd) {
     ASSERT_TRUE(store.commit_apply(store.apply()));
     EXPECT_EQ(state.stores, stores) << "nothing has changed";
     ApplyIntent back = some_apply();
-    back.back_cause = "step 2 of 4 was refused";
+    back.rollback_reason = "step 2 of 4 was refused";
     ASSERT_TRUE(store.commit_apply(back));
     EXPECT_EQ(reload(state).apply, back);
     state.is_read_only = true;
@@ -304,7 +304,7 @@ void live(FakeState& state, std::vector<Known>& states) {
             change = [&store, id, i] { return store.commit(id, some_record(i)); };
         } else {
             next.apply = i == 12 ? std::nullopt : std::optional(some_apply());
-            if (i == 6) next.apply->back_cause = "cancelled";
+            if (i == 6) next.apply->rollback_reason = "cancelled";
             change = [&store, apply = next.apply] { return store.commit_apply(apply); };
         }
         states.push_back(next);

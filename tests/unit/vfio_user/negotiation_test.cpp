@@ -118,7 +118,7 @@ TEST(VfioUserVersion, ComesOnce) {
     EXPECT_EQ(served.device.calls().attached, 1);
 }
 
-TEST(VfioUserAttach, SecondClientIsToldThatTheDeviceIsBusy) {
+TEST(VfioUserAttach, SecondClientIsNotifiedThatTheDeviceIsBusy) {
     Served served;
     TestClient first = served.connect();
     TestClient second(served.path());

@@ -116,9 +116,9 @@ TEST(VfioUserServer, AClientThatReadsNothingIsHungUpAndTheNextIsServed) {
     other.negotiate();
     const TestClient waiting(served.path());
     // replies that nobody reads, until they wait in the server
-    const std::uint32_t most = kMaxTransfer;
+    const std::uint32_t max = kMaxTransfer;
     for (int i = 0; i < 4; ++i)
-        frozen.send(Command::RegionRead, as_bytes(RegionAccess{0, FakeDevice::kMemory, most}));
+        frozen.send(Command::RegionRead, as_bytes(RegionAccess{0, FakeDevice::kMemory, max}));
     served.server->hang_up(served.device);
     EXPECT_TRUE(served.device.wait_for([](const auto& calls) { return calls.detached == 1; }));
     served.connect().sync();

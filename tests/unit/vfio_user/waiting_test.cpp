@@ -400,11 +400,11 @@ ServerOptions short_hold_ups() {
 }
 
 /// As many as are answered, up to `most`.
-int count_reads(const std::shared_ptr<Peer>& peer, int most) {
+int count_reads(const std::shared_ptr<Peer>& peer, int max) {
     Bytes out(8);
-    for (int i = 0; i < most; i++)
+    for (int i = 0; i < max; i++)
         if (peer->dma_read(Iova{0x1000}, out) != std::errc{}) return i;
-    return most;
+    return max;
 }
 
 /// False: it was no read of the device's.
@@ -423,7 +423,7 @@ int answer_until_reply(TestClient& client, std::future<int>& reads) {
     return reads.get();
 }
 
-constexpr int kMostReads = 300;  // a millisecond each, ten times the budget
+constexpr int kMaxReads = 300;  // a millisecond each, ten times the budget
 
 TEST(VfioUserWaiting, ManyShortWaitsInOneRequestEndWithTheirBudget) {
     Served served(short_hold_ups());
@@ -431,10 +431,10 @@ TEST(VfioUserWaiting, ManyShortWaitsInOneRequestEndWithTheirBudget) {
     std::promise<int> made;
     auto reads = made.get_future();
     served.device.during_call = [&] {
-        made.set_value(count_reads(served.device.peer(), kMostReads));
+        made.set_value(count_reads(served.device.peer(), kMaxReads));
     };
     client.send(Command::RegionWrite, join(access_of(0, kSmall, 4), as_bytes(std::uint32_t{1})));
-    EXPECT_LT(answer_until_reply(client, reads), kMostReads / 2);
+    EXPECT_LT(answer_until_reply(client, reads), kMaxReads / 2);
     EXPECT_EQ(served.counters().dma_failures, 1u);
 }
 
@@ -444,10 +444,10 @@ TEST(VfioUserWaiting, ManyShortWaitsWithALockThatTheIoThreadWantsEndWithTheirBud
     TestClient client = served.connect();
     auto reads = vf.with_lock([&vf, peer = served.device.peer()] {
         vf.wait_until_io_thread_wants_it();
-        return count_reads(peer, kMostReads);
+        return count_reads(peer, kMaxReads);
     });
     client.send(Command::RegionWrite, join(access_of(0, kSmall, 4), as_bytes(std::uint32_t{1})));
-    EXPECT_LT(answer_until_reply(client, reads), kMostReads / 2);
+    EXPECT_LT(answer_until_reply(client, reads), kMaxReads / 2);
 }
 
 TEST(VfioUserWaiting, ManyShortWaitsAreFreeWhileTheIoThreadHasNothingToDo) {

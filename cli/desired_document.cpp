@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "cli/desired_document.h"
+
+#include "cli/format.h"
+#include "text/json_document.h"
+#include "text/whole_file.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <iterator>
+
+namespace vgpu::cli {
+
+namespace {
+
+constexpr const char* kUsageError = "org.vgpu1.Error.BadConfiguration";
+constexpr const char* kStandardInput = "-";
+constexpr std::string_view kBytesEnd = "_bytes";
+/// A change that is longer than this is also printed below the table.
+constexpr std::size_t kLongChange = 36;
+
+std::string member(const PlanJson& json, const char* key) {
+    return json.at(key).get<std::string>();
+}
+
+/// "vram_bytes" becomes "vram".
+std::string label_of(const std::string& key) {
+    std::string label = key;
+    if (label.ends_with(kBytesEnd)) label.erase(label.size() - kBytesEnd.size());
+    return label;
+}
+
+/// A value with its unit and the meaning of 0, as in docs/profiles.md.
+std::string value_of(const std::string& key, const PlanJson& value) {
+    constexpr std::uint32_t kOff = UINT32_MAX;
+    if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
+    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+    if (!value.is_number_unsigned()) return value.dump();
+    const auto number = value.get<std::uint64_t>();
+    if (key.ends_with(kBytesEnd)) return size_text(number);
+    if (key == "cu_mask") return number == 0 ? "all" : fmt::format("{:#x}", number);
+    if (key == "doorbell_pages" && number == 0) return "all";
+    if (key == "quantum_us" && number == 0) return "the GPU's";
+    if (key.starts_with("guard_") && number == kOff) return "off";
+    const bool has_default =
+        key.starts_with("guard_") || key.ends_with("_timeout_us") || key.ends_with("_timeout_ms");
+    return has_default && number == 0 ? "default" : std::to_string(number);
+}
+
+/// The text of a whole VF, for create and destroy.
+std::string whole_text(const PlanJson& vf) {
+    std::string text = size_text(vf.value("vram_bytes", std::uint64_t{0}));
+    text += fmt::format(", weight {}", vf.value("weight", std::uint64_t{0}));
+    const std::string profile = vf.value("profile", "");
+    return profile.empty() ? text : fmt::format("{}: {}", profile, text);
+}
+
+/// The old and new values. The name of the profile is omitted if values are listed.
+std::string change_text(const PlanJson& step) {
+    const std::string action = member(step, "action");
+    const PlanJson& from = step.at("from");
+    const PlanJson& to = step.at("to");
+    if (action == "keep") return "-";
+    if (action == "create") return whole_text(to);
+    if (action == "destroy") return whole_text(from);
+    std::string text;
+    for (const auto& [key, value] : to.items()) {
+        if (key == "profile" && to.size() > 1) continue;
+        text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", label_of(key),
+                            from.contains(key) ? value_of(key, from.at(key)) : "?",
+                            value_of(key, value));
+    }
+    return text;
+}
+
+std::string wrapped(const std::string& text) {
+    constexpr std::size_t kIndent = 4;
+    return wrapped_text(text, kIndent);
+}
+
+/// A remark on a step that disturbs; else "". For a VF out of service that is the only remark.
+std::string remark_of(const PlanJson& step) {
+    const std::string in_use = member(step, "in_use");
+    const std::string condition = step.value("condition", "");
+    if (!condition.empty())
+        return wrapped(fmt::format("{} '{}': not in service: {}", member(step, "target"),
+                                   member(step, "name"), condition));
+    if (step.at("disruption") == "none" && in_use.empty()) return "";
+    return wrapped(fmt::format(
+        "{} '{}': {}{}", member(step, "target"), member(step, "name"), member(step, "why"),
+        in_use.empty() ? "" : fmt::format("; {}: apply requires --force", in_use)));
+}
+
+/// The VRAM of each GPU. Empty from an older vgpud.
+std::string room_text(const PlanJson& plan) {
+    std::string text;
+    for (const PlanJson& room : plan.value("gpus", PlanJson::array())) {
+        const auto bytes = [&room](const char* key) {
+            return size_text(room.value(key, std::uint64_t{0}));
+        };
+        text += wrapped(fmt::format("{}: VFs get {} of {} VRAM; the PF keeps {}",
+                                    member(room, "gpu"), bytes("wanted_vram_bytes"),
+                                    bytes("vram_bytes"), bytes("pf_vram_bytes")));
+    }
+    return text;
+}
+
+/// Checks the text, because the bus would close the connection for invalid UTF-8.
+void check_text(const std::string& text, const std::string& file) {
+    const std::string name = file == kStandardInput ? "standard input" : file;
+    if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())
+        throw ServiceError(kUsageError, fmt::format("{} is not UTF-8 text: {}", name, wrong));
+    if (const std::string wrong = text::too_deep(text, text::Comments::Allowed); !wrong.empty())
+        throw ServiceError(kUsageError, fmt::format("{}: {}", name, wrong));
+}
+
+/// Unwraps a configuration from export --json. Other text stays as it is, so that vgpud's errors
+/// name its lines.
+std::string without_envelope(const std::string& text) {
+    const auto read = text::read_json<nlohmann::ordered_json>(text, text::Comments::Allowed);
+    if (!read || !read->is_object()) return text;
+    const bool is_export = read->contains("config") && read->contains("schema") &&
+                           read->at("schema") == "vgpuctl-export-1";
+    return is_export ? read->at("config").dump(2) + "\n" : text;
+}
+
+}  // namespace
+
+std::string content_of(const std::string& file) {
+    if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
+    auto content = text::whole_file(file);
+    if (!content)
+        throw ServiceError(kUsageError,
+                           fmt::format("cannot read {}: {}", file, std::strerror(content.error())));
+    return *std::move(content);
+}
+
+void DesiredDocument::describe(CLI::App& command) {
+    auto* positional =
+        command.add_option("FILE", file_, "configuration (JSON), '-': standard input");
+    auto* file = command.add_option("-f,--file", file_, "FILE, as an option")
+                     ->type_name("FILE")
+                     ->excludes(positional);
+    command.add_option("--label", label_, "which of its configs (default: the only one)");
+    auto* automatic =
+        command.add_option("--auto", auto_vfs_, "instead of FILE: this many equal VFs on each GPU")
+            ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u}));
+    automatic->excludes(positional)->excludes(file);
+    command.add_flag("--even", is_even_, "with --auto: parts of all VRAM, not powers of two")
+        ->needs(automatic);
+    command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
+}
+
+/// Reads the document. For --auto vgpud makes it and gets it back.
+std::string DesiredDocument::read(Service& service) const {
+    if (auto_vfs_) {
+        Options options;
+        if (!gpu_.empty()) options["gpu"] = gpu_;
+        return service.auto_config(options);
+    }
+    if (!file_.empty()) {
+        const std::string text = content_of(file_);
+        check_text(text, file_);
+        return without_envelope(text);
+    }
+    throw ServiceError(kUsageError,
+                       "name a FILE (or -f FILE), '-' for standard input, or --auto N");
+}
+
+/// For --auto, vgpud's document has a label for each split: "auto-N", "even-N".
+Options DesiredDocument::options() const {
+    Options options;
+    if (auto_vfs_) options["label"] = fmt::format("{}-{}", is_even_ ? "even" : "auto", *auto_vfs_);
+    if (!label_.empty()) options["label"] = label_;
+    return options;
+}
+
+PlanJson parse_plan(const std::string& text) {
+    auto plan = text::read_json<PlanJson>(text);
+    if (plan && plan->is_object() && plan->value("schema", "") == "vgpu-plan-1")
+        return *std::move(plan);
+    throw ServiceError(
+        "org.vgpu1.Error.VersionMismatch",
+        "vgpud's plan has an unknown format; install vgpuctl and vgpud of the same release");
+}
+
+bool is_empty_plan(const PlanJson& plan) {
+    return plan.at("is_empty").get<bool>();
+}
+
+bool is_in_service(const PlanJson& plan) {
+    const PlanJson& steps = plan.at("steps");
+    return std::none_of(steps.begin(), steps.end(),
+                        [](const PlanJson& step) { return !step.value("condition", "").empty(); });
+}
+
+std::size_t step_count(const PlanJson& plan) {
+    const PlanJson& steps = plan.at("steps");
+    return static_cast<std::size_t>(
+        std::count_if(steps.begin(), steps.end(),
+                      [](const PlanJson& step) { return step.at("action") != "keep"; }));
+}
+
+std::string disruption_of(const PlanJson& plan) {
+    return member(plan, "disruption");
+}
+
+std::vector<Column> plan_columns() {
+    return {{"STEP"},
+            {"TARGET"},
+            {"NAME", Align::Left, true, 1},
+            {"CHANGE", Align::Left, true},
+            {"DISRUPTION"}};
+}
+
+std::string plan_text(const PlanJson& plan, const TableOptions& table) {
+    const std::string label = member(plan, "label");
+    TableRows rows;
+    std::string remarks;
+    for (const PlanJson& step : plan.at("steps")) {
+        const std::string change = change_text(step);
+        rows.push_back({member(step, "action"), member(step, "target"), member(step, "name"),
+                        change, member(step, "disruption")});
+        if (change.size() > kLongChange)
+            remarks += wrapped(
+                fmt::format("{} '{}': {}", member(step, "target"), member(step, "name"), change));
+        remarks += remark_of(step);
+    }
+    if (table.is_plain()) return table.text(plan_columns(), rows);
+    std::string text = fmt::format("configuration '{}'\n", label);
+    if (!rows.empty()) text += table.text(plan_columns(), rows);
+    text += remarks + room_text(plan);
+    const std::size_t steps = step_count(plan);
+    if (steps == 0)
+        return text + (is_in_service(plan)
+                           ? "Nothing to do: everything matches the configuration.\n"
+                           : "Nothing to do: every definition matches the configuration.\n");
+    return text + fmt::format("{} step{}; disruption: {}\n", steps, steps == 1 ? "" : "s",
+                              disruption_of(plan));
+}
+
+nlohmann::ordered_json plan_members(const PlanJson& plan) {
+    nlohmann::ordered_json members = plan;
+    members.erase("schema");
+    return members;
+}
+
+}  // namespace vgpu::cli

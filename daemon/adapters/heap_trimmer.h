@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// HeapTrimmer: returns unused heap to the system after a while without work. Long answers and the
+// adoption of many VFs leave megabytes of free memory, which the C library keeps. Main thread.
+#pragma once
+
+#include "daemon/ports/clock.h"
+
+#include <malloc.h>
+#include <optional>
+
+namespace vgpu::daemon::adapters {
+
+class HeapTrimmer {
+public:
+    static constexpr Nanoseconds kQuiet = std::chrono::seconds(1);
+    /// A smaller amount is soon reused, and returning it costs page faults.
+    static constexpr std::size_t kWorthwhileBytes = std::size_t{2} << 20;
+
+    explicit HeapTrimmer(const Clock& clock) : clock_(clock) {}
+
+    void note_work() { due_ = clock_.now() + kQuiet; }
+    /// None until note_work() is called.
+    [[nodiscard]] std::optional<Nanoseconds> next_step() const { return due_; }
+    /// Returns whether it examined the heap.
+    bool step() {
+        if (!due_ || clock_.now() < *due_) return false;
+        due_.reset();
+        if (::mallinfo2().fordblks >= kWorthwhileBytes) static_cast<void>(::malloc_trim(0));
+        return true;
+    }
+
+private:
+    const Clock& clock_;
+    std::optional<Nanoseconds> due_;
+};
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// A disk image that keeps QEMU from saving or migrating a domain with a VF, because the VF's state
+// would be lost. QEMU refuses both while a VDI image is open, and the error names the node
+// (block/vdi.c of QEMU). Guests do not see the disk; `vgpuctl attach-xml` adds it to QEMU's command
+// line.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <string>
+
+namespace vgpu::daemon::adapters {
+
+/// An empty disk of one block: header and block map, 1 KiB.
+[[nodiscard]] std::string migration_blocker_image();
+/// Writes the image, readable by all users, because QEMU may run as any user.
+Result<> write_migration_blocker(const std::string& path);
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// OwnerProbe: implements OwnerPort with /proc and with softgpu's notes about clients
+// (pf-driver/softgpu/vfio_user/client_note.h). Recognises VMs by QEMU's `-uuid` argument. It must
+// not ask libvirt, which may be waiting for a hook that waits for vgpud. Stateless; any thread.
+#pragma once
+
+#include "daemon/ports/owner_port.h"
+
+namespace vgpu::daemon::adapters {
+
+class OwnerProbe final : public OwnerPort {
+public:
+    /// `proc`: another directory in tests.
+    explicit OwnerProbe(std::string proc = "/proc") : proc_(std::move(proc)) {}
+
+    [[nodiscard]] bool process_exists(const ProcessId& id) const override;
+    [[nodiscard]] std::optional<std::uint64_t> start_time_of(int pid) const override;
+    [[nodiscard]] std::set<std::string> running_domains() const override;
+    [[nodiscard]] std::string client_of(const std::string& path) const override;
+
+private:
+    std::string proc_;
+};
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// PlatformAssignment: implements AssignmentPort for the platform of the PF core at a path. Each
+// call finds out which platform that is, because the PF core may start later (as in UapiClient).
+//
+//   kernel   vgpu_pf.ko's sysfs, found by the number of its character device:
+//            /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/assignment_mode
+//   process  path of the VF's vfio-user socket: the public one, or for 'none' a directory that
+//            only vgpud may enter. A connected client keeps the VF.
+#pragma once
+
+#include "daemon/ports/assignment_port.h"
+
+#include <optional>
+#include <string>
+
+namespace vgpu::daemon::adapters {
+
+class PlatformAssignment final : public AssignmentPort {
+public:
+    /// `vf_socket_dir`: empty if unknown. `sysfs`: another directory in tests.
+    PlatformAssignment(std::string uapi_path, std::string vf_socket_dir, std::string sysfs = "/sys")
+        : uapi_path_(std::move(uapi_path)),
+          vf_socket_dir_(std::move(vf_socket_dir)),
+          sysfs_(std::move(sysfs)) {}
+
+    Result<AssignmentMode> get(std::uint32_t vf) override;
+    Result<> set(std::uint32_t vf, AssignmentMode assignment_mode) override;
+
+private:
+    /// The path of the sysfs file; none if the platform is a process.
+    [[nodiscard]] std::optional<std::string> attribute_of(std::uint32_t vf) const;
+    [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
+    [[nodiscard]] std::string withheld_directory() const { return vf_socket_dir_ + "/withheld"; }
+    [[nodiscard]] std::string withheld_of(std::uint32_t vf) const;
+    [[nodiscard]] Result<> withhold(std::uint32_t vf) const;
+
+    const std::string uapi_path_;
+    const std::string vf_socket_dir_;
+    const std::string sysfs_;
+};
+
+}  // namespace vgpu::daemon::adapters

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// Callers: finds the user of a unique bus name, once per caller. Uses a separate connection,
+// because on the shared one the answer would queue behind all other messages. Main loop only.
+#pragma once
+
+#include "daemon/dbus/sdbus_compat.h"
+#include "daemon/ports/result.h"
+
+#include <sys/types.h>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace vgpu::daemon::dbus {
+
+class PeerCredentials {
+public:
+    static constexpr std::size_t kRemembered = 1024;
+
+    /// `bus`: a second connection to vgpud's bus.
+    explicit PeerCredentials(std::unique_ptr<sdbus::IConnection> bus);
+
+    /// NotAuthorized if the caller is gone. One round trip to the bus per new caller; the bus never
+    /// reuses a unique name.
+    Result<uid_t> user_of(const std::string& sender);
+
+private:
+    std::unique_ptr<sdbus::IConnection> bus_;
+    std::unique_ptr<sdbus::IProxy> bus_itself_;
+    std::map<std::string, uid_t> known_;  ///< by unique name
+};
+
+/// Whether the user is root or vgpud's user. For buses and interfaces without polkit.
+bool is_owner(uid_t user);
+
+}  // namespace vgpu::daemon::dbus

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// Admission: limits open requests. Each keeps its message until the reply, as long as polkit or a
+// scrub takes. Limits: kMaxPerSender per connection, kMaxPerUser per user, kMax in all. The last
+// kReserve of these are only for root. A request above a limit gets TooManyRequests at once. Main
+// loop only.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <sys/types.h>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace vgpu::daemon::dbus {
+
+class RequestLimits {
+public:
+    static constexpr std::size_t kMaxPerSender = 32;
+    static constexpr std::size_t kMaxPerUser = 40;  ///< over all connections, except for root
+    /// Limit of all open requests. The bus lets a connection wait for 128 replies
+    /// (max_replies_per_connection in dbus-daemon(1)), which limits vgpud's requests to polkit.
+    static constexpr std::size_t kMax = 112;
+    static constexpr std::size_t kReserve = 32;
+
+    /// The request is open while its ticket exists. A ticket may outlive the Admission.
+    using Ticket = std::shared_ptr<const void>;
+
+    /// `sender`: unique bus name. `user`: user of that connection, as the bus reports it.
+    Result<Ticket> admit(const std::string& sender, uid_t user);
+
+private:
+    struct Counts {
+        std::map<std::string, std::size_t> by_sender;
+        std::map<uid_t, std::size_t> by_user;
+        std::size_t total = 0;
+    };
+    [[nodiscard]] Result<> check(const std::string& sender, uid_t user) const;
+
+    std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+};
+
+}  // namespace vgpu::daemon::dbus

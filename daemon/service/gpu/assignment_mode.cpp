@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: assignment of the functions of VFs. A defined assignment mode is set before the VF has
+// resources, and set again if the platform restarts or its sysfs is written. An undefined
+// assignment mode is left to the platform and only shown.
+#include "daemon/service/gpu/gpu.h"
+
+#include <fmt/format.h>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// False for a VF without a record and for a VF that is being destroyed.
+bool is_defined_in(const GpuRecord& record, std::uint32_t vf) {
+    const auto at = record.vfs.find(vf);
+    return at != record.vfs.end() && !at->second.is_releasing;
+}
+
+AssignmentMode assignment_mode_in(const GpuRecord& record, std::uint32_t vf) {
+    const auto at = record.vfs.find(vf);
+    return at == record.vfs.end() ? AssignmentMode::Default
+                                  : at->second.assignment_policy.assignment_mode;
+}
+
+}  // namespace
+
+/// Makes settings durable, then applies them. After a failure nothing has changed.
+Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after,
+                          const Requester& requester) {
+    TRY_VOID(admit(after));
+    TRY_VOID(check_assignment_modes(before, after, requester));
+    TRY_VOID(ports_.store.commit(id_, after));
+    const auto moved = move_assignment_modes(before, after);
+    if (moved) return {};
+    if (const auto undone = ports_.store.commit(id_, before); !undone) {
+        for (const auto& [vf, one] : after.vfs) {
+            const auto known = before.vfs.find(vf);
+            if (known == before.vfs.end() || known->second != one) unrecorded_.insert(vf);
+        }
+        emit(0, "record-left", undone.error().cause);
+    }
+    return moved;
+}
+
+/// Without force, no function is taken from an owner or from a client that has the VF open.
+Result<> GpuModel::check_assignment_modes(const GpuRecord& before, const GpuRecord& after,
+                                          const Requester& requester) const {
+    for (const auto& [vf, one] : after.vfs) {
+        if (one.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
+        TRY_VOID(check_owner(vf, "set", requester.force, requester.owner));
+        TRY_VOID(check_attached(vf, "set", requester.force));
+    }
+    return {};
+}
+
+Result<> GpuModel::move_assignment_modes(const GpuRecord& before, const GpuRecord& after) {
+    std::vector<std::uint32_t> moved;
+    for (const auto& [vf, one] : after.vfs) {
+        if (one.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
+        const auto set = set_assignment_mode(vf, one.assignment_policy.assignment_mode);
+        if (!set) {
+            for (const std::uint32_t other : moved)
+                if (const auto back = set_assignment_mode(other, assignment_mode_in(before, other));
+                    !back)
+                    emit(other, "not-handed-over", back.error().cause);
+            return set;
+        }
+        moved.push_back(vf);
+    }
+    return {};
+}
+
+Result<> GpuModel::set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode) {
+    if (!ports_.assignment_mode)
+        return fail(
+            ErrorId::AssignmentRefused,
+            fmt::format("{}/vf{}: assignment modes of this GPU cannot be changed", id_, vf));
+    if (const auto set = ports_.assignment_mode->set(vf, assignment_mode); !set)
+        return fail(set.error().id, fmt::format("{}/vf{}: assignment mode '{}': {}", id_, vf,
+                                                name_of(assignment_mode), set.error().cause));
+    assignment_mode_conditions_.erase(vf);
+    if (const auto now = ports_.assignment_mode->get(vf)) assignment_modes_[vf] = *now;
+    return {};
+}
+
+/// The VF is gone. The next VF with its number begins with the default assignment mode.
+void GpuModel::take_function_back(const VfRecord& record) {
+    assignment_mode_conditions_.erase(record.vf);
+    if (record.assignment_policy.assignment_mode == AssignmentMode::Default ||
+        !ports_.assignment_mode)
+        return;
+    if (const auto back = set_assignment_mode(record.vf, AssignmentMode::Default); !back)
+        emit(record.vf, "not-handed-over", back.error().cause);
+}
+
+void GpuModel::check_assignment_modes() {
+    if (!ports_.assignment_mode) return;
+    const GpuRecord record = ports_.store.gpu(id_);
+    for (const auto& [vf, one] : defined_) {
+        const auto now = ports_.assignment_mode->get(vf);
+        assignment_modes_[vf] = now.value_or(AssignmentMode::Default);
+        const AssignmentMode wanted = one.assignment_policy.assignment_mode;
+        if (wanted == AssignmentMode::Default || !is_defined_in(record, vf) ||
+            ports_.store.is_read_only(id_) || (now && *now == wanted)) {
+            assignment_mode_conditions_.erase(vf);
+            continue;
+        }
+        const auto set = set_assignment_mode(vf, wanted);
+        if (set) {
+            emit(vf, "handed-over",
+                 fmt::format("{} has assignment mode '{}' again", describe_name(vf),
+                             name_of(wanted)));
+            continue;
+        }
+        std::string& condition = assignment_mode_conditions_[vf];
+        if (condition != set.error().cause) emit(vf, "not-handed-over", set.error().cause);
+        condition = set.error().cause;
+    }
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/jobs/step_executor.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace vgpu::daemon {
+
+namespace {
+
+bool is_setting(const Step& step) {
+    return step.action == Action::Set || step.action == Action::Rename;
+}
+
+/// A Set step gives all settings, including unchanged ones.
+Settings settings_of(const std::vector<Step>& act, Force force) {
+    Settings settings{.force = force};
+    for (const Step& step : act) {
+        if (step.gpu_to)
+            settings.gpu = {.quantum_us = step.gpu_to->quantum_us,
+                            .max_gap_ms = step.gpu_to->max_gap_ms};
+        if (!step.to) continue;
+        VfChange& change = settings.vfs[step.vf];
+        if (step.action == Action::Rename) change.name = step.to->name;
+        if (step.action != Action::Set) continue;
+        change.weight = step.to->weight;
+        change.quantum_us = step.to->quantum_us;
+        change.qos = change_to(step.to->qos);
+        change.assignment_policy = change_to(step.to->assignment_policy);
+        change.profile = step.to->profile;
+    }
+    return settings;
+}
+
+CreateRequest create_request(const Step& step) {
+    const VfDefinition& vf = *step.to;
+    CreateRequest request;
+    request.name = vf.name;
+    request.vram_bytes = vf.resources.vram_bytes;
+    request.weight = vf.weight;
+    request.quantum_us = vf.quantum_us;
+    request.qos = vf.qos;
+    request.assignment_policy = vf.assignment_policy;
+    request.cu_mask = vf.resources.cu_mask;
+    request.doorbell_pages = vf.resources.doorbell_pages;
+    request.security = vf.resources.security;
+    request.profile = vf.profile;
+    request.vf = step.vf;
+    // A VF that is made again keeps its identity.
+    if (vf.uuid != Uuid{}) request.uuid = vf.uuid;
+    request.owner = step.owner.value_or(OwnerRecord{});
+    return request;
+}
+
+/// Whether a user of the VF would lose the VF or its function.
+bool wants_force(const Step& step) {
+    if (disruption_of(step.action) != Disruption::None) return true;
+    return step.from && step.to &&
+           step.from->assignment_policy.assignment_mode !=
+               step.to->assignment_policy.assignment_mode;
+}
+
+/// Whether the act may use force. Runs in the GPU's thread right before the act, because VFs may
+/// have been claimed since the plan.
+Result<Force> force_for(GpuModel& model, const Act& act, const ApplyIntent& intent) {
+    if (!intent.is_forced || std::none_of(act.begin(), act.end(), wants_force)) return Force::No;
+    TRY(const GpuInventory now, model.inventory());
+    const bool is_forgiven = std::all_of(act.begin(), act.end(), [&](const Step& step) {
+        return !wants_force(step) || is_use_forgiven(intent, step, std::span(&now, 1));
+    });
+    return is_forgiven ? Force::Yes : Force::No;
+}
+
+/// Carries out the act in the GPU's thread. A destroy or resize is over when the returned
+/// generation is gone.
+Result<std::uint32_t> carry_out(GpuModel& model, const Act& act, const ApplyIntent& intent) {
+    const Step& step = act.front();
+    TRY(const Force force, force_for(model, act, intent));
+    if (is_setting(step)) {
+        TRY_VOID(model.configure(settings_of(act, force)));
+        return std::uint32_t{0};
+    }
+    if (step.action == Action::Create) return model.create(create_request(step));
+    const std::uint32_t generation =
+        model.has_vf(step.vf) ? model.view(step.vf).active.generation : 0;
+    if (step.action == Action::Resize) {
+        TRY_VOID(model.resize(step.vf, step.to->resources, force));
+    } else {
+        TRY_VOID(model.destroy(step.vf, force));
+    }
+    return generation;
+}
+
+}  // namespace
+
+std::vector<Act> acts_of(const ChangePlan& plan) {
+    std::vector<Act> acts;
+    for (const Step& step : plan.steps) {
+        if (step.action == Action::Keep) continue;
+        const bool joins = !acts.empty() && is_setting(step) && is_setting(acts.back().back()) &&
+                           acts.back().back().gpu == step.gpu;
+        if (!joins) acts.emplace_back();
+        acts.back().push_back(step);
+    }
+    return acts;
+}
+
+std::string describe(const Step& step) {
+    const VfDefinition* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
+    return vf == nullptr
+               ? fmt::format("{} {}", name_of(step.action), target_of(step))
+               : fmt::format("{} {} '{}'", name_of(step.action), target_of(step), vf->name);
+}
+
+std::string describe(const Act& act) {
+    if (act.size() == 1) return describe(act.front());
+    return fmt::format("{} and {} more settings of {}", describe(act.front()), act.size() - 1,
+                       act.front().gpu);
+}
+
+bool empties(const Act& act) {
+    return act.front().action == Action::Create || act.front().action == Action::Resize;
+}
+
+bool is_loss(ErrorId id) {
+    constexpr std::array kLosses{ErrorId::PfLost, ErrorId::DeviceLost, ErrorId::VersionMismatch};
+    return std::find(kLosses.begin(), kLosses.end(), id) != kLosses.end();
+}
+
+bool may_pass(ErrorId id) {
+    return is_loss(id) || id == ErrorId::StateNotWritten;
+}
+
+bool is_setting(const Act& act) {
+    return is_setting(act.front());
+}
+
+void StepExecutor::begin(Act act, const ApplyIntent& intent) {
+    for (Step& step : act)
+        if (step.owner && manager_.has_ended(step.gpu, *step.owner)) step.owner.reset();
+    step_ = act.front();
+    is_awaited_ = false;
+    end_.reset();
+    manager_.find_gpu(step_->gpu)
+        ->ask<std::uint32_t>(
+            [act, intent](GpuModel& model) { return carry_out(model, act, intent); },
+            [this](Result<std::uint32_t> generation) { on_answer(std::move(generation)); });
+}
+
+void StepExecutor::on_answer(Result<std::uint32_t> generation) {
+    if (!generation) {
+        end_ = StepEnd{.result = tl::make_unexpected(generation.error()), .ended = Ended::AtOnce};
+        return;
+    }
+    is_awaited_ = step_->action == Action::Resize || step_->action == Action::Destroy;
+    if (!is_awaited_) end_ = StepEnd{.result = {}, .ended = Ended::AtOnce};
+    generation_ = *generation;
+    deadline_ = clock_.now() + kTimeout;
+}
+
+std::optional<StepEnd> StepExecutor::take_end() {
+    if (!end_ && is_awaited_)
+        if (auto result = outcome())
+            end_ = StepEnd{.result = std::move(*result),
+                           .ended = clock_.now() >= deadline_ ? Ended::Late : Ended::Afterwards};
+    if (!end_) return {};
+    step_.reset();
+    return std::exchange(end_, std::nullopt);
+}
+
+/// The result of the act according to the snapshot; none if the act is not over.
+std::optional<Result<>> StepExecutor::outcome() const {
+    const Step& step = *step_;
+    const auto seen = manager_.find_gpu(step.gpu)->look();
+    const bool is_there = seen->has_vf(step.vf);
+    if (seen->gpu.state != GpuState::Ok)
+        return fail(ErrorId::PfLost, fmt::format("{}: {}", step.gpu, seen->gpu.message));
+    if (clock_.now() >= deadline_)
+        return fail(
+            ErrorId::TimedOut,
+            fmt::format("{} is still being scrubbed after {} s", target_of(step),
+                        std::chrono::duration_cast<std::chrono::seconds>(kTimeout).count()));
+    if (step.action == Action::Destroy) {
+        if (is_there && seen->vfs.at(step.vf).active.generation == generation_) return {};
+        return Result<>{};
+    }
+    const bool is_on_its_way = is_there && (seen->vf_state(step.vf) == VGPU_PF_VF_SCRUBBING ||
+                                            seen->vfs.at(step.vf).record.next.has_value());
+    if (is_on_its_way) return {};
+    return outcome_of_resize(*seen);
+}
+
+/// Once `next` is gone, the resources on record show the result.
+Result<> StepExecutor::outcome_of_resize(const GpuSnapshot& seen) const {
+    const Step& step = *step_;
+    const std::string target = target_of(step);
+    if (!seen.has_vf(step.vf) || seen.vf_state(step.vf) == VGPU_PF_VF_ABSENT)
+        return fail(ErrorId::PfRefused,
+                    fmt::format("{} got neither its new nor its old resources", target));
+    if (resources_of(seen.vfs.at(step.vf).record) == step.to->resources) return {};
+    return fail(ErrorId::PfRefused,
+                fmt::format("the PF core refused the new resources of {}; the VF has its old ones",
+                            target));
+}
+
+}  // namespace vgpu::daemon

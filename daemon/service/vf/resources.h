@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// VfResources: the properties of a VF that only provisioning can change: VRAM, compute units,
+// doorbells, limits of its guest. Part of VfRecord, profiles and plans. The JSON here is that of
+// the state file.
+#pragma once
+
+#include "pf-driver/uapi/vgpu_pf.h"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vgpu::daemon {
+
+struct VfRecord;
+
+/// The events that the PF core's guard counts, in the order of vgpu_pf_provision::guard_limits.
+inline constexpr std::array<std::string_view, 4> kGuardKinds{"flr", "exclusive",
+                                                             "exclusive_timeout", "interrupt"};
+inline constexpr std::uint32_t kGuardOff = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t kMaxGuardLimit = 64;
+inline constexpr std::uint32_t kMaxPreemptTimeoutUs = 100'000'000;
+inline constexpr std::uint32_t kMaxFullAccessTimeoutMs = 500'000;
+
+/// Limits for a guest. 0: the PF core's default. guard_limits: number of events in the guard's
+/// window.
+struct VfSecurity {
+    std::uint32_t preempt_timeout_us = 0;
+    std::uint32_t full_access_timeout_ms = 0;
+    std::array<std::uint32_t, kGuardKinds.size()> guard_limits{};  ///< kGuardOff: no limit
+    bool is_exclusive_full_access = false;
+
+    bool operator==(const VfSecurity&) const = default;
+};
+
+/// Normalise before comparing (capacity.h), because a mask of all units means the same as 0.
+struct VfResources {
+    std::uint64_t vram_bytes = 0;
+    std::uint64_t cu_mask = 0;         ///< 0: all
+    std::uint32_t doorbell_pages = 0;  ///< 0: all
+    VfSecurity security{};
+
+    bool operator==(const VfResources&) const = default;
+};
+
+/// A resize that is under way: the VF gets `shape` once generation `replaces` is scrubbed. On
+/// record from before the release until the new VF is made, so that a new vgpud can continue.
+struct VfNext {
+    VfResources resources;
+    std::uint32_t replaces = 0;
+    bool needs_scrub = false;  ///< empty the VF even if its resources stay, because its owner left
+
+    bool operator==(const VfNext&) const = default;
+};
+
+VfResources resources_of(const VfRecord& record);
+void set_resources(VfRecord& record, const VfResources& resources);
+
+/// The request to the PF core. The caller adds VF number and UUID.
+vgpu_pf_provision provision_of(const VfResources& resources);
+
+/// Write and read the optional members of a record. Throw as nlohmann::json does.
+void add_rare_members(const VfRecord& record, nlohmann::json& json);
+void read_rare_members(const nlohmann::json& json, VfRecord& record);
+
+}  // namespace vgpu::daemon

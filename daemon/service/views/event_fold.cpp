@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/views/event_fold.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace vgpu::daemon {
+
+namespace {
+
+/// Kinds of notices that guests can cause, and a prefix of such kinds.
+constexpr std::array<std::string_view, 5> kByGuests{"hang", "reset-done", "guard", "guest-error",
+                                                    "taken-back"};
+constexpr std::string_view kByAgents = "agent-";
+
+bool is_by_guest(const AdminEvent& admin_event) {
+    const bool is_listed =
+        std::find(kByGuests.begin(), kByGuests.end(), admin_event.kind) != kByGuests.end();
+    return admin_event.vf != 0 && (is_listed || admin_event.kind.starts_with(kByAgents));
+}
+
+}  // namespace
+
+bool EventFold::admits(const AdminEvent& admin_event, Nanoseconds now) {
+    if (!is_by_guest(admin_event)) return true;
+    Window& window = windows_[{admin_event.gpu, admin_event.vf, admin_event.kind}];
+    if (window.reported == 0) window.end = now + kWindow;
+    if (window.reported < kReported) {
+        ++window.reported;
+        return true;
+    }
+    ++window.folded;
+    window.last = admin_event.text;
+    return false;
+}
+
+std::vector<AdminEvent> EventFold::take_due(Nanoseconds now) {
+    std::vector<AdminEvent> due;
+    for (auto at = windows_.begin(); at != windows_.end();) {
+        const auto& [gpu, vf, kind] = at->first;
+        Window& window = at->second;
+        if (now < window.end) {
+            ++at;
+            continue;
+        }
+        if (window.folded > 0)
+            due.push_back({.gpu = gpu,
+                           .vf = vf,
+                           .kind = kind,
+                           .text = fmt::format(
+                               "{} (the last of {} more within {} s)", window.last, window.folded,
+                               std::chrono::duration_cast<std::chrono::seconds>(kWindow).count())});
+        at = windows_.erase(at);
+    }
+    return due;
+}
+
+std::optional<Nanoseconds> EventFold::next_due() const {
+    std::optional<Nanoseconds> next;
+    for (const auto& [key, window] : windows_)
+        if (window.folded > 0 && (!next || window.end < *next)) next = window.end;
+    return next;
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The checkpoint in PF VRAM has what a new core must know of the VFs and cannot read
+ * from the device's registers. Each of the two records (VFs, run table) has two copies, written in
+ * turn, with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses
+ * one step, never the record. The terms of the run table follow its last entry. A write skips words
+ * that the copy already holds.
+ */
+#include "pf-driver/core/vf/parts.h"
+#include "pf-driver/core/resource/pf_vram.h"
+
+#define CHECKPOINT_MAGIC   0x4a475056u /* "VPGJ" */
+#define CHECKPOINT_VERSION 3u
+
+struct checkpoint_head {
+	uint32_t magic;
+	uint32_t version;
+	uint64_t seq;
+	uint32_t bytes; /* length of the record that follows */
+	uint32_t crc;	/* CRC-32C of the record, then of seq */
+};
+
+/* one VF; later cores read this: keep the layout */
+struct checkpoint_vf {
+	uint8_t state;
+	uint8_t driver_loaded;
+	uint8_t full_access;
+	uint8_t last_error;
+	uint32_t generation;
+	struct vgpu_vf_config config;
+	uint32_t guard_limits[VGPU_GUARD_KINDS];
+	uint8_t guard_paused;
+	uint8_t reserved[55];
+};
+HW_ASSERT_SIZE(struct checkpoint_vf, 128);
+
+struct checkpoint_vfs {
+	struct checkpoint_head head;
+	struct checkpoint_vf vfs[VGPU_PF_MAX_VFS];
+};
+HW_STATIC_ASSERT(sizeof(struct checkpoint_vfs) <= PF_VRAM_CHECKPOINT_BYTES);
+HW_STATIC_ASSERT(sizeof(struct checkpoint_head) + sizeof(struct vgpu_pf_run_table) <=
+		 PF_VRAM_TABLE_BYTES);
+HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
+HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
+
+/* every 64th write of a copy is complete, so that no wrong byte stays for ever */
+#define WHOLE_EVERY 64u
+
+/* The record of the VFs must be written when the core settles, before replies are sent. */
+void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf)
+{
+	pf->checkpoint.is_dirty = true;
+}
+
+static uint32_t record_crc(const struct checkpoint_head *head)
+{
+	uint32_t crc = vgpu_pf_text_crc32c(0, head + 1, head->bytes);
+
+	return vgpu_pf_text_crc32c(crc, &head->seq, sizeof(head->seq));
+}
+
+/* Forget what PF VRAM holds, so that the next writes are complete. */
+void vgpu_pf_checkpoint_invalidate(struct vgpu_pf *pf)
+{
+	for (uint32_t copy = 0; copy < 2; copy++) {
+		pf->checkpoint.vf_records[copy].known = 0;
+		pf->checkpoint.table_records[copy].known = 0;
+	}
+}
+
+/* rounded up to words; the bytes behind a record do not matter */
+static uint32_t words_end(uint32_t bytes)
+{
+	return (bytes + VGPU_VRAM_WORD_BYTES - 1) / VGPU_VRAM_WORD_BYTES * VGPU_VRAM_WORD_BYTES;
+}
+
+/* writes the record in pf->scratch; returns 0 or an error of the device */
+static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uint64_t seq,
+			uint32_t bytes, struct vgpu_pf_record *copies)
+{
+	struct checkpoint_head *head = (void *)pf->scratch;
+	struct vgpu_pf_record *there = &copies[seq & 1];
+	uint32_t end = words_end((uint32_t)sizeof(*head) + bytes);
+	int error;
+
+	head->magic = CHECKPOINT_MAGIC;
+	head->version = CHECKPOINT_VERSION;
+	head->seq = seq;
+	head->bytes = bytes;
+	head->crc = record_crc(head);
+	if (seq / 2 % WHOLE_EVERY == 0)
+		there->known = 0;
+	error = vgpu_pf_vram_write_words(pf, place + (seq & 1) * stride, pf->scratch, end,
+					 there->bytes, there->known);
+	if (error) {
+		there->known = 0;
+		return error;
+	}
+	memcpy(there->bytes, pf->scratch, end);
+	if (there->known < end)
+		there->known = end;
+	return 0;
+}
+
+/* the state of the VF for a new core */
+static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	/* a new core cannot continue the stream */
+	if (vgpu_pf_vf_state_is_half_restored(pf, vf))
+		return VGPU_PF_VF_STOPPED;
+	/* the device says which VF is in the engine */
+	return (uint8_t)(vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state);
+}
+
+static void encode_vf(const struct vgpu_pf *pf, const struct vgpu_vf *vf, struct checkpoint_vf *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->state = state_of(pf, vf);
+	out->driver_loaded = vf->control.driver_loaded;
+	out->full_access = vf->access.granted;
+	out->last_error = (uint8_t)vf->last_error;
+	out->generation = vf->generation;
+	out->config = vf->config;
+	out->guard_paused = vf->guard.paused;
+	memcpy(out->guard_limits, vf->guard.limits, sizeof(out->guard_limits));
+}
+
+static void decode_vf(const struct checkpoint_vf *in, struct vgpu_vf *vf)
+{
+	vf->state = in->state < VGPU_PF_VF_STATES ? in->state : VGPU_PF_VF_MISMATCH;
+	vf->control.driver_loaded = in->driver_loaded != 0;
+	vf->access.granted = in->full_access != 0;
+	vf->last_error = in->last_error;
+	vf->generation = in->generation;
+	vf->config = in->config;
+	vf->guard.paused = in->guard_paused != 0;
+	memcpy(vf->guard.limits, in->guard_limits, sizeof(in->guard_limits));
+}
+
+static void flush_vfs(struct vgpu_pf *pf)
+{
+	struct checkpoint_vfs *record = (void *)pf->scratch;
+
+	memset(record, 0, sizeof(*record));
+	for (uint32_t i = 0; i < VGPU_PF_MAX_VFS; i++)
+		encode_vf(pf, &pf->vfs[i + 1], &record->vfs[i]);
+	if (write_record(pf, PF_VRAM_CHECKPOINT, PF_VRAM_CHECKPOINT_BYTES, pf->checkpoint.seq + 1,
+			 sizeof(*record) - sizeof(record->head), pf->checkpoint.vf_records))
+		return;
+	pf->checkpoint.seq++;
+	pf->checkpoint.is_dirty = false;
+}
+
+static uint32_t table_bytes(const struct vgpu_pf_run_table *table)
+{
+	return (uint32_t)(offsetof(struct vgpu_pf_run_table, entries) +
+			  table->count * sizeof(table->entries[0]));
+}
+
+/* the terms of a table: contracts, then weights and gaps */
+#define TERMS_OFFSET offsetof(struct vgpu_pf_run_table, contracts)
+#define TERMS_BYTES  ((uint32_t)(sizeof(struct vgpu_pf_run_table) - TERMS_OFFSET))
+
+static uint8_t *terms_of(struct vgpu_pf_run_table *table)
+{
+	return (uint8_t *)table + TERMS_OFFSET;
+}
+
+/* moves the terms to the end of the entries; returns the length of the record */
+static uint32_t pack_terms(struct vgpu_pf_run_table *table)
+{
+	uint32_t bytes = table_bytes(table);
+
+	memmove((uint8_t *)table + bytes, terms_of(table), TERMS_BYTES);
+	return bytes + TERMS_BYTES;
+}
+
+static void unpack_terms(struct vgpu_pf_run_table *table)
+{
+	memmove(terms_of(table), (uint8_t *)table + table_bytes(table), TERMS_BYTES);
+}
+
+static void flush_table(struct vgpu_pf *pf)
+{
+	struct vgpu_pf_run_table *table = (void *)(pf->scratch + sizeof(struct checkpoint_head));
+
+	vgpu_pf_run_tables_get(pf, table);
+	if (write_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES, pf->checkpoint.table_seq + 1,
+			 pack_terms(table), pf->checkpoint.table_records))
+		return;
+	pf->checkpoint.table_seq++;
+	pf->checkpoint.is_table_dirty = false;
+}
+
+/* Write the records that are marked. */
+void vgpu_pf_checkpoint_flush(struct vgpu_pf *pf)
+{
+	if (!pf->device.is_attached)
+		return;
+	if (pf->checkpoint.is_dirty)
+		flush_vfs(pf);
+	if (pf->checkpoint.is_table_dirty)
+		flush_table(pf);
+}
+
+/* reads one copy into pf->scratch; false if it is not valid */
+static bool read_copy(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
+{
+	struct checkpoint_head *head = (void *)pf->scratch;
+
+	if (pf->os->ops->vram_read(pf->os, place, pf->scratch, stride))
+		return false;
+	return head->magic == CHECKPOINT_MAGIC && head->version == CHECKPOINT_VERSION &&
+	       head->bytes <= stride - sizeof(*head) && head->crc == record_crc(head);
+}
+
+/* reads the newer valid copy into pf->scratch; returns its sequence number, 0 if none is valid */
+static uint64_t read_record(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
+{
+	struct checkpoint_head *head = (void *)pf->scratch;
+	uint64_t seq[2] = {0, 0};
+	uint32_t newer;
+
+	for (uint32_t copy = 0; copy < 2; copy++)
+		if (read_copy(pf, place + copy * (uint64_t)stride, stride))
+			seq[copy] = head->seq;
+	if (seq[0] == 0 && seq[1] == 0)
+		return 0;
+	newer = seq[1] > seq[0];
+	return read_copy(pf, place + newer * (uint64_t)stride, stride) ? seq[newer] : 0;
+}
+
+static void load_table(struct vgpu_pf *pf)
+{
+	struct checkpoint_head *head = (void *)pf->scratch;
+	struct vgpu_pf_run_table *table = (void *)(head + 1);
+	uint64_t seq = read_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES);
+
+	if (seq == 0 || head->bytes < offsetof(struct vgpu_pf_run_table, entries) ||
+	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes != table_bytes(table) + TERMS_BYTES)
+		return;
+	pf->checkpoint.table_seq = seq;
+	unpack_terms(table);
+	vgpu_pf_run_tables_load(pf, table);
+}
+
+/* Fill in VFs and run table of the previous core. Return: false if no checkpoint is valid. */
+bool vgpu_pf_checkpoint_load(struct vgpu_pf *pf)
+{
+	struct checkpoint_vfs *record = (void *)pf->scratch;
+	uint64_t seq = read_record(pf, PF_VRAM_CHECKPOINT, PF_VRAM_CHECKPOINT_BYTES);
+
+	if (seq == 0 || record->head.bytes != sizeof(*record) - sizeof(record->head))
+		return false;
+	pf->checkpoint.seq = seq;
+	for (uint32_t i = 0; i < pf->device.total_vfs; i++)
+		decode_vf(&record->vfs[i], &pf->vfs[i + 1]);
+	load_table(pf);
+	return true;
+}

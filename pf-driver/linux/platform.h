@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * struct vgpu_platform is the state of one GPU in vgpu_pf.ko, the PF core inside the kernel. It
+ * lives until the last open file is closed, even if device and driver are gone (is_gone).
+ *
+ * Locks, outer first:
+ *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
+ *   platform->admin             mutex: operations of several steps (numvfs, quotas, assignment
+ * mode) device lock of a VF     the driver core's, while a driver of this host comes or goes
+ *   platform->lock              rt_mutex: the PF core and everything below marked so. Taken by
+ *                           vgpu_platform_lock(); vgpu_platform_unlock() acts on the results of the
+ * call and releases it. Held across MMIO, never across user memory, files or the driver core.
+ *   functions.lock, error_lock   spinlocks around a few words
+ *
+ * The service thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs writes call the core. The
+ * lock is an rt_mutex, so that an ioctl runs at the thread's priority while the thread waits. Since
+ * an MMIO access may take tens of microseconds, interrupts and hrtimer only wake the thread.
+ */
+#ifndef VGPU_LINUX_PLATFORM_H
+#define VGPU_LINUX_PLATFORM_H
+
+#include <linux/cdev.h>
+#include <linux/completion.h>
+#include <linux/device.h>
+#include <linux/hrtimer.h>
+#include <linux/kobject.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/rtmutex.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "pf-driver/core/pf.h"
+#include "pf-driver/hw/gpuiov.h"
+
+#define VGPU_DRIVER_NAME    "vgpu_pf"
+#define VGPU_MAX_GPUS	    16u
+#define VGPU_NODES_PER_GPU  (VGPU_PF_MAX_VFS + 1)
+#define VGPU_OWNER_BYTES    (TASK_COMM_LEN + 24)
+#define VGPU_WEIGHT_DEFAULT 100u /* weight of a policy, in hundredths */
+#define VGPU_MAX_GAP_MAX_MS 10000u
+#define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: .bulk_profile */
+
+/* bits of platform->service.wakeups: the reasons why the service thread was woken */
+enum vgpu_wakeup {
+	VGPU_WAKEUP_INTERRUPT = 0,
+	VGPU_WAKEUP_TIMER,
+};
+
+/* the driver that gets a VF's function when the VF has resources */
+enum vgpu_assignment_mode {
+	VGPU_ASSIGNMENT_MODE_NONE = 0, /* no driver */
+	VGPU_ASSIGNMENT_MODE_VFIO,     /* vfio-pci */
+	VGPU_ASSIGNMENT_MODE_HOST,     /* any driver of this host */
+	VGPU_ASSIGNMENT_MODES,
+};
+
+enum vgpu_priority {
+	VGPU_PRIORITY_LOW = 0, /* its turns only if it has work */
+	VGPU_PRIORITY_NORMAL,  /* keeps its turns; all VFs or none */
+	VGPU_PRIORITY_HIGH,    /* may preempt a running quantum when it wakes */
+	VGPU_PRIORITIES,
+};
+
+/* scheduling policy of a VF, as written to sysfs; admin */
+struct vgpu_policy {
+	u32 exec_quantum_ms;	/* 0: default */
+	u32 preempt_timeout_us; /* for the next provisioning */
+	enum vgpu_priority priority;
+	u32 weight; /* 100: in proportion to its quantum */
+	u32 min_pct, max_pct;
+	u32 cap_ppm; /* in the VF's contract, by our plan; 0: none */
+};
+
+/* admin; the plan's input */
+struct vgpu_policies {
+	struct vgpu_policy vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
+	bool is_strict;				     /* all VFs keep their turns */
+};
+
+struct vgpu_platform;
+
+struct vgpu_platform_vf {
+	struct vgpu_platform *platform;
+	u32 number; /* 0: the PF's own node */
+	struct device dev;
+	struct cdev cdev;
+	struct vgpu_sysfs_dir *dir;
+	enum vgpu_assignment_mode assignment_mode; /* admin */
+	u32 auto_generation;	  /* admin; of the provisioning that came with numvfs; 0: none */
+	bool has_link;		  /* admin; sysfs "device" */
+	bool is_offered;	  /* admin; handed over since it got resources */
+	struct work_struct probe; /* probes the driver that gets the function */
+	struct pci_dev *function; /* functions.lock; NULL: not enabled */
+	bool is_driver_changing;  /* VF's device lock; a driver of this host comes or goes */
+	struct {
+		enum vgpu_pf_vf_state state;
+		bool is_open;
+	} notified; /* admin; last reported by sysfs_notify() */
+	/* platform->lock: */
+	bool confirms_scrub; /* this platform began the release, so it must send SCRUB_DURABLE */
+	struct {
+		enum vgpu_pf_vf_state state;
+		bool attached;
+	} seen;
+	bool has_client; /* a client of the VF's own socket has attached it, not a driver of this
+			  * host */
+	bool is_open;
+	bool is_closed;		      /* being released: cannot be opened */
+	char owner[VGPU_OWNER_BYTES]; /* the process that has the node open */
+};
+
+/* bounce buffer between the core, which never waits, and a file, which may; platform->lock */
+struct vgpu_stream {
+	struct kref ref;
+	u64 token;
+	u8 *data;
+	u32 first, used;
+	u32 wanted;	 /* input: bytes that the core asked for */
+	int error;	 /* the other end is gone */
+	bool is_ended;	 /* input: there is no more */
+	bool is_blocked; /* the core waits for vgpu_pf_stream_ready() */
+	wait_queue_head_t wait;
+};
+
+#define VGPU_STREAM_BYTES 0x40000u
+
+/* a request in the core; lives as long as its caller waits; platform->lock */
+struct vgpu_request {
+	struct list_head entry;
+	u64 token;
+	const void *client; /* NULL: the platform's own */
+	struct vgpu_stream *stream;
+	bool is_done;
+	int error;
+	char message[VGPU_PF_MESSAGE_BYTES];
+	struct completion done;
+};
+
+/* the device's BARs, interrupts and configuration space; used under lock, until is_gone */
+struct vgpu_platform_bars {
+	void __iomem *registers;
+	u64 registers_bytes;
+	void __iomem *vram;
+	u64 vram_bytes;
+	int vectors;
+	struct pci_saved_state *pci_state; /* configuration space at probe */
+};
+
+/* service_thread.c: the thread that runs the core, and the timer and work items around it */
+struct vgpu_platform_service {
+	struct task_struct *thread;
+	struct hrtimer timer;
+	unsigned long wakeups;
+	bool is_failure_notified; /* lock; of the last attempt to attach */
+	struct work_struct chores;
+	struct delayed_work recheck; /* runs chores later, for changes that no event reports */
+};
+
+/* client.c; lock */
+struct vgpu_platform_clients {
+	struct list_head requests;
+	u64 next_token;
+	struct vgpu_stream *stream;
+};
+
+struct vgpu_platform_ring {
+	void *data;
+	u32 bytes;
+	u64 event_seq; /* READ_ONCE: of the next event */
+	wait_queue_head_t wait;
+};
+
+/* sriov.c, pci.c: the VFs' PCI functions */
+struct vgpu_platform_functions {
+	spinlock_t lock;
+	struct notifier_block notifier; /* notifier of the PCI bus */
+	bool is_pinned;			/* admin; the module stays while a VF is in use */
+};
+
+/* sysfs.c, debugfs.c */
+struct vgpu_platform_sysfs {
+	struct vgpu_sysfs_dir *admin_dir;
+	struct vgpu_sysfs_dir *bulk_dir;
+	struct vgpu_sysfs_dir *pf_dir;
+	struct dentry *debugfs;
+	bool is_gone; /* admin; being removed: nothing is notified any more */
+};
+
+/* plan.c; admin */
+struct vgpu_platform_plan {
+	u64 generation; /* generation of plan.c's run table; 0: none is in force */
+	u32 vfs;	/* bit per VF number: VFs with resources at that time */
+	bool is_due;	/* a lease has kept plan.c from planning again */
+};
+
+struct vgpu_platform {
+	struct vgpu_os os; /* first member: the core's handle */
+	struct rt_mutex lock;
+	struct mutex admin;
+	struct vgpu_pf *pf; /* lock */
+	struct pci_dev *pdev;
+	int index;
+	struct device *device; /* &vfs[0].dev: its reference count is the platform's */
+	u32 total_vfs;	       /* as found by probe; does not change */
+	bool is_gone;	       /* lock to write: removed; the device is not accessed any more */
+	bool is_device_lost;   /* lock: does not answer */
+	bool is_device_parked; /* lock: suspended, or being reset by others */
+	wait_queue_head_t state_wait; /* a VF changed its state */
+	struct vgpu_platform_bars bars;
+	struct vgpu_platform_service service;
+	struct vgpu_platform_clients clients;
+	struct vgpu_platform_ring ring;
+	struct vgpu_platform_functions functions;
+	struct vgpu_platform_sysfs sysfs;
+	struct vgpu_policies policies;
+	struct vgpu_platform_plan plan;
+	struct vgpu_platform_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
+};
+
+/* os_linux.c */
+extern const struct vgpu_os_ops vgpu_linux_os_ops;
+bool vgpu_linux_is_device_there(struct vgpu_platform *platform);
+
+/* irq.c */
+int vgpu_linux_irq_init(struct vgpu_platform *platform);
+void vgpu_linux_irq_fini(struct vgpu_platform *platform);
+
+/* service_thread.c */
+void vgpu_platform_lock(struct vgpu_platform *platform);
+void vgpu_platform_unlock(struct vgpu_platform *platform);
+struct vgpu_pf_vf_view vgpu_platform_view(struct vgpu_platform *platform, u32 vf);
+void vgpu_platform_wake(struct vgpu_platform *platform, enum vgpu_wakeup why);
+void vgpu_platform_arm_timer(struct vgpu_platform *platform, u64 deadline_ns);
+int vgpu_platform_start(struct vgpu_platform *platform);
+void vgpu_platform_stop(struct vgpu_platform *platform);
+void vgpu_platform_suspend(struct vgpu_platform *platform);
+int vgpu_platform_unsuspend(struct vgpu_platform *platform);
+
+/* client.c: requests and streams */
+int vgpu_platform_request(struct vgpu_platform *platform, u32 op, void *payload);
+void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *request, u32 op,
+		     void *payload);
+int vgpu_client_finish(struct vgpu_platform *platform, struct vgpu_request *request, u32 op,
+		       struct file *file);
+struct file *vgpu_client_get_file(u32 op, int fd);
+void vgpu_client_cancel(struct vgpu_platform *platform, const void *client, int error);
+void vgpu_client_done(struct vgpu_platform *platform, u64 token, int error, const char *message);
+int vgpu_client_open_stream(struct vgpu_request *request);
+void vgpu_client_close_stream(struct vgpu_request *request);
+s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u32 bytes);
+s64 vgpu_client_stream_read(struct vgpu_platform *platform, void *data, u32 bytes);
+
+/* chardev.c */
+extern const struct file_operations vgpu_chardev_operations;
+
+/* nodes.c */
+int vgpu_nodes_init(void);
+void vgpu_nodes_exit(void);
+struct vgpu_platform *vgpu_nodes_make_platform(struct pci_dev *pdev);
+int vgpu_nodes_add(struct vgpu_platform *platform);
+void vgpu_nodes_remove(struct vgpu_platform *platform);
+
+/* sysfs.c */
+int vgpu_sysfs_add(struct vgpu_platform *platform);
+void vgpu_sysfs_remove(struct vgpu_platform *platform);
+void vgpu_sysfs_notify(struct vgpu_platform *platform);
+struct kobject *vgpu_sysfs_kobject(struct vgpu_sysfs_dir *dir);
+
+/* debugfs.c */
+void vgpu_debugfs_init(void);
+void vgpu_debugfs_exit(void);
+void vgpu_debugfs_add(struct vgpu_platform *platform);
+void vgpu_debugfs_remove(struct vgpu_platform *platform);
+
+/* policy.c; functions that change something require platform->admin */
+void vgpu_policy_init(struct vgpu_platform *platform);
+int vgpu_policy_write(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy,
+		      u64 value);
+int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count);
+void vgpu_policy_release_auto(struct vgpu_platform *platform);
+void vgpu_policy_release_left(struct vgpu_platform *platform);
+u64 vgpu_policy_quota(struct vgpu_platform *platform, u32 vf);
+u32 vgpu_policy_preempt_timeout(struct vgpu_platform *platform, u32 vf);
+u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf);
+u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf);
+bool vgpu_policy_is_in_use(struct vgpu_platform *platform, u32 vf);
+int vgpu_policy_close(struct vgpu_platform *platform, u32 vf);
+void vgpu_policy_reopen(struct vgpu_platform *platform, u32 vf);
+
+/* plan.c; requires platform->admin */
+int vgpu_plan_table(struct vgpu_platform *platform);
+int vgpu_plan_set_max_gap(struct vgpu_platform *platform, u64 max_gap_ms);
+void vgpu_plan_follow(struct vgpu_platform *platform);
+
+/* sriov.c */
+void vgpu_sriov_prepare(struct vgpu_platform *platform);
+int vgpu_sriov_init(struct vgpu_platform *platform);
+void vgpu_sriov_fini(struct vgpu_platform *platform);
+int vgpu_sriov_configure(struct pci_dev *pdev, int count);
+int vgpu_sriov_set_assignment_mode(struct vgpu_platform *platform, u32 vf,
+				   enum vgpu_assignment_mode assignment_mode);
+void vgpu_sriov_assign_driver(struct vgpu_platform *platform);
+void vgpu_sriov_wait_for_probe(struct vgpu_platform *platform, u32 vf);
+void vgpu_sriov_disable(struct vgpu_platform *platform);
+bool vgpu_sriov_is_busy(struct vgpu_platform *platform, u32 vf);
+bool vgpu_sriov_is_drivers(struct vgpu_platform *platform, u32 vf);
+
+/* pci.c */
+u32 vgpu_pci_time_scale(void);
+u32 vgpu_pci_max_gap_ms(void);
+void vgpu_pci_restore(struct vgpu_platform *platform);
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// Haste: the real-time budget of a thread that answers requests. The budget is CPU time that
+// refills with wall time. A mostly idle thread almost always has budget left, a busy one almost
+// never, and no thread can take more of a CPU than 1 / Spec::refill over time. Used by one thread;
+// the caller sets the priority.
+#pragma once
+
+#include <algorithm>
+
+#include "pf-driver/softgpu/base/clock.h"
+
+namespace vgpu::softgpu {
+
+class RtBudget {
+public:
+    /// Both together bound the CPU time that such a thread can take from the host.
+    struct Spec {
+        Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time without a pause
+        unsigned refill = 20;  ///< wall time that refills one unit of CPU time
+
+        /// The smallest budget for which the thread returns to real time.
+        [[nodiscard]] Nanoseconds crumbs() const { return budget / 4; }
+    };
+
+    RtBudget() = default;
+    explicit RtBudget(const Spec& spec) : spec_(spec), left_(spec.budget) {}
+
+    /// Call after a sleep; `now` is wall time, `cpu` the CPU time that the thread has used in its
+    /// life. True if the thread may run in real time.
+    [[nodiscard]] bool wake(Nanoseconds now, Nanoseconds cpu) {
+        left_ = std::min(spec_.budget, left_ + (now - refilled_) / spec_.refill);
+        refilled_ = now;
+        used_ = cpu;
+        if (left_ >= spec_.crumbs()) is_on_ = true;
+        return is_on_;
+    }
+
+    /// Call after work. False once the budget is spent, until the next wake() that returns true.
+    [[nodiscard]] bool go_on(Nanoseconds cpu) {
+        if (!is_on_) return false;
+        left_ -= cpu - used_;
+        used_ = cpu;
+        if (left_ <= Nanoseconds::zero()) is_on_ = false;
+        return is_on_;
+    }
+
+    /// The thread may run in real time now.
+    [[nodiscard]] bool is_on() const { return is_on_; }
+
+    /// Wall time from the last wake() until wake() would return true; zero if it would already.
+    [[nodiscard]] Nanoseconds recovery() const {
+        return std::max(Nanoseconds::zero(), spec_.crumbs() - left_) * spec_.refill;
+    }
+
+private:
+    Spec spec_{};
+    /// CPU time; at most the budget.
+    Nanoseconds left_ = Spec{}.budget;
+    Nanoseconds refilled_{};
+    Nanoseconds used_{};
+    bool is_on_ = false;
+};
+
+}  // namespace vgpu::softgpu

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+//
+// The PF's operations on a VF: GpuVf as an iov::VfControl.
+#include <fmt/format.h>
+
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/softgpu/base/log.h"
+#include "pf-driver/softgpu/gpu_vf.h"
+
+namespace vgpu::softgpu {
+
+namespace {
+
+/// RCC_CONFIG_MEMSIZE counts MiB (Linux 6.12, amdgpu/gmc_v9_0.c).
+constexpr unsigned kMegabyteShift = 20;
+
+/// The head of a state stream. load_state() refuses a stream with another magic or version as a
+/// whole.
+struct StateHeader {
+    std::uint64_t magic = 0;
+    std::uint32_t version = 0;
+    std::uint32_t reserved = 0;
+    std::uint64_t bytes = 0;  ///< bytes after the header
+};
+constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
+/// Increases with every change of any block's state, because streams do not describe their layout.
+constexpr std::uint32_t kStateVersion = 5;
+
+}  // namespace
+
+// --- VRAM ----------------------------------------------------------------------------------------
+
+Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
+    if (size > spec_.aperture) {
+        vram_.release();
+        vram_replaced();
+        return fail(ENOSPC, fmt::format("{} MiB do not fit the aperture of {} MiB", size / 1_MiB,
+                                        spec_.aperture / 1_MiB));
+    }
+    const Result<> committed = vram_.commit(root, size);
+    vram_replaced();
+    return committed;
+}
+
+/// Disconnects the client, which maps memory that no longer belongs to the VF. Otherwise a frozen
+/// VM would still be connected when the next owner comes. A client that opened a VF without VRAM
+/// stays.
+void GpuVf::release_vram() {
+    const bool had_vram = vram_.size().count > 0;
+    vram_.release();
+    vram_replaced();
+    if (had_vram) device_.hang_up(function_);
+}
+
+void GpuVf::vram_replaced() {
+    const auto lock = enter();
+    finish_bank_reset();
+}
+
+/// Sets the registers whose value the device decides, after the bank or the VRAM changed.
+void GpuVf::finish_bank_reset() {
+    blocks_.registers.set(RegisterIndex{REG_NBIO_RCC_CONFIG_MEMSIZE},
+                          low32(vram_.size().count >> kMegabyteShift));
+    blocks_.gpuvm.vram_changed();
+}
+
+bool GpuVf::read_vram(VfOffset offset, std::span<std::byte> out) {
+    return vram_.read(offset, out);
+}
+
+bool GpuVf::write_vram(VfOffset offset, std::span<const std::byte> data) {
+    return vram_.write(offset, data);
+}
+
+// --- bank ----------------------------------------------------------------------------------------
+
+void GpuVf::set_doorbell_pages(std::uint32_t first, std::uint32_t count) {
+    const auto lock = enter();
+    doorbells_.set_pages(first, count);
+}
+
+void GpuVf::set_cu_mask(std::uint64_t mask) {
+    const auto lock = enter();
+    blocks_.shader_arrays.set_cu_mask(mask);
+    blocks_.cp.set_compute_units(mask);
+}
+
+/// Before the PF has seen a client's reset, its writes are meant for the former client, e.g. to
+/// answer a request for full access. So the gates of the new client stay shut.
+void GpuVf::set_gates(std::uint32_t gates) {
+    write_gates(is_reset_pending_ ? gates & ~kClientGates : gates);
+}
+
+void GpuVf::write_gates(std::uint32_t gates) {
+    const auto lock = enter();
+    gates_ = gates;
+    doorbells_.set_gate(HW_GET(VGPU_GATES, DOORBELL_EN, gates) != 0 ? regs::Gate::Open
+                                                                    : regs::Gate::Shut);
+}
+
+/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2). Sets the bit before it queues the
+/// request, so the PF never reads "done" between the two.
+void GpuVf::request_flr() {
+    announce_flr();
+    device_.queue_flr(vf());
+}
+
+std::uint32_t GpuVf::reset_flags() const {
+    return HW_PREP(VGPU_RESET, FLR, is_resetting_ ? 1 : 0) |
+           HW_PREP(VGPU_RESET, FLR_PENDING, is_reset_pending_ ? 1 : 0);
+}
+
+/// Only the VF in the engine has a switch state; the PF reads every other VF as idle.
+std::uint32_t GpuVf::status() {
+    const iov::WorldSwitch::View view = world_switch_.view();
+    const std::uint32_t state = view.function == vf() ? view.state : GPUIOV_FUNCTION_IDLE;
+    const bool is_full_access = HW_GET(VGPU_GATES, REGWR_EN, gates_.load()) != 0;
+    return HW_PREP(VGPU_STATUS, HAS_WORK, has_work() ? 1 : 0) |
+           HW_PREP(VGPU_STATUS, ATTACHED, is_attached() ? 1 : 0) |
+           HW_PREP(VGPU_STATUS, IN_FULL_ACCESS, is_full_access ? 1 : 0) |
+           HW_PREP(VGPU_STATUS, SWITCH_STATE, state);
+}
+
+std::uint32_t GpuVf::mailbox_read(RegisterIndex index) {
+    const auto lock = enter();
+    return mailbox_.pf_read(index);
+}
+
+void GpuVf::mailbox_write(RegisterIndex index, std::uint32_t value) {
+    const auto lock = enter();
+    mailbox_.pf_write(index, value);
+}
+
+iov::VfStatistics GpuVf::statistics() {
+    const std::scoped_lock lock(lock_);
+    return is_saved_ ? saved_statistics_ : statistics_locked();
+}
+
+iov::VfStatistics GpuVf::statistics_locked() const {
+    iov::VfStatistics now = past_;
+    blocks_.add_to(now);
+    now.doorbells_latched = doorbells_.counters().latched;
+    now.bad_accesses = bad_accesses_ + blocks_.registers.refused() + blocks_.rlcg.refused() +
+                       doorbells_.counters().dropped;
+    return now;
+}
+
+// --- state ---------------------------------------------------------------------------------------
+
+/// Goes through the world switch, so that no command can load the VF half way.
+Result<> GpuVf::scrub_state() {
+    world_switch_.reset(vf(), [this] {
+        reset_blocks(ResetScope::NewOwner);
+        renew_doorbells();
+    });
+    return {};
+}
+
+Result<std::vector<std::byte>> GpuVf::save_state() {
+    std::vector<std::byte> state;
+    if (!world_switch_.with_parked(vf(), [&] { state = save_stream(); }))
+        return fail(EBUSY, "the VF is running; IDLE it first");
+    std::vector<std::byte> stream;
+    Writer out(stream);
+    out.value(StateHeader{kStateMagic, kStateVersion, 0, state.size()});
+    out.bytes(state);
+    return stream;
+}
+
+/// Checks the header before it touches the VF.
+Result<> GpuVf::load_state(std::span<const std::byte> stream) {
+    StateHeader header;
+    Reader in(stream);
+    TRY_VOID(in.value(header));
+    if (header.magic != kStateMagic || header.version != kStateVersion)
+        return fail(EPROTO, "this is not a state stream of this version");
+    if (header.bytes > in.remaining()) return fail(EPROTO, "the state stream is truncated");
+    Result<> loaded;
+    const auto load = [&] {
+        loaded = load_stream(stream.subspan(sizeof(header), header.bytes));
+        device_.find_work(vf());
+    };
+    if (!world_switch_.with_parked(vf(), load))
+        return fail(EBUSY, "the VF is running; IDLE it first");
+    return loaded;
+}
+
+std::vector<std::byte> GpuVf::save_stream() {
+    const auto lock = enter();
+    blocks_.drain();
+    doorbells_.deactivate();  // rings of a queue that left meanwhile are latched
+    std::vector<std::byte> stream;
+    Writer out(stream);
+    blocks_.save(out);
+    mailbox_.save(out);
+    doorbells_.save(out);
+    return stream;
+}
+
+/// A stream with any error leaves the VF reset, never half loaded.
+Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
+    const auto lock = enter();
+    Reader in(stream);
+    Result<> loaded = blocks_.load(in);
+    if (loaded) loaded = mailbox_.load(in);
+    if (loaded) loaded = doorbells_.load(in);
+    if (loaded && in.remaining() != 0) loaded = fail(EPROTO, "the state stream is too long");
+    if (!loaded) reset_locked(ResetScope::NewOwner);
+    finish_bank_reset();
+    return loaded;
+}
+
+void GpuVf::renew_doorbells() {
+    const std::scoped_lock lock(lock_);
+    const Result<> renewed = doorbells_.renew();
+    if (!renewed) log::error("VF{}: {}; no client can map it", raw(vf()), renewed.error().message);
+}
+
+}  // namespace vgpu::softgpu

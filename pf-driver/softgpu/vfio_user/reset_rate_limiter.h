@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// ResetRateLimiter: limits how often clients may reset a device, as a bucket of resets. A reset
+// delays the whole GPU: commands of the world switch wait for it, and the PF checks the VF after
+// it. So a client whose device has used up the bucket is not served until the bucket has room for
+// the next reset. A well-behaved driver does not notice: after a reset it leaves the function alone
+// for 100 ms (PCIe 6.0, 6.6.2).
+//
+// The caller passes time points in; this file reads no clock. Used on the io thread.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace vgpu::softgpu::vfio_user {
+
+class ResetRateLimiter {
+public:
+    using Time = std::chrono::steady_clock::time_point;
+
+    struct Spec {
+        unsigned burst = 16;                 ///< resets at once
+        std::chrono::milliseconds gap{100};  ///< for each of the others; zero: no limit
+    };
+
+    ResetRateLimiter() = default;
+    explicit ResetRateLimiter(const Spec& spec) : spec_(spec) {}
+
+    void count(std::uint64_t resets, Time now) {
+        if (resets == 0) return;
+        paid_at_ = std::max(paid_at_, now) + static_cast<std::int64_t>(resets) * spec_.gap;
+    }
+    /// No client of the device is served before this time.
+    [[nodiscard]] Time free_at() const { return paid_at_ - spec_.burst * spec_.gap; }
+
+private:
+    Spec spec_{};
+    Time paid_at_{};  ///< time at which the bucket is empty again
+};
+
+}  // namespace vgpu::softgpu::vfio_user
