@@ -69,6 +69,9 @@ struct Line {
 constexpr std::array kVfLines{
     Line{"Target", "Target", text_of},
     Line{"Name", "Name", text_of},
+#define VF_SETTING(...)
+#define VF_TEXT(key, member, section, kind, property, help) Line{#property, #property, text_of},
+#include "schemas/vf_settings.def"
     Line{"UUID", "Uuid", text_of},
     Line{"State", "State", text_of},
     Line{"Last error", "LastError", text_of},

@@ -16,6 +16,12 @@ std::string flag_of_name(std::string name) {
     return "--" + name;
 }
 
+CLI::Option* add_text(CLI::App& command, const std::string& name, std::optional<Value>& to,
+                      const std::string& help) {
+    return command.add_option_function<std::string>(
+        name, [&to](const std::string& text) { to = text; }, help);
+}
+
 constexpr double kAll = 100;
 
 bool has_cap(const Properties& vf) {
@@ -25,35 +31,20 @@ bool has_cap(const Properties& vf) {
 }  // namespace
 
 void VfOptions::describe(CLI::App& command) {
-    add_whole(command, "--weight", weight_,
-              "share relative to others: 1 to 10000; a new VF has 100");
-    add_whole(command, "--quantum-us", quantum_us_, "longest slice; 0: the GPU's");
-#define QOS_NUMBER(name, min, max, standard, property, help) \
-    add_real(command, flag_of_name(#name), name##_, help);
-#include "schemas/vf_qos.def"
-#undef QOS_NUMBER
-    command.add_option("--mode", mode_, "work-conserving, strict (keeps slots idle), gang");
-    command.add_option("--priority-class", priority_class_,
-                       "high, normal or low: lower priority classes run after higher ones");
-    command.add_option("--assignment-mode", assignment_mode_,
-                       "who gets the function: none, vfio-user, vfio-pci, host");
-    command.add_option("--scrub", scrub_, "request or release (emptied after each claim)");
+#define VF_WHOLE(key, member, section, kind, property, help) \
+    add_whole(command, flag_of_name(#key), values_[#key], help);
+#define VF_REAL(key, member, section, kind, property, help) \
+    add_real(command, flag_of_name(#key), values_[#key], help);
+#define VF_WORD(key, member, section, kind, property, help) \
+    add_text(command, flag_of_name(#key), values_[#key], help);
+#define VF_TEXT(key, member, section, kind, property, help) \
+    add_text(command, flag_of_name(#key), values_[#key], help)->type_name("TEXT");
+#include "schemas/vf_settings.def"
 }
 
 void VfOptions::put(Options& options) const {
-#define QOS_NUMBER(name, min, max, standard, property, help) \
-    if (name##_) options[#name] = *name##_;
-#include "schemas/vf_qos.def"
-#undef QOS_NUMBER
-    const auto add = [&options](const char* name, const auto& value) {
+    for (const auto& [name, value] : values_)
         if (value) options[name] = *value;
-    };
-    add("weight", weight_);
-    add("quantum_us", quantum_us_);
-    add("mode", mode_);
-    add("priority_class", priority_class_);
-    add("assignment_mode", assignment_mode_);
-    add("scrub", scrub_);
 }
 
 std::string reservation_text(const Properties& vf) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// VfOptions: options that 'create' and 'set' share: contract, assignment of the function, scrub.
-// Also texts of the contract. Numbers: schemas/vf_qos.def; meaning: docs/scheduling.md; values:
-// docs/dbus-api.md.
+// VfOptions: options of 'create' and 'set', one for each row of schemas/vf_settings.def; and texts
+// of the contract. Meaning: docs/scheduling.md; values: docs/dbus-api.md.
 #pragma once
 
 #include "cli/service.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -22,11 +22,7 @@ public:
     void put(Options& options) const;
 
 private:
-#define QOS_NUMBER(name, min, max, standard, property, help) std::optional<Value> name##_;
-#include "schemas/vf_qos.def"
-#undef QOS_NUMBER
-    std::optional<Value> weight_, quantum_us_;
-    std::optional<std::string> mode_, priority_class_, assignment_mode_, scrub_;
+    std::map<std::string, std::optional<Value>> values_;  ///< by the service's names
 };
 
 /// The reservation: "20 % every 10 ms", "none". From MinPct, LatencyMs, PhaseMs, Mode.

@@ -420,8 +420,8 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
         const auto seen = context_.manager.find_gpu(gpu)->look();
         for (auto at = first_vf_of(gpu); is_of(at, gpu);) {
             const auto known = seen->vfs.find(at->first.vf);
-            const bool is_there =
-                known != seen->vfs.end() && known->second.record.uuid == at->second->made_for();
+            const bool is_there = known != seen->vfs.end() &&
+                                  known->second.record.spec.uuid == at->second->made_for();
             at = is_there ? std::next(at) : vfs_.erase(at);
         }
         for (const auto& [vf, view] : seen->vfs) {

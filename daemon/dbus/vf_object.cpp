@@ -251,7 +251,7 @@ VfObject::VfObject(Context& context, Target target, const VfView& view, Telling 
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),
       target_(std::move(target)),
-      made_for_(view.record.uuid),
+      made_for_(view.record.spec.uuid),
       defined_(view) {
     add_words(context_, defined_);
     registerAdaptor();

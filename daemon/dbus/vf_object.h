@@ -67,7 +67,7 @@ private:
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
         const auto seen = context_.manager.find_gpu(target_.gpu)->look();
         const auto at = seen->vfs.find(target_.vf);
-        const bool is_there = at != seen->vfs.end() && at->second.record.uuid == made_for_;
+        const bool is_there = at != seen->vfs.end() && at->second.record.spec.uuid == made_for_;
         if (!is_there) return value_of(defined_);
         if (!is_completed(name)) return value_of(at->second);
         VfView whole = at->second;

@@ -59,6 +59,9 @@ struct InfoLabel {
 };
 constexpr std::array kBuildLabels{InfoLabel{"version", "Version"}};
 constexpr std::array kVfLabels{InfoLabel{"uuid", "Uuid"}, InfoLabel{"profile", "Profile"},
+#define VF_SETTING(...)
+#define VF_TEXT(key, member, section, kind, property, help) InfoLabel{#key, #property},
+#include "schemas/vf_settings.def"
                                InfoLabel{"owner", "Owner"}, InfoLabel{"owner_name", "OwnerName"}};
 
 using Sample = std::optional<std::string>;

@@ -12,7 +12,6 @@ namespace vgpu::daemon {
 
 namespace {
 
-constexpr Range kWeights{scheduler::kMinWeight, scheduler::kMaxWeight};
 constexpr Range kQuanta{scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs};
 constexpr Range kGaps{kMinGapMs, kMaxGapMs};
 
@@ -24,13 +23,6 @@ Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const 
     return number ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
 }
 
-/// 0: the GPU's quantum.
-Result<std::optional<std::uint32_t>> vf_quantum(const OptionReader& reader) {
-    TRY(const auto zero_or_more, number32(reader, "quantum_us", {0, kQuanta.max}));
-    if (zero_or_more && *zero_or_more == 0) return zero_or_more;
-    return number32(reader, "quantum_us", kQuanta);
-}
-
 Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     TRY(auto name, reader.text("name"));
     if (name && !is_valid_name(*name))
@@ -39,11 +31,11 @@ Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     return name;
 }
 
-/// `names` and the options of contract and assignment policy.
+/// `names` and the settings of a VF.
 std::vector<std::string_view> with_settings(std::span<const std::string_view> names) {
     std::vector<std::string_view> all(names.begin(), names.end());
-    for (const auto& more : {qos_names(), assignment_policy_names()})
-        all.insert(all.end(), more.begin(), more.end());
+    const auto settings = setting_keys();
+    all.insert(all.end(), settings.begin(), settings.end());
     return all;
 }
 
@@ -54,30 +46,21 @@ Result<Requester> read_requester(const OptionReader& reader) {
 }
 
 Result<CreateRequest> create_request(const Options& options) {
-    constexpr std::array<std::string_view, 6> kKnown{"name",       "vram_bytes", "weight",
-                                                     "quantum_us", "cu_mask",    "doorbell_pages"};
+    constexpr std::array<std::string_view, 4> kKnown{"name", "vram_bytes", "cu_mask",
+                                                     "doorbell_pages"};
     const OptionReader reader(options);
     TRY_VOID(reader.only(with_settings(kKnown)));
     TRY(const auto name, name_option(reader));
     TRY(const auto vram_bytes, reader.number("vram_bytes", {1, 1ull << 50}));
-    TRY(const auto weight, number32(reader, "weight", kWeights));
-    TRY(const auto quantum_us, vf_quantum(reader));
     TRY(const auto cu_mask, reader.number("cu_mask", {}));
     TRY(const auto doorbell_pages, number32(reader, "doorbell_pages", {}));
-    TRY(const QosChange change, read_qos(reader));
-    TRY(const AssignmentPolicyChange assignment_policy_change, read_assignment_policy(reader));
-    VfQos qos;
-    apply(change, qos);
-    VfAssignmentPolicy assignment_policy;
-    apply(assignment_policy_change, assignment_policy);
-    return CreateRequest{.name = name.value_or(""),
-                         .vram_bytes = vram_bytes,
-                         .weight = weight.value_or(scheduler::kDefaultWeight),
-                         .quantum_us = quantum_us.value_or(0),
-                         .qos = qos,
-                         .assignment_policy = assignment_policy,
-                         .cu_mask = cu_mask.value_or(0),
-                         .doorbell_pages = doorbell_pages.value_or(0)};
+    TRY(const VfChange settings, read_settings(reader));
+    CreateRequest request{.spec = {.name = name.value_or(""),
+                                   .resources = {.vram_bytes = vram_bytes.value_or(0),
+                                                 .cu_mask = cu_mask.value_or(0),
+                                                 .doorbell_pages = doorbell_pages.value_or(0)}}};
+    apply(settings, request.spec);
+    return request;
 }
 
 }  // namespace
@@ -168,9 +151,9 @@ Result<Target> Manager::resolve(const std::string& text) const {
         const auto seen = gpu->look();
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu->id(), .vf = vf};
-            if (view.record.name == text || (uuid && view.record.uuid == *uuid))
+            if (view.record.spec.name == text || (uuid && view.record.spec.uuid == *uuid))
                 found.push_back(target);
-            names.push_back(view.record.name);
+            names.push_back(view.record.spec.name);
             names.push_back(path_of(target));
         }
     }
@@ -346,38 +329,34 @@ void Manager::create(const std::string& gpu, const Options& options, Done<Target
         TRY(const CreateRequest request, create_request(options));
         TRY(GpuHost * chosen, gpu_for(gpu));
         TRY_VOID(not_locked(chosen->id()));
-        if (!request.name.empty()) TRY_VOID(name_is_free(request.name, {}));
-        // Captured by value, because the caller's options are gone when the GPU's thread runs.
+        const std::string& name = request.spec.name;
+        if (!name.empty()) TRY_VOID(name_is_free(name, {}));
+        // By value: the caller's options are gone when the GPU's thread runs.
         chosen->ask<Target>(
             [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
                 TRY(const std::uint32_t vf, model.create(request));
                 return Target{.gpu = id, .vf = vf};
             },
-            while_reserved(request.name, done));
+            while_reserved(name, done));
         return {};
     });
 }
 
 void Manager::set_vf(const Target& target, const Options& options, Done<> done) {
     or_refuse(done, [&]() -> Result<> {
-        constexpr std::array<std::string_view, 5> kKnown{"name", "weight", "quantum_us", "owner",
-                                                         "force"};
+        constexpr std::array<std::string_view, 3> kKnown{"name", "owner", "force"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(with_settings(kKnown)));
         TRY(const auto name, name_option(reader));
-        TRY(const auto weight, number32(reader, "weight", kWeights));
-        TRY(const auto quantum_us, vf_quantum(reader));
-        TRY(const QosChange qos, read_qos(reader));
-        TRY(const AssignmentPolicyChange assignment_policy, read_assignment_policy(reader));
+        TRY(VfChange change, read_settings(reader));
         TRY(const Requester requester, read_requester(reader));
         TRY(GpuHost * gpu, gpu_of(target.gpu));
         TRY_VOID(not_locked(target.gpu));
-        if (name) TRY_VOID(name_is_free(*name, target));
-        const VfChange change{.name = name,
-                              .weight = weight,
-                              .quantum_us = quantum_us,
-                              .qos = qos,
-                              .assignment_policy = assignment_policy};
+        if (name) {
+            TRY_VOID(name_is_free(*name, target));
+            change.to.name = *name;
+            change.given.insert("name");
+        }
         gpu->ask<void>([change, vf = target.vf,
                         requester](GpuModel& model) { return model.change(vf, change, requester); },
                        while_reserved(name.value_or(""), done));

@@ -394,9 +394,7 @@ Result<> ProductRun::deliver_change(const Change& change) {
     }
     if (change.kind == ChangeKind::Leave && vf.number != 0) return leave(change.vf);
     if (change.kind != ChangeKind::Weight || vf.number == 0) return {};
-    daemon::VfChange wanted;
-    wanted.weight = change.weight;
-    return vgpud_.change(vf.number, wanted);
+    return vgpud_.change(vf.number, {.to = {.weight = change.weight}, .given = {"weight"}});
 }
 
 void ProductRun::arrive(const Arrival& arrival) {
@@ -455,13 +453,12 @@ void ProductRun::attend_guests() {
 Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     const VfSetup& setup = setup_.vfs[index - 1];
     Vf& vf = vfs_[index];
-    daemon::CreateRequest request;
-    request.name = setup.name;
-    request.vram_bytes = kVfBytes;
-    request.weight = weight;
-    request.quantum_us = static_cast<std::uint32_t>(setup.contract.quantum_ms * 1000);
-    request.qos = qos_of(setup);
-    TRY(vf.number, vgpud_.create(request));
+    const auto quantum_us = static_cast<std::uint32_t>(setup.contract.quantum_ms * 1000);
+    TRY(vf.number, vgpud_.create({.spec = {.name = setup.name,
+                                           .resources = {.vram_bytes = kVfBytes},
+                                           .weight = weight,
+                                           .quantum_us = quantum_us,
+                                           .qos = qos_of(setup)}}));
     ++vf.incarnation;
     vf.weight = weight;
     vf.driver.emplace(pf_, vf.number);

@@ -31,10 +31,10 @@ GpuInventory gpu_of(const std::string& id) {
                      .doorbell_pages = 512,
                      .cu_count = 8};
     gpu.vfs.push_back({.vf = 2,
-                       .definition = {.name = id + "-a", .resources = {.vram_bytes = 64 * kMiB}},
+                       .spec = {.name = id + "-a", .resources = {.vram_bytes = 64 * kMiB}},
                        .is_attached = true});
     gpu.vfs.push_back(
-        {.vf = 5, .definition = {.name = id + "-b", .resources = {.vram_bytes = 256 * kMiB}}});
+        {.vf = 5, .spec = {.name = id + "-b", .resources = {.vram_bytes = 256 * kMiB}}});
     return gpu;
 }
 

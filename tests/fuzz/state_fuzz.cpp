@@ -57,7 +57,7 @@ public:
 
 GpuRecord weighing(std::uint32_t weight) {
     GpuRecord record;
-    record.vfs[1] = {.vf = 1, .name = "a", .uuid = {}, .weight = weight};
+    record.vfs[1] = {.vf = 1, .spec = {.name = "a", .weight = weight}};
     return record;
 }
 

@@ -16,36 +16,36 @@ PAGE = 'docs/dbus-api.md'
 EMITS = 'org.freedesktop.DBus.Property.EmitsChangedSignal'
 CHANGES = {'true': 'signalled', 'false': 'read it', 'const': 'never'}
 
-# Where vgpud checks the options of a method: file, function, what is added to its list by a call.
-CONTRACT, ASSIGNMENT_POLICY = 'contract', 'assignment_policy'
+# Where vgpud checks the options of a method: file, function, and whether settings are added.
+SETTINGS = 'settings'
 OPTION_LISTS = {
-    'Manager.CreateVf': ('daemon/service/manager.cpp', 'create_request', (CONTRACT, ASSIGNMENT_POLICY)),
-    'Manager.ListVfs': ('daemon/dbus/objects.cpp', 'vfs_to_list', ()),
-    'Manager.ListVfColumns': ('daemon/dbus/objects.cpp', 'vfs_to_list', ()),
-    'Manager.ListGpus': ('daemon/dbus/objects.cpp', 'gpus_to_list', ()),
-    'Manager.Resolve': ('daemon/dbus/objects.cpp', 'ManagerObject::Resolve', ()),
-    'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'event_query', ()),
-    'Manager.Plan': ('daemon/service/jobs/jobs.cpp', 'Jobs::plan', ()),
-    'Manager.Apply': ('daemon/service/jobs/jobs.cpp', 'Jobs::apply', ()),
-    'Manager.Export': ('daemon/service/jobs/jobs.cpp', 'Jobs::export_document', ()),
-    'Manager.AutoConfig': ('daemon/service/jobs/jobs.cpp', 'Jobs::automatic_document', ()),
-    'Manager.Assign': ('daemon/service/owners/assignments.cpp', 'Assignments::assign', ()),
-    'Manager.Grant': ('daemon/service/owners/assignments.cpp', 'Assignments::grant', ()),
-    'Manager.Unassign': ('daemon/service/owners/assignments.cpp', 'Assignments::unassign', ()),
-    'Manager.Adopt': ('daemon/service/owners/assignments.cpp', 'Assignments::adopt', ()),
-    'Gpu.Set': ('daemon/service/manager.cpp', 'Manager::set_gpu', ()),
-    'Gpu.Dump': ('daemon/dbus/gpu_object.cpp', 'GpuObject::Dump', ()),
-    'Gpu.GetRunTable': ('daemon/dbus/gpu_object.cpp', 'GpuObject::GetRunTable', ()),
-    'Gpu.ReadTrace': ('daemon/dbus/gpu_object.cpp', 'GpuObject::ReadTrace', ()),
-    'Job.Cancel': ('daemon/dbus/job_object.cpp', 'JobObject::Cancel', ()),
-    'Vf.Set': ('daemon/service/manager.cpp', 'Manager::set_vf', (CONTRACT, ASSIGNMENT_POLICY)),
-    'Vf.Destroy': ('daemon/dbus/vf_object.cpp', 'destroy', ()),
-    'Vf.Claim': ('daemon/service/manager.cpp', 'Manager::claim', ()),
-    'Vf.Release': ('daemon/service/manager.cpp', 'Manager::release', ()),
+    'Manager.CreateVf': ('daemon/service/manager.cpp', 'create_request', SETTINGS),
+    'Manager.ListVfs': ('daemon/dbus/objects.cpp', 'vfs_to_list'),
+    'Manager.ListVfColumns': ('daemon/dbus/objects.cpp', 'vfs_to_list'),
+    'Manager.ListGpus': ('daemon/dbus/objects.cpp', 'gpus_to_list'),
+    'Manager.Resolve': ('daemon/dbus/objects.cpp', 'ManagerObject::Resolve'),
+    'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'event_query'),
+    'Manager.Plan': ('daemon/service/jobs/jobs.cpp', 'Jobs::plan'),
+    'Manager.Apply': ('daemon/service/jobs/jobs.cpp', 'Jobs::apply'),
+    'Manager.Export': ('daemon/service/jobs/jobs.cpp', 'Jobs::export_document'),
+    'Manager.AutoConfig': ('daemon/service/jobs/jobs.cpp', 'Jobs::automatic_document'),
+    'Manager.Assign': ('daemon/service/owners/assignments.cpp', 'Assignments::assign'),
+    'Manager.Grant': ('daemon/service/owners/assignments.cpp', 'Assignments::grant'),
+    'Manager.Unassign': ('daemon/service/owners/assignments.cpp', 'Assignments::unassign'),
+    'Manager.Adopt': ('daemon/service/owners/assignments.cpp', 'Assignments::adopt'),
+    'Gpu.Set': ('daemon/service/manager.cpp', 'Manager::set_gpu'),
+    'Gpu.Dump': ('daemon/dbus/gpu_object.cpp', 'GpuObject::Dump'),
+    'Gpu.GetRunTable': ('daemon/dbus/gpu_object.cpp', 'GpuObject::GetRunTable'),
+    'Gpu.ReadTrace': ('daemon/dbus/gpu_object.cpp', 'GpuObject::ReadTrace'),
+    'Job.Cancel': ('daemon/dbus/job_object.cpp', 'JobObject::Cancel'),
+    'Vf.Set': ('daemon/service/manager.cpp', 'Manager::set_vf', SETTINGS),
+    'Vf.Destroy': ('daemon/dbus/vf_object.cpp', 'destroy'),
+    'Vf.Claim': ('daemon/service/manager.cpp', 'Manager::claim'),
+    'Vf.Release': ('daemon/service/manager.cpp', 'Manager::release'),
 }
-OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', 'Manager::control', ())
+OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', 'Manager::control')
                      for name in ('Pause', 'Stop', 'Reset', 'Resume', 'ClearQuarantine')})
-OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/agents/agents.cpp', 'Agents::ask', ())
+OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/agents/agents.cpp', 'Agents::ask')
                      for name in ('SelfTest', 'Quiesce', 'Thaw')})
 # Takes the options of the method that it names.
 PASSED_ON = {'Vf.Start'}
@@ -158,18 +158,13 @@ def quoted(text):
     return re.findall(r'"([a-z_]+)"', text)
 
 
-def contract_names():
-    return re.findall(r'^QOS_NUMBER\((\w+)', text_of('schemas/vf_qos.def'), re.M) + ['mode', 'priority_class']
-
-
-def assignment_policy_names():
-    body = re.search(r'assignment_policy_names\(\) \{(.*?)\n\}', text_of('daemon/service/vf/assignment_policy.cpp'), re.S)
-    return quoted(body.group(1))
+def setting_names():
+    return re.findall(r'^VF_\w+\((\w+),', text_of('schemas/vf_settings.def'), re.M)
 
 
 def checked_options(method):
     """Names that vgpud takes as options of `method`; None if its list is not found."""
-    name, function, more = OPTION_LISTS[method]
+    name, function, *takes_settings = OPTION_LISTS[method]
     body = re.search(r'^[^\n/]*(?<![\w:])' + re.escape(function) + r'\([^;{]*\{\n(.*?)^\}', text_of(name),
                      re.S | re.M)
     if body is None:
@@ -179,8 +174,7 @@ def checked_options(method):
     if found is None:
         return None
     names = quoted(found.group(1))
-    return names + (contract_names() if CONTRACT in more else []) + \
-        (assignment_policy_names() if ASSIGNMENT_POLICY in more else [])
+    return names + (setting_names() if takes_settings else [])
 
 
 def documented_options(page):
@@ -194,7 +188,7 @@ def documented_options(page):
         for method in re.findall(r'`((?:Manager|Gpu|Job|Vf)\.\w+)', row.group(1)):
             found[method] = names
             if 'as for `Vf.Set`' in row.group(2):
-                found[method] = names + contract_names() + assignment_policy_names()
+                found[method] = names + setting_names()
     return found
 
 

@@ -36,8 +36,8 @@ void Agents::step() {
 
 Agents::Tenure Agents::tenure_of(const VfView& view, const Tenure& before) {
     const std::uint64_t claim = view.record.owner.generation;
-    const bool was_claimed = before.vf == view.record.uuid && before.was_claimed;
-    return {.vf = view.record.uuid,
+    const bool was_claimed = before.vf == view.record.spec.uuid && before.was_claimed;
+    return {.vf = view.record.spec.uuid,
             .generation = view.active.generation,
             .claim = claim,
             .was_claimed = was_claimed || claim != 0};

@@ -15,10 +15,8 @@ DesiredGpu as_it_is(const GpuInventory& gpu) {
                        .quantum_us = gpu.settings.quantum_us,
                        .max_gap_ms = gpu.settings.max_gap_ms};
     for (const InventoryVf& vf : gpu.vfs)
-        section.vfs.push_back({.definition = vf.definition,
-                               .vf = vf.vf,
-                               .owner = vf.owner,
-                               .is_open = vf.is_attached});
+        section.vfs.push_back(
+            {.spec = vf.spec, .vf = vf.vf, .owner = vf.owner, .is_open = vf.is_attached});
     return section;
 }
 
@@ -26,9 +24,8 @@ DesiredGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
     DesiredGpu section = as_it_is(gpu);
-    // A configuration does not ask for owners.
-    for (DesiredVf& vf : section.vfs)
-        vf = DesiredVf{.definition = std::move(vf.definition), .vf = vf.vf};
+    // owners are not part of what is wanted
+    for (DesiredVf& vf : section.vfs) vf = DesiredVf{.spec = std::move(vf.spec), .vf = vf.vf};
     return section;
 }
 
@@ -37,7 +34,7 @@ const DesiredVf* found_before(const ApplyIntent& intent, const Step& step) {
     if (!step.from) return nullptr;
     for (const DesiredGpu& gpu : intent.before) {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(), [&step](const DesiredVf& vf) {
-            return vf.definition.uuid == step.from->uuid;
+            return vf.spec.uuid == step.from->uuid;
         });
         if (gpu.gpu == step.gpu && at != gpu.vfs.end()) return &*at;
     }
@@ -74,7 +71,7 @@ std::vector<std::string> names_of(const ApplyIntent& intent) {
     std::vector<std::string> names;
     for (const auto* gpus : {&intent.wanted, &intent.before})
         for (const DesiredGpu& gpu : *gpus)
-            for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+            for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.spec.name);
     return names;
 }
 
@@ -102,7 +99,7 @@ bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
 
 bool is_changed_by(const ApplyIntent& intent, const Step& step) {
     const DesiredVf* before = found_before(intent, step);
-    return before == nullptr || before->definition != *step.from;
+    return before == nullptr || before->spec != *step.from;
 }
 
 }  // namespace vgpu::daemon

@@ -14,7 +14,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-std::string describe(const VfDefinition& vf) {
+std::string describe(const VfSpec& vf) {
     return vf.profile.empty() ? fmt::format("'{}'", vf.name)
                               : fmt::format("'{}' (profile '{}')", vf.name, vf.profile);
 }
@@ -40,7 +40,7 @@ std::string in_parts(const GpuInventory& gpu, std::uint64_t bytes) {
     return fmt::format(", or {} VFs of {} each", count, size_text(each));
 }
 
-Result<> check_vram(const GpuInventory& gpu, const VfDefinition& vf) {
+Result<> check_vram(const GpuInventory& gpu, const VfSpec& vf) {
     const std::uint64_t vram = vf.resources.vram_bytes;
     if (vram == 0 || vram % gpu.vram_unit_bytes != 0)
         return fail(ErrorId::OutOfRange,
@@ -57,7 +57,7 @@ Result<> check_vram(const GpuInventory& gpu, const VfDefinition& vf) {
                     size_text(vram - gpu.vram_max_bytes), max, in_parts(gpu, vram)));
 }
 
-Result<> check_doorbells(const GpuInventory& gpu, const VfDefinition& vf) {
+Result<> check_doorbells(const GpuInventory& gpu, const VfSpec& vf) {
     const std::uint32_t pages = vf.resources.doorbell_pages;
     if (pages <= gpu.doorbell_pages) return {};
     return fail(ErrorId::NoDoorbells,
@@ -68,7 +68,7 @@ Result<> check_doorbells(const GpuInventory& gpu, const VfDefinition& vf) {
 }
 
 /// Names the existing part of the mask as an alternative, if there is one.
-Result<> check_cus(const GpuInventory& gpu, const VfDefinition& vf) {
+Result<> check_cus(const GpuInventory& gpu, const VfSpec& vf) {
     const std::uint64_t all = all_cus(gpu);
     const std::uint64_t missing = vf.resources.cu_mask & ~all, there = vf.resources.cu_mask & all;
     if (missing == 0) return {};
@@ -87,14 +87,14 @@ std::string reserve_text(const GpuInventory& gpu) {
                                   : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
 }
 
-/// Names the smallest VF that makes up for the shortage, or else several, the largest first.
-std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t shortage) {
-    std::vector<const VfDefinition*> by_size;
-    for (const VfDefinition& vf : vfs) by_size.push_back(&vf);
+/// The smallest VF that makes up for the shortage, or else several, the largest first.
+std::string what_to_leave_out(std::span<const VfSpec> vfs, std::uint64_t shortage) {
+    std::vector<const VfSpec*> by_size;
+    for (const VfSpec& vf : vfs) by_size.push_back(&vf);
     std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
         return a->resources.vram_bytes < b->resources.vram_bytes;
     });
-    for (const VfDefinition* vf : by_size)
+    for (const VfSpec* vf : by_size)
         if (vf->resources.vram_bytes >= shortage)
             return fmt::format("leave out '{}' ({})", vf->name,
                                size_text(vf->resources.vram_bytes));
@@ -108,10 +108,10 @@ std::string what_to_leave_out(std::span<const VfDefinition> vfs, std::uint64_t s
 }
 
 /// Shrinks the size class with the most VRAM by the shortage; empty if that is impossible.
-std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfDefinition> vfs,
+std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfSpec> vfs,
                            std::uint64_t shortage) {
     std::map<std::uint64_t, std::uint64_t> count_by_size;
-    for (const VfDefinition& vf : vfs) ++count_by_size[vf.resources.vram_bytes];
+    for (const VfSpec& vf : vfs) ++count_by_size[vf.resources.vram_bytes];
     const auto max = std::max_element(
         count_by_size.begin(), count_by_size.end(),
         [](const auto& a, const auto& b) { return a.first * a.second < b.first * b.second; });
@@ -124,7 +124,7 @@ std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfDefinition
                                     size_text(size), size_text(less), size_text(size - less));
 }
 
-Result<> check_sums(const GpuInventory& gpu, std::span<const VfDefinition> vfs) {
+Result<> check_sums(const GpuInventory& gpu, std::span<const VfSpec> vfs) {
     if (vfs.size() > gpu.total_vfs)
         return fail(ErrorId::NoFreeVf,
                     fmt::format("{}: VF numbers: {} VFs wanted, {} exist, short by {}; leave out "
@@ -132,7 +132,7 @@ Result<> check_sums(const GpuInventory& gpu, std::span<const VfDefinition> vfs) 
                                 gpu.id, vfs.size(), gpu.total_vfs, vfs.size() - gpu.total_vfs));
     const std::uint64_t wanted = std::accumulate(
         vfs.begin(), vfs.end(), std::uint64_t{0},
-        [](std::uint64_t sum, const VfDefinition& vf) { return sum + vf.resources.vram_bytes; });
+        [](std::uint64_t sum, const VfSpec& vf) { return sum + vf.resources.vram_bytes; });
     if (wanted <= gpu.vram_bytes) return {};
     const std::uint64_t shortage = wanted - gpu.vram_bytes;
     return fail(ErrorId::NoVram,
@@ -154,21 +154,18 @@ VfResources normalised(VfResources resources, const GpuInventory& gpu) {
     return resources;
 }
 
-Result<> check_vf_capacity(const GpuInventory& gpu, const VfDefinition& vf) {
+Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf) {
     TRY_VOID(check_vram(gpu, vf));
     TRY_VOID(check_doorbells(gpu, vf));
     return check_cus(gpu, vf);
 }
 
-Result<> admit(const std::string& gpu, const GpuSettings& settings,
-               std::span<const VfDefinition> vfs) {
+Result<> admit(const std::string& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs) {
     std::vector<GpuSchedule::Member> members;
     std::vector<std::string> names;
-    for (const VfDefinition& vf : vfs) {
-        members.push_back({.vf = static_cast<std::uint32_t>(members.size() + 1),
-                           .weight = vf.weight,
-                           .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : settings.quantum_us,
-                           .qos = vf.qos});
+    for (const VfSpec& vf : vfs) {
+        const auto number = static_cast<std::uint32_t>(members.size() + 1);
+        members.push_back(GpuSchedule::member_of(number, vf, settings.quantum_us));
         names.push_back(vf.name);
     }
     auto admitted = GpuSchedule::admit(members, settings.max_gap_ms, names);
@@ -178,8 +175,8 @@ Result<> admit(const std::string& gpu, const GpuSettings& settings,
 }
 
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
-                        std::span<const VfDefinition> vfs) {
-    for (const VfDefinition& vf : vfs) TRY_VOID(check_vf_capacity(gpu, vf));
+                        std::span<const VfSpec> vfs) {
+    for (const VfSpec& vf : vfs) TRY_VOID(check_capacity(gpu, vf));
     TRY_VOID(check_sums(gpu, vfs));
     return admit(gpu.id, settings, vfs);
 }

@@ -14,17 +14,14 @@ namespace vgpu::daemon {
 
 /// Limits of one VF, regardless of others. OutOfRange (a size no VF of this GPU can have), NoVram,
 /// NoDoorbells, NoComputeUnits. The resources must be normalised.
-Result<> check_vf_capacity(const GpuInventory& gpu, const VfDefinition& vf);
+Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 
-/// Checks all `vfs` together on an empty `gpu`. Errors: those of check_vf_capacity() and admit(),
-/// NoFreeVf.
+/// All `vfs` together on an empty `gpu`: each alone, admit(), NoFreeVf.
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
-                        std::span<const VfDefinition> vfs);
+                        std::span<const VfSpec> vfs);
 
-/// Whether the schedule can keep all contracts. NoSchedule, with what would fit, or OutOfRange for
-/// an invalid contract.
-Result<> admit(const std::string& gpu, const GpuSettings& settings,
-               std::span<const VfDefinition> vfs);
+/// NoSchedule, with what would fit, or OutOfRange for an invalid contract.
+Result<> admit(const std::string& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
 
 /// The mask of all existing compute units.
 std::uint64_t all_cus(const GpuInventory& gpu);

@@ -6,7 +6,7 @@
 #include "daemon/service/config/change_plan.h"
 
 #include "daemon/service/config/capacity.h"
-#include "daemon/service/words.h"
+#include "daemon/service/vf/settings.h"
 #include "text/number.h"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ struct Work {
     /// Free VRAM of the model at this point of the plan.
     [[nodiscard]] std::uint64_t vram_free() const {
         std::uint64_t used = 0;
-        for (const InventoryVf& vf : model.vfs) used += vf.definition.resources.vram_bytes;
+        for (const InventoryVf& vf : model.vfs) used += vf.spec.resources.vram_bytes;
         return used < model.vram_bytes ? model.vram_bytes - used : 0;
     }
     [[nodiscard]] bool has_number(std::uint32_t number) const {
@@ -60,7 +60,7 @@ struct Work {
     /// The number of the VF with this name; 0 if no VF has it yet.
     [[nodiscard]] std::uint32_t number_of(const std::string& name) const {
         const auto at = std::ranges::find_if(
-            model.vfs, [&name](const InventoryVf& vf) { return vf.definition.name == name; });
+            model.vfs, [&name](const InventoryVf& vf) { return vf.spec.name == name; });
         return at == model.vfs.end() ? 0 : at->vf;
     }
     /// A free number for a new VF; 0 if none. Prefers the first free number after that of the
@@ -75,14 +75,10 @@ struct Work {
     }
 };
 
-std::vector<VfDefinition> definitions_of(const GpuInventory& gpu) {
-    std::vector<VfDefinition> all;
-    for (const InventoryVf& vf : gpu.vfs) all.push_back(vf.definition);
-    return all;
-}
-
 bool can_be_scheduled(const GpuInventory& gpu) {
-    return admit(gpu.id, gpu.settings, definitions_of(gpu)).has_value();
+    std::vector<VfSpec> all;
+    for (const InventoryVf& vf : gpu.vfs) all.push_back(vf.spec);
+    return admit(gpu.id, gpu.settings, all).has_value();
 }
 
 /// Differences that require a restart of the VF, as text.
@@ -100,35 +96,25 @@ std::string resource_differences(const VfResources& from, const VfResources& to)
 const InventoryVf* find_existing(const GpuInventory& gpu, const DesiredVf& wanted) {
     const auto find = [&gpu](const auto& is_it) -> const InventoryVf* {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
-                                     [&](const InventoryVf& vf) { return is_it(vf.definition); });
+                                     [&](const InventoryVf& vf) { return is_it(vf.spec); });
         return at == gpu.vfs.end() ? nullptr : &*at;
     };
-    const VfDefinition& known = wanted.definition;
-    if (known.uuid != Uuid{})
-        return find([&](const VfDefinition& vf) { return vf.uuid == known.uuid; });
-    const InventoryVf* by_name =
-        find([&](const VfDefinition& vf) { return vf.name == known.name; });
+    const VfSpec& known = wanted.spec;
+    if (known.uuid != Uuid{}) return find([&](const VfSpec& vf) { return vf.uuid == known.uuid; });
+    const InventoryVf* by_name = find([&](const VfSpec& vf) { return vf.name == known.name; });
     if (by_name != nullptr || wanted.was.empty()) return by_name;
-    return find([&](const VfDefinition& vf) { return vf.name == wanted.was; });
+    return find([&](const VfSpec& vf) { return vf.name == wanted.was; });
 }
 
-/// A different profile name alone changes nothing, unless the VF must be exact (has a UUID).
-bool wants_settings(const VfDefinition& now, const VfDefinition& wanted) {
+/// `now` with the settings of `wanted`. A different profile name alone changes nothing, unless the
+/// VF must be exact (has a UUID).
+VfSpec with_settings(const VfSpec& now, const VfSpec& wanted) {
+    VfSpec after = now;
+    apply(settings_of(wanted), after);
     const bool is_exact = wanted.uuid != Uuid{};
-    const bool changes_profile =
-        wanted.profile != now.profile && (is_exact || wanted.resources != now.resources);
-    return wanted.weight != now.weight || wanted.quantum_us != now.quantum_us ||
-           wanted.qos != now.qos || wanted.assignment_policy != now.assignment_policy ||
-           changes_profile;
-}
-
-/// Copies all that a step Set changes.
-void take_settings(const VfDefinition& from, VfDefinition& to) {
-    to.weight = from.weight;
-    to.quantum_us = from.quantum_us;
-    to.qos = from.qos;
-    to.assignment_policy = from.assignment_policy;
-    to.profile = from.profile;
+    VfSpec same_profile = after;
+    same_profile.profile = now.profile;
+    return is_exact || wanted.resources != now.resources || same_profile != now ? after : now;
 }
 
 class Planner {
@@ -144,7 +130,7 @@ private:
     Result<> check_name(const std::string& name) const;
     Result<> record_name(const std::string& name, const std::string& gpu, bool is_its_own);
     Result<> want(Work& work, const DesiredVf& wanted);
-    void desire_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted);
+    void desire_existing(Work& work, const InventoryVf& vf, const VfSpec& wanted);
     Result<> desire_new(Work& work, const DesiredVf& wanted);
     static Result<> destroy_others(Work& work);
     bool advance();
@@ -203,9 +189,9 @@ Result<> Planner::record_name(const std::string& name, const std::string& gpu, b
         fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
 }
 
-/// Adds up to three steps for a VF. Each has the current `from`, so their order does not matter.
-void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfDefinition& wanted) {
-    const VfDefinition& now = vf.definition;
+/// Up to three steps per VF, each with the current `from`: their order does not matter.
+void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& wanted) {
+    const VfSpec& now = vf.spec;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .condition = vf.condition};
     const auto put = [&step](std::vector<Step>& to, Action action, std::string why) -> Step& {
         Step one = step;
@@ -219,11 +205,11 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfDefinit
         put(work.changes, Action::Rename, "it has its former name").to->name = wanted.name;
         is_same = false;
     }
-    if (wants_settings(now, wanted)) {
+    if (VfSpec after = with_settings(now, wanted); after != now) {
         Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
         if (wanted.assignment_policy.assignment_mode != now.assignment_policy.assignment_mode)
             set.in_use = use_of(vf);
-        take_settings(wanted, *set.to);
+        set.to = std::move(after);
         is_same = false;
     }
     if (wanted.resources != now.resources) {
@@ -242,13 +228,13 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfDefinit
 }
 
 Result<> Planner::desire_new(Work& work, const DesiredVf& wanted) {
-    TRY(const std::uint32_t kept, kept_number(wanted.definition.name, work.model));
+    TRY(const std::uint32_t kept, kept_number(wanted.spec.name, work.model));
     const std::uint32_t number = wanted.vf > 0 ? wanted.vf : kept;
     if (number > 0) work.kept_numbers.insert(number);
     Step create{.action = Action::Create,
                 .gpu = work.model.id,
                 .vf = number,
-                .to = wanted.definition,
+                .to = wanted.spec,
                 .why = "no VF has this name"};
     if (!wanted.owner.name.empty()) create.owner = wanted.owner;
     work.creates.push_back(std::move(create));
@@ -258,23 +244,23 @@ Result<> Planner::desire_new(Work& work, const DesiredVf& wanted) {
 /// Adds the work for a VF of the document; its resources are normalised.
 Result<> Planner::want(Work& work, const DesiredVf& wanted) {
     const GpuInventory& gpu = work.model;
-    const VfDefinition& definition = wanted.definition;
+    const VfSpec& spec = wanted.spec;
     const InventoryVf* existing = find_existing(gpu, wanted);
-    const bool is_its_own = existing != nullptr && existing->definition.name == definition.name;
-    TRY_VOID(record_name(definition.name, gpu.id, is_its_own));
-    if (!is_its_own) TRY_VOID(check_name(definition.name));
+    const bool is_its_own = existing != nullptr && existing->spec.name == spec.name;
+    TRY_VOID(record_name(spec.name, gpu.id, is_its_own));
+    if (!is_its_own) TRY_VOID(check_name(spec.name));
     if (existing == nullptr) {
-        work.names_before[definition.name] = std::exchange(work.last_new, definition.name);
+        work.names_before[spec.name] = std::exchange(work.last_new, spec.name);
         return desire_new(work, wanted);
     }
     if (!is_its_own) {
-        TRY(const std::uint32_t number, kept_number(definition.name, gpu));
+        TRY(const std::uint32_t number, kept_number(spec.name, gpu));
         if (number > 0 && number != existing->vf)
-            return fail(ErrorId::NameTaken, fmt::format("'{}' is reserved for VF {} of {}",
-                                                        definition.name, number, gpu.id));
+            return fail(ErrorId::NameTaken,
+                        fmt::format("'{}' is reserved for VF {} of {}", spec.name, number, gpu.id));
     }
     work.matched.insert(existing->vf);
-    desire_existing(work, *existing, definition);
+    desire_existing(work, *existing, spec);
     return {};
 }
 
@@ -284,12 +270,12 @@ Result<> Planner::destroy_others(Work& work) {
         if (is_matched && work.kept_numbers.contains(vf.vf))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}-vf{}' is reserved for that VF, which has the name '{}'",
-                                    work.model.id, vf.vf, vf.definition.name));
+                                    work.model.id, vf.vf, vf.spec.name));
         if (is_matched) continue;
         work.destroys.push_back({.action = Action::Destroy,
                                  .gpu = work.model.id,
                                  .vf = vf.vf,
-                                 .from = vf.definition,
+                                 .from = vf.spec,
                                  .owner = vf.owner,
                                  .in_use = use_of(vf),
                                  .why = "the configuration does not name it"});
@@ -308,14 +294,14 @@ Result<> Planner::add(const DesiredGpu& wanted, const GpuInventory& gpu) {
                                 .gpu_from = gpu.settings,
                                 .gpu_to = settings,
                                 .why = "takes effect with the next run table"});
-    std::vector<VfDefinition> all;
+    std::vector<VfSpec> all;
     for (DesiredVf vf : wanted.vfs) {
-        vf.definition.resources = normalised(vf.definition.resources, gpu);
-        all.push_back(vf.definition);
+        vf.spec.resources = normalised(vf.spec.resources, gpu);
+        all.push_back(vf.spec);
         TRY_VOID(want(work, vf));
     }
     TRY_VOID(check_capacity(gpu, settings, all));
-    for (const InventoryVf& vf : gpu.vfs) names_.insert(vf.definition.name);
+    for (const InventoryVf& vf : gpu.vfs) names_.insert(vf.spec.name);
     TRY_VOID(destroy_others(work));
     works_.push_back(std::move(work));
     return {};
@@ -495,9 +481,9 @@ void perform(const Step& step, GpuInventory& gpu) {
         gpu.vfs.begin(), gpu.vfs.end(), step.vf,
         [](const InventoryVf& vf, std::uint32_t number) { return vf.vf < number; });
     if (step.action == Action::Create) {
-        gpu.vfs.insert(at, InventoryVf{.vf = step.vf,
-                                       .definition = *step.to,
-                                       .owner = step.owner.value_or(OwnerRecord{})});
+        gpu.vfs.insert(
+            at, InventoryVf{
+                    .vf = step.vf, .spec = *step.to, .owner = step.owner.value_or(OwnerRecord{})});
         return;
     }
     if (at == gpu.vfs.end() || at->vf != step.vf) return;
@@ -505,11 +491,10 @@ void perform(const Step& step, GpuInventory& gpu) {
         gpu.vfs.erase(at);
         return;
     }
-    VfDefinition& vf = at->definition;
+    VfSpec& vf = at->spec;
     if (step.action == Action::Rename) vf.name = step.to->name;
     if (step.action == Action::Resize) vf.resources = step.to->resources;
-    if (step.action != Action::Set) return;
-    take_settings(*step.to, vf);
+    if (step.action == Action::Set) apply(settings_of(*step.to), vf);
 }
 
 namespace {
@@ -520,8 +505,7 @@ GpuRoom room_of(const GpuInventory& gpu, const DesiredGpu& wanted) {
                  .pf_vram_bytes = gpu.pf_vram_bytes,
                  .cu_count = gpu.cu_count,
                  .doorbell_pages = gpu.doorbell_pages};
-    for (const DesiredVf& vf : wanted.vfs)
-        room.wanted_vram_bytes += vf.definition.resources.vram_bytes;
+    for (const DesiredVf& vf : wanted.vfs) room.wanted_vram_bytes += vf.spec.resources.vram_bytes;
     return room;
 }
 

@@ -2,6 +2,7 @@
 //
 // JSON of plans, for Manager.Plan and Job.Plan.
 #include "daemon/service/config/change_plan.h"
+#include "daemon/service/vf/settings.h"
 
 #include <nlohmann/json.hpp>
 
@@ -11,20 +12,14 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-OrderedJson scheduling_json(const VfDefinition& vf) {
-    return {{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
-}
-
-/// All members for Set; for other actions those that differ from the default.
-OrderedJson special_part(Action action, const VfDefinition& vf) {
-    const bool is_all = action == Action::Set;
-    OrderedJson json = is_all ? whole_qos_json(vf.qos) : qos_json(vf.qos);
-    json.update(is_all ? whole_assignment_policy_json(vf.assignment_policy)
-                       : assignment_policy_json(vf.assignment_policy));
+/// All settings for Set; for other actions weight, quantum and those that differ from the default.
+OrderedJson scheduling_json(Action action, const VfSpec& vf) {
+    OrderedJson json{{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
+    json.update(settings_json(vf, action == Action::Set ? Detail::All : Detail::Special));
     return json;
 }
 
-OrderedJson resources_json(const VfResources& resources) {
+OrderedJson ordered_resources(const VfResources& resources) {
     OrderedJson json{{"vram_bytes", resources.vram_bytes},
                      {"cu_mask", resources.cu_mask},
                      {"doorbell_pages", resources.doorbell_pages},
@@ -36,13 +31,12 @@ OrderedJson resources_json(const VfResources& resources) {
     return json;
 }
 
-OrderedJson part_of(Action action, const VfDefinition& vf) {
+OrderedJson part_of(Action action, const VfSpec& vf) {
     OrderedJson json = OrderedJson::object();
     const bool is_all = action == Action::Create || action == Action::Destroy;
     if (is_all || action == Action::Rename) json["name"] = vf.name;
-    if (is_all || action == Action::Set) json.update(scheduling_json(vf));
-    if (is_all || action == Action::Set) json.update(special_part(action, vf));
-    if (is_all || action == Action::Resize) json.update(resources_json(vf.resources));
+    if (is_all || action == Action::Set) json.update(scheduling_json(action, vf));
+    if (is_all || action == Action::Resize) json.update(ordered_resources(vf.resources));
     return json;
 }
 
@@ -67,7 +61,7 @@ OrderedJson step_json(const Step& step) {
     if (step.gpu_from) from = settings_json(*step.gpu_from);
     if (step.gpu_to) to = settings_json(*step.gpu_to);
     drop_same(from, to);
-    const VfDefinition* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
+    const VfSpec* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
     return {{"action", name_of(step.action)},
             {"target", target_of(step)},
             {"name", vf != nullptr ? vf->name : ""},

@@ -2,8 +2,7 @@
 #include "daemon/service/config/configuration.h"
 
 #include "daemon/service/config/config.h"
-#include "daemon/service/input/json_section.h"
-#include "daemon/service/words.h"
+#include "daemon/service/vf/settings.h"
 #include "text/json_document.h"
 #include "text/number.h"
 
@@ -67,21 +66,10 @@ void read_resources(const Json& json, const std::string& path, Error& error,
     read_compute_units(section, resources.cu_mask);
 }
 
-/// 0: the GPU's quantum.
-void read_quantum(JsonSection& section, std::uint32_t& to) {
-    const Json* value = section.find("quantum_us");
-    if (value != nullptr && *value == 0) return;
-    section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs}, to);
-}
-
-void read_scheduler(const Json& json, const std::string& path, Error& error, Profile& profile) {
+void read_scheduler(const Json& json, const std::string& path, Error& error, VfSpec& profile) {
     JsonSection section(json, path, error);
-    std::vector<std::string_view> known = qos_names();
-    known.insert(known.begin(), {"weight", "quantum_us"});
-    section.only(known);
-    section.number("weight", {scheduler::kMinWeight, scheduler::kMaxWeight}, profile.weight);
-    read_quantum(section, profile.quantum_us);
-    read_qos(section, profile.qos);
+    section.only(setting_keys(Section::Scheduler));
+    read_settings(section, Section::Scheduler, profile);
 }
 
 /// "off" disables a limit; 0 is the uapi's default.
@@ -98,12 +86,19 @@ void read_guard(const Json& json, const std::string& path, Error& error, VfSecur
     }
 }
 
-void read_security(const Json& json, const std::string& path, Error& error, Profile& profile) {
+/// `own` keys, and those of the settings that a profile has here.
+std::vector<std::string_view> keys_of(Section section, std::vector<std::string_view> own) {
+    const auto settings = setting_keys(section);
+    own.insert(own.end(), settings.begin(), settings.end());
+    return own;
+}
+
+void read_security(const Json& json, const std::string& path, Error& error, VfSpec& profile) {
     JsonSection section(json, path, error);
     VfSecurity& security = profile.resources.security;
-    section.only({"preempt_timeout_us", "full_access_timeout_ms", "exclusive_full_access", "guard",
-                  "scrub"});
-    read_scrub(section, profile.assignment_policy);
+    section.only(keys_of(Section::Security, {"preempt_timeout_us", "full_access_timeout_ms",
+                                             "exclusive_full_access", "guard"}));
+    read_settings(section, Section::Security, profile);
     section.number("preempt_timeout_us", {1, kMaxPreemptTimeoutUs}, security.preempt_timeout_us);
     section.number("full_access_timeout_ms", {1, kMaxFullAccessTimeoutMs},
                    security.full_access_timeout_ms);
@@ -113,11 +108,11 @@ void read_security(const Json& json, const std::string& path, Error& error, Prof
 }
 
 /// Only VRAM has no default.
-Profile profile_of(const Json& json, const std::string& path, Error& error) {
-    Profile profile;
+VfSpec profile_of(const Json& json, const std::string& path, Error& error) {
+    VfSpec profile;
     JsonSection section(json, path, error);
-    section.only({"resources", "scheduler", "security", "assignment_mode"});
-    read_assignment_mode(section, profile.assignment_policy);
+    section.only(keys_of(Section::Profile, {"resources", "scheduler", "security"}));
+    read_settings(section, Section::Profile, profile);
     if (const Json* resources = section.find("resources"))
         read_resources(*resources, section.path_of("resources"), error, profile.resources);
     else
@@ -156,7 +151,7 @@ void check_pattern(JsonSection& section, const std::string& key, const std::stri
 }
 
 VfGroup group_of(const Json& json, const std::string& path, Error& error,
-                 const std::map<std::string, Profile>& profiles) {
+                 const std::map<std::string, VfSpec>& profiles) {
     VfGroup group;
     JsonSection section(json, path, error);
     section.only({"profile", "count", "name", "was"});
@@ -190,7 +185,7 @@ void read_gpu_scheduler(const Json& json, const std::string& path, Error& error,
 }
 
 GpuSection gpu_section_of(const Json& json, const std::string& path, Error& error,
-                          const std::map<std::string, Profile>& profiles) {
+                          const std::map<std::string, VfSpec>& profiles) {
     GpuSection gpu;
     JsonSection section(json, path, error);
     section.only({"gpu", "scheduler", "vfs"});
@@ -235,7 +230,7 @@ void read_profiles(JsonSection& root, Configuration& to) {
 
 std::vector<GpuSection> gpu_sections_of(JsonSection& root, const std::string& path,
                                         const Json& json,
-                                        const std::map<std::string, Profile>& profiles) {
+                                        const std::map<std::string, VfSpec>& profiles) {
     std::vector<GpuSection> sections;
     if (!json.is_array()) {
         root.complain(path, "must be a list of GPUs");
@@ -313,7 +308,7 @@ Json compute_units_json(std::uint64_t mask) {
     return fmt::format("{:#x}", mask);
 }
 
-nlohmann::ordered_json security_json(const Profile& profile) {
+nlohmann::ordered_json security_json(const VfSpec& profile) {
     const VfSecurity& security = profile.resources.security;
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
     if (security.preempt_timeout_us > 0) json["preempt_timeout_us"] = security.preempt_timeout_us;
@@ -328,12 +323,11 @@ nlohmann::ordered_json security_json(const Profile& profile) {
         else if (limit > 0)
             json["guard"][key] = limit;
     }
-    if (profile.assignment_policy.scrub != ScrubPolicy::Request)
-        json["scrub"] = name_of(profile.assignment_policy.scrub);
+    add_settings(profile, Section::Security, json);
     return json;
 }
 
-nlohmann::ordered_json profile_json(const Profile& profile) {
+nlohmann::ordered_json profile_json(const VfSpec& profile) {
     nlohmann::ordered_json json;
     json["resources"]["vram"] = text::exact_size_text(profile.resources.vram_bytes);
     if (profile.resources.doorbell_pages > 0)
@@ -341,12 +335,10 @@ nlohmann::ordered_json profile_json(const Profile& profile) {
     if (profile.resources.cu_mask != 0)
         json["resources"]["compute_units"] = compute_units_json(profile.resources.cu_mask);
     json["scheduler"]["weight"] = profile.weight;
-    if (profile.quantum_us > 0) json["scheduler"]["quantum_us"] = profile.quantum_us;
-    json["scheduler"].update(qos_json(profile.qos));
+    add_settings(profile, Section::Scheduler, json["scheduler"]);
     auto security = security_json(profile);
     if (!security.empty()) json["security"] = std::move(security);
-    if (profile.assignment_policy.assignment_mode != AssignmentMode::Default)
-        json["assignment_mode"] = name_of(profile.assignment_policy.assignment_mode);
+    add_settings(profile, Section::Profile, json);
     return json;
 }
 
@@ -404,16 +396,12 @@ std::vector<DesiredVf> wanted_vfs(const Configuration& configuration, const GpuS
                                   const std::string& gpu) {
     std::vector<DesiredVf> vfs;
     for (const VfGroup& group : section.vfs) {
-        const Profile& profile = configuration.profiles.at(group.profile);
+        const VfSpec& profile = configuration.profiles.at(group.profile);
         for (std::uint32_t n = 1; n <= group.count; ++n) {
             DesiredVf& vf = vfs.emplace_back();
-            vf.definition.name = name_of(group.name, gpu, n);
-            vf.definition.resources = profile.resources;
-            vf.definition.weight = profile.weight;
-            vf.definition.quantum_us = profile.quantum_us;
-            vf.definition.qos = profile.qos;
-            vf.definition.assignment_policy = profile.assignment_policy;
-            vf.definition.profile = group.profile;
+            vf.spec = profile;
+            vf.spec.name = name_of(group.name, gpu, n);
+            vf.spec.profile = group.profile;
             vf.was = name_of(group.was, gpu, n);
         }
     }
@@ -427,7 +415,7 @@ Result<> check_names(const std::vector<DesiredGpu>& wanted) {
     std::set<std::pair<std::string, std::string>> given;
     for (const DesiredGpu& gpu : wanted)
         for (const DesiredVf& vf : gpu.vfs) {
-            const std::string& name = vf.definition.name;
+            const std::string& name = vf.spec.name;
             if (!is_valid_name(name))
                 return fail(ErrorId::InvalidName,
                             fmt::format("'{}' is not a valid name for a VF of {}",
@@ -440,12 +428,12 @@ Result<> check_names(const std::vector<DesiredGpu>& wanted) {
     std::set<std::string> former;
     for (const DesiredGpu& gpu : wanted)
         for (const DesiredVf& vf : gpu.vfs) {
-            if (vf.was.empty() || vf.was == vf.definition.name) continue;
+            if (vf.was.empty() || vf.was == vf.spec.name) continue;
             if (names.contains(vf.was) || !former.insert(vf.was).second)
                 return fail(ErrorId::BadConfiguration,
                             fmt::format("'{}' is renamed from '{}', but another VF also has that "
                                         "name or former name; rename one after the other",
-                                        vf.definition.name, vf.was));
+                                        vf.spec.name, vf.was));
         }
     return {};
 }

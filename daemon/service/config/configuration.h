@@ -17,17 +17,6 @@
 
 namespace vgpu::daemon {
 
-/// Common properties of VFs. If a VF is changed later, it still shows the name of its profile.
-struct Profile {
-    VfResources resources{};
-    std::uint32_t weight = scheduler::kDefaultWeight;
-    std::uint32_t quantum_us = 0;  ///< 0: the GPU's
-    VfQos qos{};
-    VfAssignmentPolicy assignment_policy{};
-
-    bool operator==(const Profile&) const = default;
-};
-
 /// `count` VFs of one profile. In names "{n}" is 1..count, "{gpu}" the GPU; see want().
 struct VfGroup {
     std::string profile;
@@ -48,9 +37,10 @@ struct GpuSection {
     bool operator==(const GpuSection&) const = default;
 };
 
-/// `configs`: by label, each with at most one section per GPU.
+/// `profiles`: common properties of VFs. A VF may be changed later; it keeps the profile's name as
+/// a remark. `configs`: by label, each with at most one section per GPU.
 struct Configuration {
-    std::map<std::string, Profile> profiles;
+    std::map<std::string, VfSpec> profiles;
     std::map<std::string, std::vector<GpuSection>> configs;
 
     bool operator==(const Configuration&) const = default;
@@ -59,7 +49,7 @@ struct Configuration {
 /// `was`: as in VfGroup, expanded; may be empty. The other members are for VFs that an ApplyIntent
 /// restores; such a VF is found by its UUID, even under another name.
 struct DesiredVf {
-    VfDefinition definition{};
+    VfSpec spec{};
     std::string was{};
     std::uint32_t vf = 0;  ///< number if it is made again; 0: any
     OwnerRecord owner{};   ///< its owner

@@ -14,26 +14,25 @@ namespace vgpu::daemon {
 
 namespace {
 
-Profile profile_of(const VfDefinition& vf) {
-    return {.resources = vf.resources,
-            .weight = vf.weight,
-            .quantum_us = vf.quantum_us,
-            .qos = vf.qos,
-            .assignment_policy = vf.assignment_policy};
+VfSpec profile_of(VfSpec vf) {
+    vf.name.clear();
+    vf.uuid = {};
+    vf.profile.clear();
+    return vf;
 }
 
 /// "64MiB", "64MiB-w300"
-std::string descriptive_name(const Profile& profile) {
+std::string descriptive_name(const VfSpec& profile) {
     constexpr unsigned kMiBShift = 20;
     std::string name = fmt::format("{}MiB", profile.resources.vram_bytes >> kMiBShift);
     if (profile.weight != scheduler::kDefaultWeight) name += fmt::format("-w{}", profile.weight);
     return name;
 }
 
-/// The name of the profile with the values of `vf`: the VF's own profile name if the values match,
-/// else a new name. VFs with one profile name but different values need two profiles.
-std::string name_among(std::map<std::string, Profile>& profiles, const VfDefinition& vf) {
-    const Profile profile = profile_of(vf);
+/// The name of a profile with the values of `vf`: its own profile's name if the values match, else
+/// a new one. VFs of one profile name with different values need two profiles.
+std::string name_among(std::map<std::string, VfSpec>& profiles, const VfSpec& vf) {
+    const VfSpec profile = profile_of(vf);
     if (vf.profile.empty())
         for (const auto& [name, other] : profiles)
             if (other == profile) return name;
@@ -103,8 +102,8 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
                            .quantum_us = gpu.settings.quantum_us,
                            .max_gap_ms = gpu.settings.max_gap_ms};
         for (const InventoryVf& vf : gpu.vfs)
-            section.vfs.push_back({.profile = name_among(configuration.profiles, vf.definition),
-                                   .name = vf.definition.name});
+            section.vfs.push_back(
+                {.profile = name_among(configuration.profiles, vf.spec), .name = vf.spec.name});
         section.vfs = grouped(std::move(section.vfs));
         sections.push_back(std::move(section));
     }

@@ -20,7 +20,7 @@ bool is_defined_in(const GpuRecord& record, std::uint32_t vf) {
 AssignmentMode assignment_mode_in(const GpuRecord& record, std::uint32_t vf) {
     const auto at = record.vfs.find(vf);
     return at == record.vfs.end() ? AssignmentMode::Default
-                                  : at->second.assignment_policy.assignment_mode;
+                                  : at->second.spec.assignment_policy.assignment_mode;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after,
 Result<> GpuModel::check_assignment_modes(const GpuRecord& before, const GpuRecord& after,
                                           const Requester& requester) const {
     for (const auto& [vf, one] : after.vfs) {
-        if (one.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
+        if (one.spec.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
         TRY_VOID(check_owner(vf, "set", requester.force, requester.owner));
         TRY_VOID(check_attached(vf, "set", requester.force));
     }
@@ -57,8 +57,8 @@ Result<> GpuModel::check_assignment_modes(const GpuRecord& before, const GpuReco
 Result<> GpuModel::move_assignment_modes(const GpuRecord& before, const GpuRecord& after) {
     std::vector<std::uint32_t> moved;
     for (const auto& [vf, one] : after.vfs) {
-        if (one.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
-        const auto set = set_assignment_mode(vf, one.assignment_policy.assignment_mode);
+        if (one.spec.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
+        const auto set = set_assignment_mode(vf, one.spec.assignment_policy.assignment_mode);
         if (!set) {
             for (const std::uint32_t other : moved)
                 if (const auto back = set_assignment_mode(other, assignment_mode_in(before, other));
@@ -87,7 +87,7 @@ Result<> GpuModel::set_assignment_mode(std::uint32_t vf, AssignmentMode assignme
 /// The VF is gone. The next VF with its number begins with the default assignment mode.
 void GpuModel::take_function_back(const VfRecord& record) {
     assignment_mode_conditions_.erase(record.vf);
-    if (record.assignment_policy.assignment_mode == AssignmentMode::Default ||
+    if (record.spec.assignment_policy.assignment_mode == AssignmentMode::Default ||
         !ports_.assignment_mode)
         return;
     if (const auto back = set_assignment_mode(record.vf, AssignmentMode::Default); !back)
@@ -100,7 +100,7 @@ void GpuModel::check_assignment_modes() {
     for (const auto& [vf, one] : defined_) {
         const auto now = ports_.assignment_mode->get(vf);
         assignment_modes_[vf] = now.value_or(AssignmentMode::Default);
-        const AssignmentMode wanted = one.assignment_policy.assignment_mode;
+        const AssignmentMode wanted = one.spec.assignment_policy.assignment_mode;
         if (wanted == AssignmentMode::Default || !is_defined_in(record, vf) ||
             ports_.store.is_read_only(id_) || (now && *now == wanted)) {
             assignment_mode_conditions_.erase(vf);

@@ -12,15 +12,13 @@ namespace vgpu::daemon {
 VfRecord GpuModel::record_for(const vgpu_pf_vf& active) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(active.vf);
-    if (known != record.vfs.end() && is_vf(active, known->second.uuid)) return known->second;
+    if (known != record.vfs.end() && is_vf(active, known->second.spec.uuid)) return known->second;
     Uuid uuid = uuid_of(active);
     if (uuid == Uuid{}) uuid = make_uuid();
     return {.vf = active.vf,
-            .name = fmt::format("{}-vf{}", id_, active.vf),
-            .uuid = uuid,
-            .vram_bytes = active.vram_bytes,
-            .cu_mask = active.cu_mask,
-            .doorbell_pages = active.doorbell_pages};
+            .spec = {.name = fmt::format("{}-vf{}", id_, active.vf),
+                     .uuid = uuid,
+                     .resources = resources_of(active)}};
 }
 
 /// Attaches completely or not at all. After a failure VFs are shown as before.
@@ -105,8 +103,7 @@ Result<> GpuModel::adopt_vfs() {
     scrubbed_.clear();
     to_scrub_.clear();
     if (!ports_.store.records().contains(id_)) {
-        record.quantum_us = config_.quantum_us;
-        record.max_gap_ms = config_.max_gap_ms;
+        record.settings = {.quantum_us = config_.quantum_us, .max_gap_ms = config_.max_gap_ms};
     }
     std::vector<VfRecord> missing;
     for (auto at = record.vfs.begin(); at != record.vfs.end();) {
@@ -139,7 +136,7 @@ Result<> GpuModel::adopt_vfs() {
 Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     const vgpu_pf_vf& active = active_.at(vf);
     const auto known = record.vfs.find(vf);
-    const bool is_known = known != record.vfs.end() && is_vf(active, known->second.uuid);
+    const bool is_known = known != record.vfs.end() && is_vf(active, known->second.spec.uuid);
     defined_[vf] = is_known ? known->second : record_for(active);
     if (active.state == VGPU_PF_VF_SCRUBBING) {
         // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
@@ -163,7 +160,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     record.vfs[vf] = defined_[vf];
     emit(vf, "found",
          fmt::format("VF {} was in service but unknown; weight {} is assumed", vf,
-                     defined_[vf].weight));
+                     defined_[vf].spec.weight));
     return {};
 }
 
@@ -178,7 +175,7 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& active) {
         record.vf, "not-released",
         fmt::format("'{}' was being destroyed when vgpud ended; now the PF core refuses it, so the "
                     "VF stays: {}",
-                    record.name, released.error().cause));
+                    record.spec.name, released.error().cause));
     return {};
 }
 
@@ -186,23 +183,23 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& active) {
 Result<> GpuModel::restore_vf(const VfRecord& wanted) {
     const auto made = provision(wanted);
     if (made) {
-        emit(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.name));
+        emit(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.spec.name));
         return {};
     }
     if (!pf_.is_connected()) return made;
-    hold(wanted,
-         fmt::format("'{}' did not get its resources back: {}", wanted.name, made.error().cause));
+    hold(wanted, fmt::format("'{}' did not get its resources back: {}", wanted.spec.name,
+                             made.error().cause));
     return {};
 }
 
 /// The PF core gives all resources or none. After a refusal the function stays assigned as defined,
 /// because the definition is tried again.
 Result<> GpuModel::provision(const VfRecord& wanted) {
-    vgpu_pf_provision request = provision_of(resources_of(wanted));
+    vgpu_pf_provision request = provision_of(wanted.spec.resources);
     request.vf = wanted.vf;
-    std::copy(wanted.uuid.begin(), wanted.uuid.end(), std::begin(request.uuid));
-    if (wanted.assignment_policy.assignment_mode != AssignmentMode::Default)
-        TRY_VOID(set_assignment_mode(wanted.vf, wanted.assignment_policy.assignment_mode));
+    std::copy(wanted.spec.uuid.begin(), wanted.spec.uuid.end(), std::begin(request.uuid));
+    if (wanted.spec.assignment_policy.assignment_mode != AssignmentMode::Default)
+        TRY_VOID(set_assignment_mode(wanted.vf, wanted.spec.assignment_policy.assignment_mode));
     TRY_VOID(pf_.ask(&PfPort::provision, request));
     TRY(const vgpu_pf_vf active, ask_vf(wanted.vf));
     active_[wanted.vf] = active;

@@ -19,21 +19,18 @@ namespace {
 bool looks_like(const vgpu_pf_vf& active, VfResources resources, const GpuInventory& gpu) {
     resources = normalised(resources, gpu);
     resources.security = {};
-    return resources == normalised({.vram_bytes = active.vram_bytes,
-                                    .cu_mask = active.cu_mask,
-                                    .doorbell_pages = active.doorbell_pages},
-                                   gpu);
+    return resources == normalised(resources_of(active), gpu);
 }
 
 InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& active, const GpuInventory& gpu,
                          UnixTime now, const std::string& condition) {
     InventoryVf vf{.vf = record.vf,
-                   .definition = definition_of(record),
+                   .spec = record.spec,
                    .is_attached = active.attached != 0,
                    .owner = record.owner,
                    .is_lease_over = is_expired(record.owner, now),
                    .condition = condition};
-    vf.definition.resources = normalised(vf.definition.resources, gpu);
+    vf.spec.resources = normalised(vf.spec.resources, gpu);
     return vf;
 }
 
@@ -57,7 +54,7 @@ Result<GpuInventory> GpuModel::inventory() {
     TRY_VOID(usable());
     const GpuRecord record = record_to_be();
     GpuInventory all = capacity();
-    all.settings = {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
+    all.settings = record.settings;
     for (const auto& [vf, active] : active_) {
         // The total is free plus used, because get_info() reports only what is free now. VFs being
         // scrubbed still count.
@@ -82,32 +79,22 @@ Result<> GpuModel::configure(const Settings& settings) {
     }
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord record = before;
-    if (settings.gpu.quantum_us) record.quantum_us = *settings.gpu.quantum_us;
-    if (settings.gpu.max_gap_ms) record.max_gap_ms = *settings.gpu.max_gap_ms;
+    apply(settings.gpu, record.settings);
     for (const auto& [vf, change] : settings.vfs)
-        apply_change(record.vfs.try_emplace(vf, defined_.at(vf)).first->second, change);
+        apply(change, record.vfs.try_emplace(vf, defined_.at(vf)).first->second.spec);
     TRY_VOID(settle(before, record, {.force = settings.force}));
     for (const auto& [vf, change] : settings.vfs) defined_[vf] = record.vfs.at(vf);
     refresh_members(ports_.clock.now());
     return {};
 }
 
-void GpuModel::apply_change(VfRecord& record, const VfChange& change) {
-    if (change.name) record.name = *change.name;
-    if (change.weight) record.weight = *change.weight;
-    if (change.quantum_us) record.quantum_us = *change.quantum_us;
-    apply(change.qos, record.qos);
-    apply(change.assignment_policy, record.assignment_policy);
-    if (change.profile) record.profile = *change.profile;
-}
-
-/// A VF that is being resized already only gets a new target.
+/// A VF in a resize only gets a new target.
 Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force force) {
     TRY_VOID(refresh_before_change(vf));
     TRY_VOID(defined_here(vf));
-    VfDefinition definition = definition_of(defined_.at(vf));
-    definition.resources = resources;
-    TRY_VOID(check_vf_capacity(capacity(), definition));
+    VfSpec wanted = defined_.at(vf).spec;
+    wanted.resources = resources;
+    TRY_VOID(check_capacity(capacity(), wanted));
     TRY_VOID(record_again(vf));
     TRY_VOID(check_owner(vf, "resize", force, ""));
     const vgpu_pf_vf active = active_.at(vf);
@@ -162,7 +149,7 @@ void GpuModel::put_defined(std::uint32_t vf, GpuRecord& record) const {
     const auto known = record.vfs.find(vf);
     const auto shown = defined_.find(vf);
     if (known != record.vfs.end() && shown != defined_.end() &&
-        known->second.uuid == shown->second.uuid)
+        known->second.spec.uuid == shown->second.spec.uuid)
         known->second = shown->second;
 }
 
@@ -171,7 +158,7 @@ GpuRecord GpuModel::record_to_be() const {
     for (const std::uint32_t vf : unrecorded_) put_defined(vf, record);
     for (const auto& [vf, uuid] : unmade_) {
         const auto known = record.vfs.find(vf);
-        if (known != record.vfs.end() && known->second.uuid == uuid)
+        if (known != record.vfs.end() && known->second.spec.uuid == uuid)
             known->second.is_releasing = true;
     }
     return record;
@@ -193,7 +180,7 @@ Result<> GpuModel::erase_uncreated() {
     GpuRecord record = ports_.store.gpu(id_);
     for (const auto& [vf, uuid] : unmade_) {
         const auto known = record.vfs.find(vf);
-        if (known != record.vfs.end() && known->second.uuid == uuid && !active_.contains(vf))
+        if (known != record.vfs.end() && known->second.spec.uuid == uuid && !active_.contains(vf))
             record.vfs.erase(known);
     }
     TRY_VOID(ports_.store.commit(id_, record));
@@ -215,7 +202,7 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     VfRecord old_one = record.vfs.at(vf);
     old_one.next.reset();
     VfRecord new_one = old_one;
-    set_resources(new_one, record.vfs.at(vf).next->resources);
+    new_one.spec.resources = record.vfs.at(vf).next->resources;
     reset_vf(record.vfs.at(vf));
     auto made = provision(new_one);
     if (!made && !pf_.is_connected()) return made;
@@ -225,11 +212,10 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
         return record_again(vf);
     }
     emit(vf, "not-resized",
-         fmt::format("'{}' did not get {}: {}", new_one.name, size_text(new_one.vram_bytes),
-                     made.error().cause));
-    // The record is written first, then the old resources are requested. A VF that is in service
-    // with `next` on record and another generation must have its new resources, even if the PF core
-    // reports no difference.
+         fmt::format("'{}' did not get {}: {}", new_one.spec.name,
+                     size_text(new_one.spec.resources.vram_bytes), made.error().cause));
+    // Record first, then the old resources: a VF found in service with `next` on record, and
+    // another generation, must have its new resources, even where the PF core shows no difference.
     record.vfs[vf] = old_one;
     const auto kept = ports_.store.commit(id_, record);
     made = restore_vf(old_one);
@@ -248,13 +234,13 @@ void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& active) const {
     const bool came_back = active.generation != next.replaces;
     // Earlier versions of vgpud recorded an owed scrub only as an unchanged shape.
     const bool needs_scrub =
-        next.needs_scrub || (record.owner.name.empty() && next.resources == resources_of(record));
+        next.needs_scrub || (record.owner.name.empty() && next.resources == record.spec.resources);
     record.next.reset();
     if (came_back && looks_like(active, next.resources, capacity()))
-        set_resources(record, next.resources);
+        record.spec.resources = next.resources;
     if (!came_back && needs_scrub)
         record.next = VfNext{
-            .resources = resources_of(record), .replaces = active.generation, .needs_scrub = true};
+            .resources = record.spec.resources, .replaces = active.generation, .needs_scrub = true};
 }
 
 }  // namespace vgpu::daemon

@@ -229,16 +229,18 @@ Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
             return static_cast<std::uint32_t>(policy.arg2 * unit);
         return fail(ErrorId::OutOfRange, fmt::format("it must be {} to {}", min, max));
     };
-    VfChange change_of_vf;
+    VfChange wanted;
     if (policy.arg == VGPU_PF_POLICY_WEIGHT) {
-        TRY(change_of_vf.weight, value(scheduler::kMinWeight, scheduler::kMaxWeight, 1));
+        TRY(wanted.to.weight, value(scheduler::kMinWeight, scheduler::kMaxWeight, 1));
+        wanted.given = {"weight"};
     } else if (policy.arg == VGPU_PF_POLICY_EXEC_QUANTUM_MS) {
-        TRY(change_of_vf.quantum_us, value(0, scheduler::kMaxQuantumUs / kUsPerMs, kUsPerMs));
+        TRY(wanted.to.quantum_us, value(0, scheduler::kMaxQuantumUs / kUsPerMs, kUsPerMs));
+        wanted.given = {"quantum_us"};
     } else {
         return fail(ErrorId::PolicyNotTaken,
                     "while vgpud manages the GPU, sysfs can set only weight and exec_quantum_ms");
     }
-    return change(vf, change_of_vf);
+    return change(vf, wanted);
 }
 
 void GpuModel::on_lost_events(std::uint64_t count) {
@@ -411,13 +413,16 @@ void GpuModel::ask_again() {
 
 void GpuModel::refresh_members(Nanoseconds now) {
     are_members_stale_ = false;
-    const GpuPolicy policy = ports_.store.policy(id_);
+    const GpuSettings settings = ports_.store.settings(id_);
     std::vector<GpuSchedule::Member> members;
-    for (const auto& [vf, active] : active_)
-        if (may_compete(active.state) && defined_.contains(vf))
-            add_member(members, defined_.at(vf), policy);
+    for (const auto& [vf, active] : active_) {
+        const auto shown = defined_.find(vf);
+        if (!may_compete(active.state) || shown == defined_.end() || shown->second.is_releasing)
+            continue;
+        members.push_back(GpuSchedule::member_of(vf, shown->second.spec, settings.quantum_us));
+    }
     check_loosened(members);
-    schedule_.set_members(members, policy.max_gap_ms, now);
+    schedule_.set_members(members, settings.max_gap_ms, now);
 }
 
 /// While a VF is strict its IDLE event changes nothing, and the event is not repeated when the VF

@@ -21,7 +21,7 @@ trace::Recorder::Source GpuModel::trace_source() const {
             .names =
                 [this] {
                     std::map<std::uint32_t, std::string> names;
-                    for (const auto& [vf, record] : defined_) names[vf] = record.name;
+                    for (const auto& [vf, record] : defined_) names[vf] = record.spec.name;
                     return names;
                 },
             .unix_time = [this] { return ports_.clock.unix_time().count(); }};
@@ -131,7 +131,7 @@ std::string GpuModel::state_text() const {
 }
 
 GpuView GpuModel::view() {
-    const GpuPolicy policy = ports_.store.policy(id_);
+    const GpuSettings settings = ports_.store.settings(id_);
     const scheduler::Plan& plan = schedule_->plan();
     vgpu_pf_info info = info_;
     info.device_time_ns = 0;
@@ -142,8 +142,8 @@ GpuView GpuModel::view() {
             .vf_socket_dir = paths_.vf_socket_dir,
             .softgpu_pid = ports_.managed_processes ? ports_.managed_processes->softgpu_pid() : 0,
             .pf_pid = ports_.managed_processes ? ports_.managed_processes->pf_pid() : 0,
-            .quantum_us = policy.quantum_us,
-            .max_gap_ms = policy.max_gap_ms,
+            .quantum_us = settings.quantum_us,
+            .max_gap_ms = settings.max_gap_ms,
             .info = info,
             .table_entries = plan.entries.size(),
             .table_cycle_us = plan.cycle_us,

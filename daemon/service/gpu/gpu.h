@@ -22,6 +22,7 @@
 #include "daemon/service/state/store.h"
 #include "daemon/service/trace/recorder.h"
 #include "daemon/service/vf/gpu_inventory.h"
+#include "daemon/service/vf/settings.h"
 #include "daemon/service/views/event_fold.h"
 #include "daemon/service/views/views.h"
 
@@ -36,35 +37,11 @@ namespace vgpu::daemon {
 /// A VF as an operator requests it. Manager and parse_configuration() check types and ranges;
 /// create() checks values that depend on the device.
 struct CreateRequest {
-    std::string name;  ///< empty: "<gpu>-vf<n>"
-    /// Multiple of the device's VRAM unit. None: free VRAM / number of free VFs.
-    std::optional<std::uint64_t> vram_bytes{};
-    std::uint32_t weight = scheduler::kDefaultWeight;
-    std::uint32_t quantum_us = 0;
-    VfQos qos{};
-    VfAssignmentPolicy assignment_policy{};
-    std::uint64_t cu_mask = 0;
-    std::uint32_t doorbell_pages = 0;
-    VfSecurity security{};
-    std::string profile{};
-    std::optional<std::uint32_t> vf{};  ///< none: the first free one
-    std::optional<Uuid> uuid{};         ///< UUID of a VF that is made again
-    OwnerRecord owner{};                ///< owner of a VF that is made again
-};
-
-/// Values that are not given stay. No change here makes the VF again or empties its VRAM.
-struct VfChange {
-    std::optional<std::string> name{};
-    std::optional<std::uint32_t> weight{};
-    std::optional<std::uint32_t> quantum_us{};
-    QosChange qos{};
-    AssignmentPolicyChange assignment_policy{};
-    std::optional<std::string> profile{};
-};
-
-struct GpuChange {
-    std::optional<std::uint32_t> quantum_us;
-    std::optional<std::uint32_t> max_gap_ms;
+    /// Without a name: "<gpu>-vf<n>". Without VRAM, which is a multiple of the device's unit: free
+    /// VRAM / number of free VFs. With the UUID of a VF that is made again.
+    VfSpec spec{};
+    std::uint32_t vf = 0;  ///< 0: the first free one
+    OwnerRecord owner{};   ///< its owner before, who owns it again
 };
 
 /// Without force, WrongState refuses a request that takes a VF from a client that has it open, and
@@ -362,19 +339,16 @@ private:
     [[nodiscard]] Result<std::uint32_t> free_vf();
     [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request);
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
-    [[nodiscard]] Result<> check_room(const VfRecord& wanted) const;
+    [[nodiscard]] Result<> check_room(const VfSpec& wanted) const;
     /// The device without its VFs.
     [[nodiscard]] GpuInventory capacity() const;
     /// NoSchedule or OutOfRange. Paused VFs count, because they may resume without asking.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
-    static void add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
-                           const GpuPolicy& policy);
-    /// Forgets the VF, because its number will be another VF's. Keeps the assignment of its
-    /// function, and a record that could not be erased: both belong to the number.
+    /// Forgets the VF, because its number will be another VF's. Its function's assignment and a
+    /// record that the disk kept belong to the number, and stay.
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
-    static void apply_change(VfRecord& record, const VfChange& change);
     void undo_resize(std::uint32_t vf, const GpuRecord& before);
     /// Restores the record after the PF core refused a change that is on record already.
     void undo_record(std::uint32_t vf, const GpuRecord& before);

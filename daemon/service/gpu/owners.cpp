@@ -52,7 +52,7 @@ bool may_scrub(const OwnerRecord& owner) {
 }  // namespace
 
 std::string GpuModel::describe_name(std::uint32_t vf) const {
-    return fmt::format("{}/vf{} ('{}')", id_, vf, defined_.at(vf).name);
+    return fmt::format("{}/vf{} ('{}')", id_, vf, defined_.at(vf).spec.name);
 }
 
 Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& request) {
@@ -79,7 +79,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
                                   .next_generation = record.claims + 1,
                                   .boot = ports_.store.leases().boot()}));
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
-    if (is_taken_over && one.assignment_policy.scrub == ScrubPolicy::Release)
+    if (is_taken_over && one.spec.assignment_policy.scrub == ScrubPolicy::Release)
         return scrub_before_claim(vf, record, before);
     // Generations are never reused on this GPU, so that a late release names a claim that no longer
     // exists.
@@ -121,10 +121,10 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     const auto one = record.vfs.find(vf);
     if (one == record.vfs.end()) return {};
     TRY_VOID(check_release(one->second.owner, owner, generation, describe_name(vf)));
-    const bool scrubs =
-        after != AfterRelease::Keep || one->second.assignment_policy.scrub == ScrubPolicy::Release;
+    const bool scrubs = after != AfterRelease::Keep ||
+                        one->second.spec.assignment_policy.scrub == ScrubPolicy::Release;
     const bool was_owned = !one->second.owner.name.empty();
-    const bool is_same = defined_.at(vf).uuid == one->second.uuid;
+    const bool is_same = defined_.at(vf).spec.uuid == one->second.spec.uuid;
     if (after != AfterRelease::Pause || !is_reservation(one->second.owner)) one->second.owner = {};
     if (scrubs && was_owned && is_same) require_scrub(one->second);
     TRY_VOID(ports_.store.commit(id_, record));
@@ -143,7 +143,7 @@ void GpuModel::require_scrub(VfRecord& record) const {
     const bool has_vram = active.state != VGPU_PF_VF_ABSENT && active.state != VGPU_PF_VF_SCRUBBING;
     if (!has_vram) return;
     if (!record.next)
-        record.next = VfNext{.resources = resources_of(record), .replaces = active.generation};
+        record.next = VfNext{.resources = record.spec.resources, .replaces = active.generation};
     record.next->needs_scrub = true;
 }
 

@@ -108,11 +108,11 @@ Result<std::uint32_t> GpuModel::free_vf() {
 
 /// The number for a new VF. A VF with a record but no resources may be made again.
 Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
-    if (!request.vf) return free_vf();
-    const bool exists = *request.vf >= 1 && *request.vf <= info_.total_vfs;
-    if (exists && !active_.contains(*request.vf)) return *request.vf;
+    if (request.vf == 0) return free_vf();
+    const bool exists = request.vf <= info_.total_vfs;
+    if (exists && !active_.contains(request.vf)) return request.vf;
     return fail(ErrorId::NoFreeVf,
-                fmt::format("{}/vf{} {}", id_, *request.vf,
+                fmt::format("{}/vf{} {}", id_, request.vf,
                             exists ? "is in use or being scrubbed" : "does not exist"));
 }
 
@@ -123,7 +123,7 @@ std::uint64_t GpuModel::vram_available() const {
 
 /// Default: free VRAM / number of VFs not in service, so that sixteen creates get equal parts.
 Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
-    if (request.vram_bytes) return *request.vram_bytes;
+    if (request.spec.resources.vram_bytes > 0) return request.spec.resources.vram_bytes;
     const std::uint64_t vfs_left =
         info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, active_.size());
     const std::uint64_t part =
@@ -133,34 +133,24 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
 }
 
-/// Makes the checks of a plan, and checks that the VRAM is free now.
-Result<> GpuModel::check_room(const VfRecord& wanted) const {
-    TRY_VOID(check_vf_capacity(capacity(), definition_of(wanted)));
-    const std::uint64_t available = vram_available();
-    if (wanted.vram_bytes <= available) return {};
+/// The checks of a plan, and that the VRAM is free now.
+Result<> GpuModel::check_room(const VfSpec& wanted) const {
+    TRY_VOID(check_capacity(capacity(), wanted));
+    const std::uint64_t vram = wanted.resources.vram_bytes, available = vram_available();
+    if (vram <= available) return {};
     return fail(ErrorId::NoVram,
                 fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
                             "would fit",
-                            size_text(wanted.vram_bytes), size_text(info_.vram_free_bytes), id_,
-                            size_text(wanted.vram_bytes - available), size_text(available)));
-}
-
-void GpuModel::add_member(std::vector<GpuSchedule::Member>& members, const VfRecord& vf,
-                          const GpuPolicy& policy) {
-    if (vf.is_releasing) return;
-    members.push_back({.vf = vf.vf,
-                       .weight = vf.weight,
-                       .quantum_us = vf.quantum_us > 0 ? vf.quantum_us : policy.quantum_us,
-                       .qos = vf.qos});
+                            size_text(vram), size_text(info_.vram_free_bytes), id_,
+                            size_text(vram - available), size_text(available)));
 }
 
 /// Checks that all VFs of `record`, paused ones included, can be scheduled together.
 Result<> GpuModel::admit(const GpuRecord& record) const {
-    std::vector<VfDefinition> vfs;
+    std::vector<VfSpec> vfs;
     for (const auto& [vf, one] : record.vfs)
-        if (!one.is_releasing) vfs.push_back(definition_of(one));
-    return daemon::admit(id_, {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms},
-                         vfs);
+        if (!one.is_releasing) vfs.push_back(one.spec);
+    return daemon::admit(id_, record.settings, vfs);
 }
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
@@ -169,22 +159,11 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(check_gpu());
     TRY_VOID(in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
-    TRY(const std::uint64_t vram_bytes, vram_for(request));
-    const VfRecord wanted{
-        .vf = vf,
-        .name = request.name.empty() ? fmt::format("{}-vf{}", id_, vf) : request.name,
-        .uuid = request.uuid.value_or(make_uuid()),
-        .weight = request.weight,
-        .quantum_us = request.quantum_us,
-        .qos = request.qos,
-        .assignment_policy = request.assignment_policy,
-        .vram_bytes = vram_bytes,
-        .cu_mask = request.cu_mask,
-        .doorbell_pages = request.doorbell_pages,
-        .profile = request.profile,
-        .security = request.security,
-        .owner = request.owner};
-    TRY_VOID(check_room(wanted));
+    VfRecord wanted{.vf = vf, .spec = request.spec, .owner = request.owner};
+    TRY(wanted.spec.resources.vram_bytes, vram_for(request));
+    if (wanted.spec.name.empty()) wanted.spec.name = fmt::format("{}-vf{}", id_, vf);
+    if (wanted.spec.uuid == Uuid{}) wanted.spec.uuid = make_uuid();
+    TRY_VOID(check_room(wanted.spec));
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
     after.vfs[vf] = wanted;
@@ -206,7 +185,7 @@ void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
     GpuRecord after = before;
     const auto function = assignment_modes_.find(wanted.vf);
     const bool was_handed_over = function != assignment_modes_.end() &&
-                                 function->second == wanted.assignment_policy.assignment_mode;
+                                 function->second == wanted.spec.assignment_policy.assignment_mode;
     if (pf_.is_connected()) {
         // after a refusal nothing has changed in the platform
         if (was_handed_over) take_function_back(wanted);
@@ -215,7 +194,7 @@ void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
         after.vfs[wanted.vf].is_releasing = true;
     }
     if (const auto undone = ports_.store.commit(id_, after); !undone) {
-        unmade_[wanted.vf] = wanted.uuid;
+        unmade_[wanted.vf] = wanted.spec.uuid;
         emit(wanted.vf, "record-left", undone.error().cause);
     }
 }
@@ -227,7 +206,7 @@ Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force
         ErrorId::WrongState,
         fmt::format("{}/vf{} ('{}') is attached: {} has it open{}, and its driver would lose the "
                     "VF; shut down or suspend that VM first, or {} the VF with option 'force'",
-                    id_, vf, defined_.at(vf).name, client.empty() ? "a client" : client,
+                    id_, vf, defined_.at(vf).spec.name, client.empty() ? "a client" : client,
                     socket.empty() ? "" : " (" + socket + ")", verb));
 }
 
@@ -266,7 +245,7 @@ bool GpuModel::comes_back(std::uint32_t vf) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(vf);
     return known != record.vfs.end() && !known->second.is_releasing &&
-           known->second.uuid == defined_.at(vf).uuid;
+           known->second.spec.uuid == defined_.at(vf).spec.uuid;
 }
 
 /// Keeps a VF from coming back after its scrub. The scrub continues; finish_scrub() reads the new
@@ -291,7 +270,7 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Reques
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord record = before;
     VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
-    apply_change(one, change);
+    apply(change, one.spec);
     TRY_VOID(settle(before, record, requester));
     defined_[vf] = one;
     are_members_stale_ = true;
@@ -302,8 +281,7 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Reques
 Result<> GpuModel::change_gpu(const GpuChange& change) {
     TRY_VOID(ports_.store.writable(id_));
     GpuRecord record = ports_.store.gpu(id_);
-    if (change.quantum_us) record.quantum_us = *change.quantum_us;
-    if (change.max_gap_ms) record.max_gap_ms = *change.max_gap_ms;
+    apply(change, record.settings);
     TRY_VOID(admit(record));
     TRY_VOID(ports_.store.commit(id_, record));
     are_members_stale_ = true;

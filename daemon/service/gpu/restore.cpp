@@ -30,7 +30,7 @@ std::string GpuModel::condition(std::uint32_t vf) const {
     if (why != refusals_.end() && why->second.generation == incarnation_of(active->second))
         return why->second.text;
     if (incarnation_of(active->second) == 0 || !is_replaced(vf)) return "";
-    const std::string name = ports_.store.gpu(id_).vfs.at(vf).name;
+    const std::string name = ports_.store.gpu(id_).vfs.at(vf).spec.name;
     return fmt::format(
         "'{}' is defined here, but another VF {} (UUID {}) is in service; destroy it to restore "
         "'{}'",
@@ -83,7 +83,7 @@ void GpuModel::record_absent(const vgpu_pf_vf& absent) {
         active_[absent.vf] = absent;
     else
         hold(wanted->second,
-             fmt::format("'{}' was released by another program", wanted->second.name));
+             fmt::format("'{}' was released by another program", wanted->second.spec.name));
 }
 
 void GpuModel::restore_missing(Nanoseconds now) {
@@ -119,7 +119,7 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
 Result<> GpuModel::redefine(std::uint32_t vf, const VfResources& resources) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
-    set_resources(one, resources);
+    one.spec.resources = resources;
     one.next.reset();
     TRY_VOID(ports_.store.commit(id_, record));
     defined_[vf] = one;

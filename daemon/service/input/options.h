@@ -30,6 +30,7 @@ class OptionReader {
 public:
     explicit OptionReader(const Options& options) : options_(options) {}
 
+    [[nodiscard]] bool has(const std::string& name) const { return options_.contains(name); }
     /// UnknownOption for an option not in `known`.
     [[nodiscard]] Result<> only(std::span<const std::string_view> known) const;
 

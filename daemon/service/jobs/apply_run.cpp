@@ -107,7 +107,7 @@ void ApplyRun::begin_inventories() {
     std::vector<std::string> gpus, names;
     for (const DesiredGpu& gpu : order_.wanted) {
         gpus.push_back(gpu.gpu);
-        for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+        for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.spec.name);
     }
     if (is_cancelled()) return abandon({ErrorId::Cancelled, "it was cancelled before it started"});
     if (!is_locking_) {
@@ -260,7 +260,7 @@ void ApplyRun::end_undo(const Result<>& result) {
 std::optional<VfResources> ApplyRun::defined_only(const Step& step) const {
     const auto seen = manager_.find_gpu(step.gpu)->look();
     if (!seen->has_vf(step.vf) || seen->vf_state(step.vf) != VGPU_PF_VF_ABSENT) return {};
-    return resources_of(seen->vfs.at(step.vf).record);
+    return seen->vfs.at(step.vf).record.spec.resources;
 }
 
 /// Rolls back. The direction is made durable first, so that after a crash no vgpud goes forward.

@@ -23,35 +23,18 @@ Settings settings_of(const std::vector<Step>& act, Force force) {
                             .max_gap_ms = step.gpu_to->max_gap_ms};
         if (!step.to) continue;
         VfChange& change = settings.vfs[step.vf];
-        if (step.action == Action::Rename) change.name = step.to->name;
-        if (step.action != Action::Set) continue;
-        change.weight = step.to->weight;
-        change.quantum_us = step.to->quantum_us;
-        change.qos = change_to(step.to->qos);
-        change.assignment_policy = change_to(step.to->assignment_policy);
-        change.profile = step.to->profile;
+        const VfChange more = step.action == Action::Set
+                                  ? settings_of(*step.to)
+                                  : VfChange{.to = *step.to, .given = {"name"}};
+        apply(more, change.to);
+        change.given.insert(more.given.begin(), more.given.end());
     }
     return settings;
 }
 
+/// A VF that is made again keeps its identity.
 CreateRequest create_request(const Step& step) {
-    const VfDefinition& vf = *step.to;
-    CreateRequest request;
-    request.name = vf.name;
-    request.vram_bytes = vf.resources.vram_bytes;
-    request.weight = vf.weight;
-    request.quantum_us = vf.quantum_us;
-    request.qos = vf.qos;
-    request.assignment_policy = vf.assignment_policy;
-    request.cu_mask = vf.resources.cu_mask;
-    request.doorbell_pages = vf.resources.doorbell_pages;
-    request.security = vf.resources.security;
-    request.profile = vf.profile;
-    request.vf = step.vf;
-    // A VF that is made again keeps its identity.
-    if (vf.uuid != Uuid{}) request.uuid = vf.uuid;
-    request.owner = step.owner.value_or(OwnerRecord{});
-    return request;
+    return {.spec = *step.to, .vf = step.vf, .owner = step.owner.value_or(OwnerRecord{})};
 }
 
 /// Whether a user of the VF would lose the VF or its function.
@@ -108,7 +91,7 @@ std::vector<Act> acts_of(const ChangePlan& plan) {
 }
 
 std::string describe(const Step& step) {
-    const VfDefinition* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
+    const VfSpec* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
     return vf == nullptr
                ? fmt::format("{} {}", name_of(step.action), target_of(step))
                : fmt::format("{} {} '{}'", name_of(step.action), target_of(step), vf->name);
@@ -199,7 +182,7 @@ Result<> StepExecutor::outcome_of_resize(const GpuSnapshot& seen) const {
     if (!seen.has_vf(step.vf) || seen.vf_state(step.vf) == VGPU_PF_VF_ABSENT)
         return fail(ErrorId::PfRefused,
                     fmt::format("{} got neither its new nor its old resources", target));
-    if (resources_of(seen.vfs.at(step.vf).record) == step.to->resources) return {};
+    if (seen.vfs.at(step.vf).record.spec.resources == step.to->resources) return {};
     return fail(ErrorId::PfRefused,
                 fmt::format("the PF core refused the new resources of {}; the VF has its old ones",
                             target));

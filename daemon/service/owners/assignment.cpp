@@ -35,7 +35,7 @@ bool is_in_use(Availability availability) {
 
 /// Whether the VF has a socket, but its assignment mode 'none' gives it to no VM.
 bool is_withheld(const VfView& view) {
-    return view.record.assignment_policy.assignment_mode == AssignmentMode::None &&
+    return view.record.spec.assignment_policy.assignment_mode == AssignmentMode::None &&
            !view.socket.empty();
 }
 
@@ -240,9 +240,9 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
             }
             all.push_back(
                 {.target = target,
-                 .name = view.record.name,
-                 .profile = view.record.profile,
-                 .weight = view.record.weight,
+                 .name = view.record.spec.name,
+                 .profile = view.record.spec.profile,
+                 .weight = view.record.spec.weight,
                  .availability = availability,
                  .why = std::move(why),
                  .is_orphan = availability == Availability::Claimed && !view.orphan.empty(),

@@ -35,7 +35,7 @@ std::string printable_domain_name(const std::string& title) {
 }  // namespace
 
 Assignments::Held Assignments::held(const VfView& view) {
-    return {.vf = view.record.uuid,
+    return {.vf = view.record.spec.uuid,
             .owner = view.record.owner.name,
             .generation = view.record.owner.generation,
             .sockets = sockets_of(view)};
@@ -59,11 +59,11 @@ Result<> Assignments::check_all_seen(const std::string& owner) const {
         const auto seen = gpu->look();
         for (const auto& [vf, record] : manager_.store().gpu(gpu->id()).vfs)
             if (is_same_owner(record.owner.name, owner) && !seen->has_vf(vf))
-                return fail(
-                    ErrorId::PfLost,
-                    fmt::format("{}/vf{} ('{}') is claimed by '{}', but {} is not in "
-                                "service: {}; the claim stays",
-                                gpu->id(), vf, record.name, owner, gpu->id(), seen->gpu.message));
+                return fail(ErrorId::PfLost,
+                            fmt::format("{}/vf{} ('{}') is claimed by '{}', but {} is not in "
+                                        "service: {}; the claim stays",
+                                        gpu->id(), vf, record.spec.name, owner, gpu->id(),
+                                        seen->gpu.message));
     }
     return {};
 }
@@ -326,7 +326,7 @@ void Assignments::record_opened(const Target& target) {
 
 bool Assignments::may_go_on(const Target& target, Held& held) {
     const auto record = record_of(target);
-    const bool is_there = record && record->uuid == held.vf;
+    const bool is_there = record && record->spec.uuid == held.vf;
     if (is_there && record->owner.generation == held.generation) return true;
     if (!std::exchange(held.is_revoked, true)) sockets_.revoke(held.sockets);
     if (is_there && (record->owner.name.empty() || is_same_owner(record->owner.name, held.owner)))

@@ -15,7 +15,7 @@
 #include "daemon/service/scheduler/fluid.h"
 #include "daemon/service/scheduler/planner.h"
 #include "daemon/service/slicing/account.h"
-#include "daemon/service/vf/qos.h"
+#include "daemon/service/vf/spec.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
 #include <map>
@@ -58,6 +58,13 @@ public:
 
         bool operator==(const Member&) const = default;
     };
+    [[nodiscard]] static Member member_of(std::uint32_t vf, const VfSpec& spec,
+                                          std::uint32_t gpu_quantum_us) {
+        return {.vf = vf,
+                .weight = spec.weight,
+                .quantum_us = spec.quantum_us > 0 ? spec.quantum_us : gpu_quantum_us,
+                .qos = spec.qos};
+    }
 
     /// The state that decisions depend on, except a table that was made and is not yet confirmed.
     /// Equal images with equal inputs decide alike.

@@ -2,6 +2,7 @@
 #include "daemon/service/state/record_json.h"
 
 #include "daemon/service/state/crc32c.h"
+#include "daemon/service/vf/settings.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -47,24 +48,34 @@ OwnerRecord owner_of(const Json& json) {
     return owner;
 }
 
-/// The properties that a VF is defined to have, without number and UUID.
-Json definition_json(const VfRecord& record) {
-    Json json = {{"name", record.name},
-                 {"weight", record.weight},
-                 {"quantum_us", record.quantum_us},
-                 {"vram_bytes", record.vram_bytes},
-                 {"cu_mask", record.cu_mask},
-                 {"doorbell_pages", record.doorbell_pages}};
-    add_rare_members(record, json);
-    if (!record.owner.name.empty()) json["owner"] = owner_json(record.owner);
+Json next_json(const VfNext& next) {
+    Json json = resources_json(next.resources);
+    json["replaces"] = next.replaces;
+    if (next.needs_scrub) json["needs_scrub"] = true;
+    return json;
+}
+
+VfNext next_of(const Json& json) {
+    return {.resources = resources_of(json),
+            .replaces = json.at("replaces").get<std::uint32_t>(),
+            .needs_scrub = json.value("needs_scrub", false)};
+}
+
+Json spec_json(const VfSpec& spec, const OwnerRecord& owner) {
+    Json json = resources_json(spec.resources);
+    json["name"] = spec.name;
+    if (!spec.profile.empty()) json["profile"] = spec.profile;
+    add_settings(spec, json);
+    if (!owner.name.empty()) json["owner"] = owner_json(owner);
     return json;
 }
 
 Json vf_json(const VfRecord& record) {
-    Json json = definition_json(record);
+    Json json = spec_json(record.spec, record.owner);
     json["vf"] = record.vf;
-    json["uuid"] = uuid_text(record.uuid);
+    json["uuid"] = uuid_text(record.spec.uuid);
     json["releasing"] = record.is_releasing;
+    if (record.next) json["next"] = next_json(*record.next);
     return json;
 }
 
@@ -82,32 +93,34 @@ Uuid uuid_of(const Json& json) {
     return *uuid;
 }
 
-VfRecord definition_of(const Json& json) {
-    VfRecord record;
-    json.at("name").get_to(record.name);
-    json.at("weight").get_to(record.weight);
-    json.at("quantum_us").get_to(record.quantum_us);
-    json.at("vram_bytes").get_to(record.vram_bytes);
-    json.at("cu_mask").get_to(record.cu_mask);
-    json.at("doorbell_pages").get_to(record.doorbell_pages);
-    read_rare_members(json, record);
-    if (!json.contains("owner")) return record;
-    record.owner = owner_of(json.at("owner"));
-    if (record.owner.name.empty()) throw std::runtime_error("an owner has no name");
-    return record;
+VfSpec spec_of(const Json& json) {
+    VfSpec spec{.name = json.at("name").get<std::string>(), .resources = resources_of(json)};
+    if (json.contains("uuid")) spec.uuid = uuid_of(json.at("uuid"));
+    spec.profile = json.value("profile", "");
+    read_settings(json, spec);
+    return spec;
+}
+
+OwnerRecord owner_in(const Json& json) {
+    if (!json.contains("owner")) return {};
+    OwnerRecord owner = owner_of(json.at("owner"));
+    if (owner.name.empty()) throw std::runtime_error("an owner has no name");
+    return owner;
 }
 
 VfRecord vf_of(const Json& json) {
-    VfRecord record = definition_of(json);
-    record.vf = vf_number_of(json.at("vf"));
-    record.uuid = uuid_of(json.at("uuid"));
-    json.at("releasing").get_to(record.is_releasing);
+    VfRecord record{.vf = vf_number_of(json.at("vf")),
+                    .spec = spec_of(json),
+                    .is_releasing = json.at("releasing").get<bool>(),
+                    .owner = owner_in(json)};
+    record.spec.uuid = uuid_of(json.at("uuid"));
+    if (json.contains("next")) record.next = next_of(json.at("next"));
     return record;
 }
 
 Json gpu_json(const GpuRecord& record) {
-    Json json = {{"quantum_us", record.quantum_us},
-                 {"max_gap_ms", record.max_gap_ms},
+    Json json = {{"quantum_us", record.settings.quantum_us},
+                 {"max_gap_ms", record.settings.max_gap_ms},
                  {"claims", record.claims},
                  {"vfs", Json::array()},
                  {"scrubs", Json::array()}};
@@ -119,8 +132,8 @@ Json gpu_json(const GpuRecord& record) {
 
 GpuRecord gpu_of(const Json& json) {
     GpuRecord record;
-    json.at("quantum_us").get_to(record.quantum_us);
-    json.at("max_gap_ms").get_to(record.max_gap_ms);
+    json.at("quantum_us").get_to(record.settings.quantum_us);
+    json.at("max_gap_ms").get_to(record.settings.max_gap_ms);
     json.at("claims").get_to(record.claims);
     for (const Json& vf : json.at("vfs")) {
         const VfRecord one = vf_of(vf);
@@ -134,32 +147,18 @@ GpuRecord gpu_of(const Json& json) {
 /// A VF that the apply will make has no UUID yet. `was` is not recorded, because the plan has
 /// already found the VFs.
 Json desired_json(const DesiredVf& wanted) {
-    const VfDefinition& one = wanted.definition;
-    VfRecord record{.vf = wanted.vf,
-                    .name = one.name,
-                    .uuid = one.uuid,
-                    .weight = one.weight,
-                    .quantum_us = one.quantum_us,
-                    .qos = one.qos,
-                    .assignment_policy = one.assignment_policy,
-                    .profile = one.profile,
-                    .owner = wanted.owner};
-    set_resources(record, one.resources);
-    Json json = definition_json(record);
-    if (one.uuid != Uuid{}) json["uuid"] = uuid_text(one.uuid);
+    Json json = spec_json(wanted.spec, wanted.owner);
+    if (wanted.spec.uuid != Uuid{}) json["uuid"] = uuid_text(wanted.spec.uuid);
     if (wanted.vf != 0) json["vf"] = wanted.vf;
     if (wanted.is_open) json["open"] = true;
     return json;
 }
 
 DesiredVf desired_of(const Json& json) {
-    const VfRecord record = definition_of(json);
-    DesiredVf wanted{.definition = daemon::definition_of(record),
-                     .owner = record.owner,
-                     .is_open = json.value("open", false)};
-    if (json.contains("uuid")) wanted.definition.uuid = uuid_of(json.at("uuid"));
-    if (json.contains("vf")) wanted.vf = vf_number_of(json.at("vf"));
-    return wanted;
+    return {.spec = spec_of(json),
+            .vf = json.contains("vf") ? vf_number_of(json.at("vf")) : 0,
+            .owner = owner_in(json),
+            .is_open = json.value("open", false)};
 }
 
 Json sections_json(const std::vector<DesiredGpu>& gpus) {

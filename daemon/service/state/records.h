@@ -7,14 +7,8 @@
 // core.
 #pragma once
 
-#include "daemon/service/scheduler/planner.h"
 #include "daemon/service/state/lease_clock.h"
-#include "daemon/service/vf/assignment_policy.h"
 #include "daemon/service/vf/gpu_inventory.h"
-#include "daemon/service/vf/ownership.h"
-#include "daemon/service/vf/qos.h"
-#include "daemon/service/vf/resources.h"
-#include "daemon/service/words.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
 #include <algorithm>
@@ -26,41 +20,28 @@
 
 namespace vgpu::daemon {
 
-/// The definition of one VF. A value of 0 or an empty value stands for a default, so that a record
-/// contains only what was requested.
+/// A resize under way: the resources after generation `replaces` is scrubbed. Durable from before
+/// the release until the new VF is made, so that a new vgpud can continue.
+struct VfNext {
+    VfResources resources;
+    std::uint32_t replaces = 0;
+    bool needs_scrub = false;  ///< empty the VF even if its resources stay, because its owner left
+
+    bool operator==(const VfNext&) const = default;
+};
+
+/// One VF as it is defined. It says only what somebody asked for, and leaves the rest by default.
 struct VfRecord {
     std::uint32_t vf = 0;
-    std::string name;
-    Uuid uuid{};
-    std::uint32_t weight = scheduler::kDefaultWeight;
-    std::uint32_t quantum_us = 0;  ///< 0: the GPU's
-    VfQos qos{};
-    VfAssignmentPolicy assignment_policy{};
-    std::uint64_t vram_bytes = 0;
-    std::uint64_t cu_mask = 0;         ///< 0: all
-    std::uint32_t doorbell_pages = 0;  ///< 0: all
-    bool is_releasing = false;         ///< to be destroyed; scrub not yet recorded
-    std::string profile{};             ///< the VF was made from; empty: none
-    VfSecurity security{};
-    std::optional<VfNext> next{};  ///< set while a resize or an owed scrub is under way
+    VfSpec spec{};
+    bool is_releasing = false;     ///< to be destroyed; scrub not yet recorded
+    std::optional<VfNext> next{};  ///< it is being given other resources
     OwnerRecord owner{};
 
     bool operator==(const VfRecord&) const = default;
 };
 
-/// The part of a record that plans compare: all but number, owner and operations under way.
-[[nodiscard]] inline VfDefinition definition_of(const VfRecord& record) {
-    return {.name = record.name,
-            .uuid = record.uuid,
-            .resources = resources_of(record),
-            .weight = record.weight,
-            .quantum_us = record.quantum_us,
-            .qos = record.qos,
-            .assignment_policy = record.assignment_policy,
-            .profile = record.profile};
-}
-
-/// The UUID in the PF core; all zeroes if the PF core does not keep UUIDs.
+/// Zeroes from a PF core that does not keep UUIDs.
 [[nodiscard]] inline Uuid uuid_of(const vgpu_pf_vf& active) {
     Uuid uuid{};
     std::copy(std::begin(active.uuid), std::end(active.uuid), uuid.begin());
@@ -72,8 +53,7 @@ struct VfRecord {
 }
 
 struct GpuRecord {
-    std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
-    std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
+    GpuSettings settings{};
     std::map<std::uint32_t, VfRecord> vfs{};          ///< by VF number
     std::map<std::uint32_t, std::uint32_t> scrubs{};  ///< VF number: last generation scrubbed
     std::uint64_t claims = 0;                         ///< generation of the last claim of any VF
@@ -81,16 +61,7 @@ struct GpuRecord {
     bool operator==(const GpuRecord&) const = default;
 };
 
-/// The settings of a GPU that apply to all its VFs.
-struct GpuPolicy {
-    std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
-    std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
-};
-[[nodiscard]] inline GpuPolicy policy_of(const GpuRecord& record) {
-    return {.quantum_us = record.quantum_us, .max_gap_ms = record.max_gap_ms};
-}
-
-/// Content of the state file of one GPU.
+/// What the file of one GPU says.
 struct GpuFile {
     std::string gpu;               ///< id
     std::uint64_t generation = 0;  ///< counts the changes of this file

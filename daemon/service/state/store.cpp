@@ -42,7 +42,8 @@ std::set<std::string> ids_of(const std::vector<std::string>& names) {
 bool have_same_names(const GpuRecord& a, const GpuRecord& b) {
     return std::equal(a.vfs.begin(), a.vfs.end(), b.vfs.begin(), b.vfs.end(),
                       [](const auto& one, const auto& other) {
-                          return one.first == other.first && one.second.name == other.second.name;
+                          return one.first == other.first &&
+                                 one.second.spec.name == other.second.spec.name;
                       });
 }
 
@@ -147,10 +148,10 @@ GpuRecord StateStore::gpu(const std::string& id) const {
     return at == files_.end() ? GpuRecord{} : at->second.record;
 }
 
-GpuPolicy StateStore::policy(const std::string& id) const {
+GpuSettings StateStore::settings(const std::string& id) const {
     const std::scoped_lock lock(mutex_);
     const auto at = files_.find(id);
-    return at == files_.end() ? GpuPolicy{} : policy_of(at->second.record);
+    return at == files_.end() ? GpuSettings{} : at->second.record.settings;
 }
 
 std::map<std::string, GpuRecord> StateStore::records() const {
@@ -172,7 +173,7 @@ StateStore::Names StateStore::names() const {
     Names names;
     for (const auto& [id, file] : files_)
         for (const auto& [vf, record] : file.record.vfs)
-            names.emplace(record.name, std::pair(id, vf));
+            names.emplace(record.spec.name, std::pair(id, vf));
     return names;
 }
 
@@ -186,7 +187,7 @@ std::optional<Uuid> StateStore::uuid(const std::string& id, std::uint32_t vf) co
     const auto file = files_.find(id);
     if (file == files_.end()) return {};
     const auto at = file->second.record.vfs.find(vf);
-    return at == file->second.record.vfs.end() ? std::nullopt : std::optional(at->second.uuid);
+    return at == file->second.record.vfs.end() ? std::nullopt : std::optional(at->second.spec.uuid);
 }
 
 std::uint64_t StateStore::generation() const {

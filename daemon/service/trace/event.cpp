@@ -45,10 +45,10 @@ template <typename A> void walk(A& archive, GpuSchedule::Member& member) {
     walk_vf(archive, member.vf);
     archive.number(member.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
     archive.number(member.quantum_us, scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs);
-#define QOS_NUMBER(name, min, max, standard, property, help) \
-    archive.real(member.qos.name, min, max);
-#include "schemas/vf_qos.def"
-#undef QOS_NUMBER
+#define VF_SETTING(...)
+#define VF_REAL(key, path, section, kind, property, help) \
+    archive.real(member.qos.key, kind.min, kind.max);
+#include "schemas/vf_settings.def"
     walk_enum(archive, member.qos.mode, scheduler::SlotMode::Gang);
     walk_enum(archive, member.qos.priority_class, scheduler::PriorityClass::Low);
 }

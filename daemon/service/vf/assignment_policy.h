@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// VfAssignmentPolicy: the assignment of a VF: which driver gets its function, and whether the end
-// of a claim empties its VRAM. Part of VfRecord, profiles and plans. A change disturbs no running
-// work. Plain values, which GpuModel applies. VRAM that leaves a VF is always scrubbed and
-// verified.
+// VfAssignmentPolicy: assignment of a VF: who gets its function, and whether the end of a claim
+// empties its VRAM. Part of VfSpec. Plain values; GpuModel acts on them. VRAM that leaves a VF is
+// always scrubbed and verified.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
-#include "daemon/service/input/json_section.h"
-#include "daemon/service/input/options.h"
+#include "daemon/service/input/value_kind.h"
 
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
+#include <array>
 #include <string_view>
-#include <vector>
 
 namespace vgpu::daemon {
 
@@ -30,31 +26,16 @@ struct VfAssignmentPolicy {
     bool operator==(const VfAssignmentPolicy&) const = default;
 };
 
-/// Values that are not given stay.
-struct AssignmentPolicyChange {
-    std::optional<AssignmentMode> assignment_mode{};
-    std::optional<ScrubPolicy> scrub{};
+inline constexpr std::array kAssignmentModes{
+#define ASSIGNMENT_MODE(name, word, meaning) Word{word, AssignmentMode::name},
+#include "daemon/ports/assignment_mode.def"
+#undef ASSIGNMENT_MODE
 };
+inline constexpr std::array kScrubs{Word{"request", ScrubPolicy::Request},
+                                    Word{"release", ScrubPolicy::Release}};
 
-void apply(const AssignmentPolicyChange& change, VfAssignmentPolicy& assignment_policy);
-/// The change that makes any assignment policy equal to `assignment policy`.
-[[nodiscard]] AssignmentPolicyChange change_to(const VfAssignmentPolicy& assignment_policy);
-
-[[nodiscard]] std::string_view name_of(ScrubPolicy scrub);
-
-[[nodiscard]] std::vector<std::string_view> assignment_policy_names();
-/// Reads the options of assignment policy. WrongType or OutOfRange with the option.
-[[nodiscard]] Result<AssignmentPolicyChange> read_assignment_policy(const OptionReader& options);
-/// Read members of a profile and of its "security". If a member is absent, the value stays.
-void read_assignment_mode(JsonSection& section, VfAssignmentPolicy& assignment_policy);
-void read_scrub(JsonSection& section, VfAssignmentPolicy& assignment_policy);
-
-/// assignment_policy_json() writes members that differ from the default. assignment_policy_of()
-/// throws as nlohmann::json does.
-[[nodiscard]] nlohmann::ordered_json assignment_policy_json(
-    const VfAssignmentPolicy& assignment_policy);
-[[nodiscard]] nlohmann::ordered_json whole_assignment_policy_json(
-    const VfAssignmentPolicy& assignment_policy);
-[[nodiscard]] VfAssignmentPolicy assignment_policy_of(const nlohmann::json& json);
+[[nodiscard]] constexpr std::string_view name_of(ScrubPolicy scrub) {
+    return name_among(kScrubs, scrub);
+}
 
 }  // namespace vgpu::daemon

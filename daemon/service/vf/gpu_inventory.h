@@ -4,36 +4,19 @@
 // Shapes are normalised: a mask of all compute units, and a number of all doorbell pages, are 0.
 #pragma once
 
-#include "daemon/service/scheduler/planner.h"
-#include "daemon/service/vf/assignment_policy.h"
 #include "daemon/service/vf/ownership.h"
-#include "daemon/service/vf/qos.h"
-#include "daemon/service/vf/resources.h"
-#include "daemon/service/words.h"
+#include "daemon/service/vf/spec.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace vgpu::daemon {
 
-/// The part of a VF that plans compare and change.
-struct VfDefinition {
-    std::string name;
-    Uuid uuid{};
-    VfResources resources{};
-    std::uint32_t weight = scheduler::kDefaultWeight;
-    std::uint32_t quantum_us = 0;  ///< 0: the GPU's
-    VfQos qos{};
-    VfAssignmentPolicy assignment_policy{};
-    std::string profile{};
-
-    bool operator==(const VfDefinition&) const = default;
-};
-
 struct InventoryVf {
     std::uint32_t vf = 0;
-    VfDefinition definition{};
+    VfSpec spec{};
     bool is_attached = false;
     OwnerRecord owner{};
     bool is_lease_over = false;  ///< the lease of `owner` is over
@@ -49,7 +32,19 @@ struct GpuSettings {
     bool operator==(const GpuSettings&) const = default;
 };
 
-/// A plan changes its own copy (change_plan.h, perform()).
+/// Values not given stay.
+struct GpuChange {
+    std::optional<std::uint32_t> quantum_us{};
+    std::optional<std::uint32_t> max_gap_ms{};
+
+    bool operator==(const GpuChange&) const = default;
+};
+inline void apply(const GpuChange& change, GpuSettings& settings) {
+    settings.quantum_us = change.quantum_us.value_or(settings.quantum_us);
+    settings.max_gap_ms = change.max_gap_ms.value_or(settings.max_gap_ms);
+}
+
+/// Plans change their own copy (change_plan.h, perform()).
 struct GpuInventory {
     std::string id;
     std::uint64_t vram_bytes = 0;     ///< of all VFs, used or not

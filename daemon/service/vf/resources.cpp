@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/vf/resources.h"
 
-#include "daemon/service/state/records.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -28,41 +26,12 @@ VfSecurity security_of(const Json& json) {
     return security;
 }
 
-Json next_json(const VfNext& next) {
-    Json json = {{"replaces", next.replaces},
-                 {"vram_bytes", next.resources.vram_bytes},
-                 {"cu_mask", next.resources.cu_mask},
-                 {"doorbell_pages", next.resources.doorbell_pages},
-                 {"security", security_json(next.resources.security)}};
-    if (next.needs_scrub) json["needs_scrub"] = true;
-    return json;
-}
-
-VfNext next_of(const Json& json) {
-    VfNext next;
-    json.at("replaces").get_to(next.replaces);
-    json.at("vram_bytes").get_to(next.resources.vram_bytes);
-    json.at("cu_mask").get_to(next.resources.cu_mask);
-    json.at("doorbell_pages").get_to(next.resources.doorbell_pages);
-    next.resources.security = security_of(json.at("security"));
-    next.needs_scrub = json.value("needs_scrub", false);
-    return next;
-}
-
 }  // namespace
 
-VfResources resources_of(const VfRecord& record) {
-    return {.vram_bytes = record.vram_bytes,
-            .cu_mask = record.cu_mask,
-            .doorbell_pages = record.doorbell_pages,
-            .security = record.security};
-}
-
-void set_resources(VfRecord& record, const VfResources& resources) {
-    record.vram_bytes = resources.vram_bytes;
-    record.cu_mask = resources.cu_mask;
-    record.doorbell_pages = resources.doorbell_pages;
-    record.security = resources.security;
+VfResources resources_of(const vgpu_pf_vf& active) {
+    return {.vram_bytes = active.vram_bytes,
+            .cu_mask = active.cu_mask,
+            .doorbell_pages = active.doorbell_pages};
 }
 
 vgpu_pf_provision provision_of(const VfResources& resources) {
@@ -79,22 +48,22 @@ vgpu_pf_provision provision_of(const VfResources& resources) {
     return request;
 }
 
-void add_rare_members(const VfRecord& record, nlohmann::json& json) {
-    if (!record.profile.empty()) json["profile"] = record.profile;
-    if (record.security != VfSecurity{}) json["security"] = security_json(record.security);
-    if (record.next) json["next"] = next_json(*record.next);
-    if (record.assignment_policy != VfAssignmentPolicy{})
-        json["assignment_policy"] = Json(assignment_policy_json(record.assignment_policy));
-    if (record.qos != VfQos{}) json["qos"] = Json(qos_json(record.qos));
+/// Limits of the guest are left out if all are by default.
+nlohmann::json resources_json(const VfResources& resources) {
+    Json json = {{"vram_bytes", resources.vram_bytes},
+                 {"cu_mask", resources.cu_mask},
+                 {"doorbell_pages", resources.doorbell_pages}};
+    if (resources.security != VfSecurity{}) json["security"] = security_json(resources.security);
+    return json;
 }
 
-void read_rare_members(const nlohmann::json& json, VfRecord& record) {
-    record.profile = json.value("profile", "");
-    if (json.contains("security")) record.security = security_of(json.at("security"));
-    if (json.contains("next")) record.next = next_of(json.at("next"));
-    if (json.contains("assignment_policy"))
-        record.assignment_policy = assignment_policy_of(json.at("assignment_policy"));
-    if (json.contains("qos")) record.qos = qos_of(json.at("qos"));
+VfResources resources_of(const nlohmann::json& json) {
+    VfResources resources;
+    json.at("vram_bytes").get_to(resources.vram_bytes);
+    json.at("cu_mask").get_to(resources.cu_mask);
+    json.at("doorbell_pages").get_to(resources.doorbell_pages);
+    if (json.contains("security")) resources.security = security_of(json.at("security"));
+    return resources;
 }
 
 }  // namespace vgpu::daemon

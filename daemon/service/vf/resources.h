@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // VfResources: the properties of a VF that only provisioning can change: VRAM, compute units,
-// doorbells, limits of its guest. Part of VfRecord, profiles and plans. The JSON here is that of
-// the state file.
+// doorbells, limits of its guest. Part of VfSpec. The JSON is the state file's.
 #pragma once
 
 #include "pf-driver/uapi/vgpu_pf.h"
@@ -11,15 +10,11 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
-#include <string>
 #include <string_view>
 
 namespace vgpu::daemon {
 
-struct VfRecord;
-
-/// The events that the PF core's guard counts, in the order of vgpu_pf_provision::guard_limits.
+/// What the PF core's guard counts, in the order of vgpu_pf_provision::guard_limits.
 inline constexpr std::array<std::string_view, 4> kGuardKinds{"flr", "exclusive",
                                                              "exclusive_timeout", "interrupt"};
 inline constexpr std::uint32_t kGuardOff = std::numeric_limits<std::uint32_t>::max();
@@ -48,24 +43,14 @@ struct VfResources {
     bool operator==(const VfResources&) const = default;
 };
 
-/// A resize that is under way: the VF gets `shape` once generation `replaces` is scrubbed. On
-/// record from before the release until the new VF is made, so that a new vgpud can continue.
-struct VfNext {
-    VfResources resources;
-    std::uint32_t replaces = 0;
-    bool needs_scrub = false;  ///< empty the VF even if its resources stay, because its owner left
-
-    bool operator==(const VfNext&) const = default;
-};
-
-VfResources resources_of(const VfRecord& record);
-void set_resources(VfRecord& record, const VfResources& resources);
+/// As the PF core reports it: without security.
+VfResources resources_of(const vgpu_pf_vf& active);
 
 /// The request to the PF core. The caller adds VF number and UUID.
 vgpu_pf_provision provision_of(const VfResources& resources);
 
-/// Write and read the optional members of a record. Throw as nlohmann::json does.
-void add_rare_members(const VfRecord& record, nlohmann::json& json);
-void read_rare_members(const nlohmann::json& json, VfRecord& record);
+nlohmann::json resources_json(const VfResources& resources);
+/// Throws as nlohmann::json does.
+VfResources resources_of(const nlohmann::json& json);
 
 }  // namespace vgpu::daemon

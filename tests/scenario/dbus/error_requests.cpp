@@ -78,8 +78,10 @@ Told ErrorPath::raise_AmbiguousName() {
         store.load();
         GpuRecord record = store.gpu("gpu0");
         for (const std::uint32_t vf : {1u, 2u})
-            record.vfs[vf] = {
-                .vf = vf, .name = "train", .uuid = make_uuid(), .vram_bytes = 64 * FakePf::kMiB};
+            record.vfs[vf] = {.vf = vf,
+                              .spec = {.name = "train",
+                                       .uuid = make_uuid(),
+                                       .resources = {.vram_bytes = 64 * FakePf::kMiB}}};
         EXPECT_TRUE(store.commit("gpu0", record));
     }
     start_daemon();

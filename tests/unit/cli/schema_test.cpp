@@ -197,16 +197,16 @@ TEST(Schemas, InvalidStateFilesAreRefusedByBothSchemaAndVgpud) {
 TEST(Schemas, StateFilesObeyTheirSchema) {
     daemon::GpuFile file{.gpu = "gpu0", .generation = 1, .lease_time = daemon::LeaseTime{}};
     auto& vfs = file.record.vfs;
-    vfs[1] = {.vf = 1, .name = "train", .uuid = daemon::make_uuid()};
+    vfs[1] = {.vf = 1, .spec = {.name = "train", .uuid = daemon::make_uuid()}};
     vfs[1].owner = {.name = "pid:1", .generation = 1};
-    vfs[2] = {.vf = 2, .name = "eval", .uuid = daemon::make_uuid()};
+    vfs[2] = {.vf = 2, .spec = {.name = "eval", .uuid = daemon::make_uuid()}};
     vfs[2].next =
         daemon::VfNext{.resources = {.vram_bytes = 64u << 20}, .replaces = 3, .needs_scrub = true};
     file.record.scrubs[2] = 5;
-    const daemon::DesiredVf web{
-        .definition = {.name = "web", .resources = {.vram_bytes = 64u << 20}}, .vf = 2};
+    const daemon::DesiredVf web{.spec = {.name = "web", .resources = {.vram_bytes = 64u << 20}},
+                                .vf = 2};
     daemon::DesiredVf www = web;
-    www.definition.uuid = daemon::make_uuid();
+    www.spec.uuid = daemon::make_uuid();
     www.is_open = true;
     const daemon::ApplyIntent apply{
         .label = "night",

@@ -100,9 +100,9 @@ protected:
             const auto& active = world.pf(gpu).vfs;
             ASSERT_EQ(record.vfs.size(), active.size()) << gpu;
             for (const auto& [vf, one] : record.vfs) {
-                EXPECT_EQ(active.at(vf).vram_bytes, one.vram_bytes) << one.name;
-                EXPECT_FALSE(one.next || one.is_releasing) << one.name;
-                EXPECT_EQ(world.gpu(gpu).view(vf).condition, "") << one.name;
+                EXPECT_EQ(active.at(vf).vram_bytes, one.spec.resources.vram_bytes) << one.spec.name;
+                EXPECT_FALSE(one.next || one.is_releasing) << one.spec.name;
+                EXPECT_EQ(world.gpu(gpu).view(vf).condition, "") << one.spec.name;
             }
         }
     }
@@ -477,7 +477,7 @@ TEST_F(InterruptedApplyOfTwoGpus, AGpuThatVgpudHasNoMoreIsLeftOutAndReported) {
     settle();
     EXPECT_EQ(view(1).state, "failed");
     EXPECT_THAT(view(1).error->cause, HasSubstr("gpu1: vgpud no longer has this GPU"));
-    EXPECT_EQ(world.gpu("gpu0").view(1).record.vram_bytes, 128 * FakePf::kMiB);
+    EXPECT_EQ(world.gpu("gpu0").view(1).record.spec.resources.vram_bytes, 128 * FakePf::kMiB);
     EXPECT_FALSE(recorded());
 }
 

@@ -44,7 +44,7 @@ using AssignmentModeOfAVf = AssignmentPolicy;
 TEST_F(AssignmentModeOfAVf, IsTheHomesOwnUntilSomebodyDefinesAnother) {
     ASSERT_TRUE(create("train"));
     EXPECT_EQ(view().assignment_mode, AssignmentMode::VfioUser);
-    EXPECT_EQ(view().record.assignment_policy.assignment_mode, AssignmentMode::Default);
+    EXPECT_EQ(view().record.spec.assignment_policy.assignment_mode, AssignmentMode::Default);
     world.assignment_mode().now[1] = AssignmentMode::None;
     world.pass(2s);
     EXPECT_EQ(view().assignment_mode, AssignmentMode::None)
@@ -114,7 +114,8 @@ TEST_F(AssignmentModeOfAVf, ThatWasRefusedIsOffTheRecordWhenTheDiskTakesIt) {
     options["weight"] = std::uint64_t{7};
     EXPECT_EQ(world.set_vf(vf, options).error().id, ErrorId::AssignmentRefused);
     world.state.on_point = nullptr;
-    ASSERT_EQ(world.manager->store().gpu("gpu0").vfs.at(1).weight, 7u) << "it is left on record";
+    ASSERT_EQ(world.manager->store().gpu("gpu0").vfs.at(1).spec.weight, 7u)
+        << "it is left on record";
     world.state.is_full = false;
     world.pass(2s);
     EXPECT_EQ(world.manager->store().gpu("gpu0").vfs.at(1), before);
@@ -223,7 +224,7 @@ TEST_F(AssignmentPolicyByConfiguration, IsSetWithoutAResizeAndExportedAgain) {
     ASSERT_TRUE(create("v2"));
     EXPECT_EQ(apply(kWithheld).state, "done");
     EXPECT_EQ(view(1).assignment_mode, AssignmentMode::None);
-    EXPECT_EQ(view(2).record.assignment_policy.scrub, ScrubPolicy::Release);
+    EXPECT_EQ(view(2).record.spec.assignment_policy.scrub, ScrubPolicy::Release);
     EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("release 1")));
     EXPECT_THAT(exported(), HasSubstr("\"assignment_mode\": \"none\""));
     EXPECT_THAT(exported(), HasSubstr("\"scrub\": \"release\""));
@@ -401,7 +402,7 @@ TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedIsRecordedWhenItTakesIt)
     EXPECT_FALSE(world.manager->store().gpu("gpu0").vfs.at(1).next) << "without a request";
     EXPECT_TRUE(world.claim(vf, "a"));
     world.start();
-    EXPECT_EQ(view().record.vram_bytes, 128 * testing::FakePf::kMiB);
+    EXPECT_EQ(view().record.spec.resources.vram_bytes, 128 * testing::FakePf::kMiB);
 }
 
 TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedDoesNotKeepADestroyedVf) {
@@ -506,7 +507,7 @@ TEST_F(ScrubBetweenOwners, IsDurableAndChangedWithoutDisturbingTheVf) {
     ASSERT_TRUE(world.set_vf(vf, {{"scrub", std::string("release")}}));
     EXPECT_EQ(releases(), 0);
     world.start();
-    EXPECT_EQ(view().record.assignment_policy.scrub, ScrubPolicy::Release);
+    EXPECT_EQ(view().record.spec.assignment_policy.scrub, ScrubPolicy::Release);
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ TEST_F(Assigned, NothingStaysClaimedIfThePathsCannotBeMade) {
 TEST_F(Assigned, WhatIsTakenBackIsScrubbedAndComesBackTheSame) {
     const auto given = assign(kA, {named("one")});
     const std::uint32_t generation = world.pf().vfs.at(1).generation;
-    const Uuid uuid = world.gpu().view(1).record.uuid;
+    const Uuid uuid = world.gpu().view(1).record.spec.uuid;
     world.pf().log.clear();
     EXPECT_EQ(*unassign(kA), 1u);
     EXPECT_FALSE(sockets.links.contains(kUuidA));
@@ -176,7 +176,7 @@ TEST_F(Assigned, WhatIsTakenBackIsScrubbedAndComesBackTheSame) {
                 ::testing::IsSupersetOf({std::string("release 1"), std::string("scrub_durable 1"),
                                          std::string("provision 1")}));
     EXPECT_GT(world.pf().vfs.at(1).generation, generation);
-    EXPECT_EQ(world.gpu().view(1).record.uuid, uuid);
+    EXPECT_EQ(world.gpu().view(1).record.spec.uuid, uuid);
     EXPECT_FALSE(world.gpu().view(1).record.next);
     EXPECT_TRUE(assign(kB, {named("one")}));
 }
@@ -344,7 +344,7 @@ TEST_F(Assigned, AVfMadeInPlaceOfADomainsIsNotAdoptedByIt) {
     world.pf().finish_scrub(1);
     world.pass(1ms);
     ASSERT_TRUE(world.create({{"name", std::string("other")}}));
-    ASSERT_EQ(world.gpu().view(1).record.name, "other");
+    ASSERT_EQ(world.gpu().view(1).record.spec.name, "other");
     assignments.step();
     EXPECT_TRUE(sockets.owners.empty());
     EXPECT_EQ(*adopt(kA), 0u);

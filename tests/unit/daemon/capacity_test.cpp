@@ -25,43 +25,41 @@ struct Mistake {
     std::string name;
     ErrorId error;
     std::string words;  ///< of the cause, which begins with the GPU's name
-    std::function<void(VfDefinition&)> make;
+    std::function<void(VfSpec&)> make;
 };
 
 std::vector<Mistake> contracts() {
     using enum ErrorId;
-    const auto gang = [](VfDefinition& vf) {
+    const auto gang = [](VfSpec& vf) {
         vf.qos.mode = scheduler::SlotMode::Gang;
         vf.qos.min_pct = 10;
         vf.qos.latency_ms = 20;
     };
     return {
         {"phase without gang", OutOfRange, "'v': phase_ms 3 without mode gang",
-         [](VfDefinition& vf) { vf.qos.phase_ms = 3; }},
+         [](VfSpec& vf) { vf.qos.phase_ms = 3; }},
         {"min above max", OutOfRange, "'v': min_pct 60 is more than max_pct 50",
-         [](VfDefinition& vf) { vf.qos.min_pct = 60, vf.qos.max_pct = 50; }},
+         [](VfSpec& vf) { vf.qos.min_pct = 60, vf.qos.max_pct = 50; }},
         {"latency without min", OutOfRange, "'v': latency_ms 10 without min_pct",
-         [](VfDefinition& vf) { vf.qos.latency_ms = 10; }},
+         [](VfSpec& vf) { vf.qos.latency_ms = 10; }},
         {"gang without min", OutOfRange, "'v': mode gang without min_pct",
-         [](VfDefinition& vf) { vf.qos.mode = scheduler::SlotMode::Gang; }},
+         [](VfSpec& vf) { vf.qos.mode = scheduler::SlotMode::Gang; }},
         {"gang without latency", OutOfRange, "'v': mode gang without latency_ms",
-         [gang](VfDefinition& vf) { gang(vf), vf.qos.latency_ms = 0; }},
+         [gang](VfSpec& vf) { gang(vf), vf.qos.latency_ms = 0; }},
         {"gang with a cap", OutOfRange, "'v': mode gang with max_pct 50",
-         [gang](VfDefinition& vf) { gang(vf), vf.qos.max_pct = 50; }},
+         [gang](VfSpec& vf) { gang(vf), vf.qos.max_pct = 50; }},
         {"phase beyond its period", OutOfRange, "'v': phase_ms 20 is not within latency_ms 20",
-         [gang](VfDefinition& vf) { gang(vf), vf.qos.phase_ms = 20; }},
+         [gang](VfSpec& vf) { gang(vf), vf.qos.phase_ms = 20; }},
         {"burst below a budget", OutOfRange, "more than burst_ms allows",
-         [](VfDefinition& vf) {
-             vf.qos.min_pct = 10, vf.qos.max_pct = 10, vf.qos.latency_ms = 1000;
-         }},
+         [](VfSpec& vf) { vf.qos.min_pct = 10, vf.qos.max_pct = 10, vf.qos.latency_ms = 1000; }},
         {"too much reserved", NoSchedule, "'v': min_pct 95 every",
-         [](VfDefinition& vf) { vf.qos.min_pct = 95; }},
+         [](VfSpec& vf) { vf.qos.min_pct = 95; }},
         {"too little reserved", NoSchedule, "the shortest run",
-         [](VfDefinition& vf) { vf.qos.min_pct = 1, vf.qos.latency_ms = 1; }},
+         [](VfSpec& vf) { vf.qos.min_pct = 1, vf.qos.latency_ms = 1; }},
         {"too small a weight", NoSchedule, "'v' with weight 1 of 10001",
-         [](VfDefinition& vf) { vf.weight = 1; }},
+         [](VfSpec& vf) { vf.weight = 1; }},
         {"a low priority class without a reservation", NoSchedule, "requires a reservation",
-         [](VfDefinition& vf) { vf.qos.priority_class = scheduler::PriorityClass::Low; }},
+         [](VfSpec& vf) { vf.qos.priority_class = scheduler::PriorityClass::Low; }},
     };
 }
 
@@ -69,28 +67,22 @@ std::vector<Mistake> resources() {
     using enum ErrorId;
     return {
         {"no multiple", OutOfRange, "is not a multiple of 16 MiB",
-         [](VfDefinition& vf) { vf.resources.vram_bytes = 100 * kMiB; }},
+         [](VfSpec& vf) { vf.resources.vram_bytes = 100 * kMiB; }},
         {"more than a VF can have", NoVram, "one VF can have at most 256 MiB",
-         [](VfDefinition& vf) { vf.resources.vram_bytes = 512 * kMiB; }},
+         [](VfSpec& vf) { vf.resources.vram_bytes = 512 * kMiB; }},
         {"doorbells", NoDoorbells, "513 wanted for 'v'",
-         [](VfDefinition& vf) { vf.resources.doorbell_pages = 513; }},
+         [](VfSpec& vf) { vf.resources.doorbell_pages = 513; }},
         {"compute units", NoComputeUnits, "mask 0x100 wanted for 'v'",
-         [](VfDefinition& vf) { vf.resources.cu_mask = 0x100; }},
+         [](VfSpec& vf) { vf.resources.cu_mask = 0x100; }},
     };
 }
 
-VfDefinition sound() {
+VfSpec sound() {
     return {.name = "v", .resources = {.vram_bytes = 64 * kMiB}};
 }
 
-CreateRequest request_for(const VfDefinition& vf) {
-    return {.name = vf.name,
-            .vram_bytes = vf.resources.vram_bytes,
-            .weight = vf.weight,
-            .quantum_us = vf.quantum_us,
-            .qos = vf.qos,
-            .cu_mask = vf.resources.cu_mask,
-            .doorbell_pages = vf.resources.doorbell_pages};
+CreateRequest request_for(const VfSpec& vf) {
+    return {.spec = vf};
 }
 
 /// A GPU on which `v` is to be made; 'other' is there.
@@ -124,20 +116,16 @@ public:
     void by_plan() {
         const auto inventory = world_.gpu().inventory();
         ASSERT_TRUE(inventory);
-        const DesiredGpu wanted{
-            .gpu = "gpu0",
-            .vfs = {{.definition = inventory->vfs.at(0).definition}, {.definition = wrong_}}};
+        const DesiredGpu wanted{.gpu = "gpu0",
+                                .vfs = {{.spec = inventory->vfs.at(0).spec}, {.spec = wrong_}}};
         expect_refused("plan", error_of(make_change_plan({&wanted, 1}, {&*inventory, 1},
                                                          {.gpus = {"gpu0"}, .names = {}})));
     }
     void make_it_soundly() { ASSERT_TRUE(world_.gpu().create(request_for(sound()))); }
-    void by_set() {
-        expect_refused("set", error_of(world_.gpu().change(
-                                  2, {.weight = wrong_.weight, .qos = change_to(wrong_.qos)})));
-    }
+    void by_set() { expect_refused("set", error_of(world_.gpu().change(2, settings_of(wrong_)))); }
     void by_settings() {
         Settings settings;
-        settings.vfs[2] = {.weight = wrong_.weight, .qos = change_to(wrong_.qos)};
+        settings.vfs[2] = settings_of(wrong_);
         expect_refused("settings", error_of(world_.gpu().configure(settings)));
     }
     void by_resize() {
@@ -147,7 +135,7 @@ public:
 private:
     Mistake mistake_;
     World world_;
-    VfDefinition wrong_ = sound();
+    VfSpec wrong_ = sound();
     std::string cause_;
 };
 
@@ -182,7 +170,7 @@ TEST(OneAdmission, OfMoreThanThereIsHasOneError) {
     EXPECT_EQ(world.create({{"name", std::string("b")}}).error().id, ErrorId::NoFreeVf);
     const auto inventory = world.gpu().inventory();
     ASSERT_TRUE(inventory);
-    std::vector<VfDefinition> two{inventory->vfs.at(0).definition, sound()};
+    std::vector<VfSpec> two{inventory->vfs.at(0).spec, sound()};
     EXPECT_EQ(check_capacity(*inventory, {}, two).error().id, ErrorId::NoFreeVf);
     GpuInventory small = *inventory;
     small.total_vfs = 2;

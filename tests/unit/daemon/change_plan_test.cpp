@@ -34,21 +34,21 @@ GpuInventory empty_gpu(const std::string& id = "gpu0") {
             .cu_count = 8};
 }
 
-VfDefinition vf_of(const std::string& name, std::uint64_t mib, std::uint32_t weight = 100) {
+VfSpec vf_of(const std::string& name, std::uint64_t mib, std::uint32_t weight = 100) {
     return {.name = name, .resources = {.vram_bytes = mib * kMiB}, .weight = weight};
 }
 
 /// gpu0 with these VFs, numbered from 1.
-GpuInventory gpu_with(const std::vector<VfDefinition>& vfs) {
+GpuInventory gpu_with(const std::vector<VfSpec>& vfs) {
     GpuInventory gpu = empty_gpu();
-    for (const VfDefinition& vf : vfs)
-        gpu.vfs.push_back({.vf = static_cast<std::uint32_t>(gpu.vfs.size() + 1), .definition = vf});
+    for (const VfSpec& vf : vfs)
+        gpu.vfs.push_back({.vf = static_cast<std::uint32_t>(gpu.vfs.size() + 1), .spec = vf});
     return gpu;
 }
 
-DesiredGpu desired_of(const std::vector<VfDefinition>& vfs, const std::string& gpu = "gpu0") {
+DesiredGpu desired_of(const std::vector<VfSpec>& vfs, const std::string& gpu = "gpu0") {
     DesiredGpu wanted{.gpu = gpu};
-    for (const VfDefinition& vf : vfs) wanted.vfs.push_back({.definition = vf});
+    for (const VfSpec& vf : vfs) wanted.vfs.push_back({.spec = vf});
     return wanted;
 }
 
@@ -125,7 +125,7 @@ TEST(ChangePlan, AVfThatMovesToAnotherGpuGoesBeforeItComes) {
 }
 
 TEST(ChangePlan, AllOfSomethingIsTheSameAsNoLimit) {
-    VfDefinition all = vf_of("a", 64);
+    VfSpec all = vf_of("a", 64);
     all.resources.cu_mask = 0xff;
     all.resources.doorbell_pages = 512;
     EXPECT_THAT(steps_of(plan_of(gpu_with({vf_of("a", 64)}), desired_of({all}))), IsEmpty());
@@ -159,12 +159,12 @@ TEST(ChangePlan, NamesOfOthersAndKeptNamesAreRefused) {
 TEST(ChangePlan, AVfWhoseUuidIsKnownIsFoundByItAndMadeExactlySo) {
     const Uuid one = make_uuid(), two = make_uuid();
     GpuInventory gpu = gpu_with({vf_of("b", 64), vf_of("a", 64)});
-    gpu.vfs[0].definition.uuid = one;
-    gpu.vfs[0].definition.profile = "large";
+    gpu.vfs[0].spec.uuid = one;
+    gpu.vfs[0].spec.profile = "large";
     DesiredGpu wanted = desired_of({vf_of("a", 64), vf_of("b", 64)});
-    wanted.vfs[0].definition.uuid = one;
-    wanted.vfs[0].definition.profile = "small";
-    wanted.vfs[1].definition.uuid = two;
+    wanted.vfs[0].spec.uuid = one;
+    wanted.vfs[0].spec.profile = "small";
+    wanted.vfs[1].spec.uuid = two;
     wanted.vfs[1].vf = 5;
     wanted.vfs[1].owner = {.name = "vm", .generation = 3};
     const auto plan = plan_of(gpu, wanted);
@@ -192,7 +192,7 @@ TEST(ChangePlan, UseOfAVfIsNamedWithTheStepThatWouldEndIt) {
 
 struct Shortage {
     const char* name;
-    std::vector<VfDefinition> wanted;
+    std::vector<VfSpec> wanted;
     ErrorId id;
     const char* cause;
 };
@@ -206,15 +206,15 @@ TEST_P(DoesNotFit, NamesResourceShortageAndWhatWould) {
     EXPECT_EQ(plan.error().cause, GetParam().cause);
 }
 
-VfDefinition with_doorbells(std::uint32_t pages) {
-    VfDefinition vf = vf_of("a", 16);
+VfSpec with_doorbells(std::uint32_t pages) {
+    VfSpec vf = vf_of("a", 16);
     vf.profile = "p";
     vf.resources.doorbell_pages = pages;
     return vf;
 }
 
-VfDefinition with_cus(std::uint64_t mask) {
-    VfDefinition vf = vf_of("a", 16);
+VfSpec with_cus(std::uint64_t mask) {
+    VfSpec vf = vf_of("a", 16);
     vf.resources.cu_mask = mask;
     return vf;
 }
@@ -316,7 +316,7 @@ public:
     std::vector<GpuInventory> gpus() {
         std::vector<GpuInventory> all{empty_gpu("gpu0"), empty_gpu("gpu1")};
         for (GpuInventory& gpu : all) {
-            for (const VfDefinition& vf : vfs_for(gpu)) {
+            for (const VfSpec& vf : vfs_for(gpu)) {
                 std::uint32_t number = 1 + below(gpu.total_vfs);
                 while (std::any_of(gpu.vfs.begin(), gpu.vfs.end(),
                                    [&](const InventoryVf& other) { return other.vf == number; }))
@@ -333,8 +333,7 @@ public:
         for (const char* id : {"gpu0", "gpu1"}) {
             DesiredGpu one = desired_of(vfs_for(empty_gpu(id)), id);
             for (DesiredVf& vf : one.vfs)
-                if (below(6) == 0)
-                    vf.was = std::exchange(vf.definition.name, vf.definition.name + "x");
+                if (below(6) == 0) vf.was = std::exchange(vf.spec.name, vf.spec.name + "x");
             if (below(3) == 0) one.max_gap_ms = 60 + below(40);
             all.push_back(std::move(one));
         }
@@ -346,11 +345,11 @@ private:
         return std::uniform_int_distribution<std::uint32_t>(0, limit - 1)(random_);
     }
     /// At most what fits; names from a small set, so that they often meet.
-    std::vector<VfDefinition> vfs_for(const GpuInventory& gpu) {
-        std::vector<VfDefinition> vfs;
+    std::vector<VfSpec> vfs_for(const GpuInventory& gpu) {
+        std::vector<VfSpec> vfs;
         std::uint64_t left = gpu.vram_bytes;
         for (std::uint32_t i = below(gpu.total_vfs + 1); i > 0; --i) {
-            VfDefinition vf =
+            VfSpec vf =
                 vf_of(fmt::format("vf{}", below(12)), 16 * (1 + below(8)), 100 * (1 + below(3)));
             if (below(4) == 0) vf.resources.cu_mask = 1 + below(254);
             if (below(4) == 0) vf.resources.security.guard_limits[0] = 1 + below(4);
@@ -364,7 +363,7 @@ private:
     static void drop_doubles(std::vector<GpuInventory>& gpus) {
         for (const InventoryVf& vf : gpus.at(0).vfs)
             std::erase_if(gpus.at(1).vfs, [&](const InventoryVf& other) {
-                return other.definition.name == vf.definition.name;
+                return other.spec.name == vf.spec.name;
             });
     }
 
@@ -374,7 +373,7 @@ private:
 
 std::uint64_t vram_of(const GpuInventory& gpu) {
     std::uint64_t sum = 0;
-    for (const InventoryVf& vf : gpu.vfs) sum += vf.definition.resources.vram_bytes;
+    for (const InventoryVf& vf : gpu.vfs) sum += vf.spec.resources.vram_bytes;
     return sum;
 }
 
@@ -384,13 +383,13 @@ void expect_possible(const std::vector<GpuInventory>& gpus) {
     for (const GpuInventory& gpu : gpus) {
         EXPECT_LE(vram_of(gpu), gpu.vram_bytes);
         EXPECT_LE(gpu.vfs.size(), gpu.total_vfs);
-        for (const InventoryVf& vf : gpu.vfs) EXPECT_TRUE(names.insert(vf.definition.name).second);
+        for (const InventoryVf& vf : gpu.vfs) EXPECT_TRUE(names.insert(vf.spec.name).second);
     }
 }
 
-std::map<std::string, VfDefinition> by_name(const GpuInventory& gpu) {
-    std::map<std::string, VfDefinition> all;
-    for (const InventoryVf& vf : gpu.vfs) all[vf.definition.name] = vf.definition;
+std::map<std::string, VfSpec> by_name(const GpuInventory& gpu) {
+    std::map<std::string, VfSpec> all;
+    for (const InventoryVf& vf : gpu.vfs) all[vf.spec.name] = vf.spec;
     return all;
 }
 
@@ -435,10 +434,10 @@ TEST(ChangePlanProperty, EveryPlanLeadsToWhatIsWantedAndTouchesNothingElse) {
             const auto vfs = by_name(find(reached, one.gpu));
             ASSERT_EQ(vfs.size(), one.vfs.size());
             for (const DesiredVf& vf : one.vfs) {
-                ASSERT_TRUE(vfs.contains(vf.definition.name));
-                const VfDefinition& has = vfs.at(vf.definition.name);
-                EXPECT_EQ(has.resources, normalised(vf.definition.resources, gpus.front()));
-                EXPECT_EQ(has.weight, vf.definition.weight);
+                ASSERT_TRUE(vfs.contains(vf.spec.name));
+                const VfSpec& has = vfs.at(vf.spec.name);
+                EXPECT_EQ(has.resources, normalised(vf.spec.resources, gpus.front()));
+                EXPECT_EQ(has.weight, vf.spec.weight);
             }
         }
         EXPECT_TRUE(make_change_plan(wanted, reached, {.gpus = {}, .names = {}})->is_empty());

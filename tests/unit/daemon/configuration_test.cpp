@@ -49,13 +49,13 @@ std::string mistake_in(std::string_view text) {
 
 std::vector<std::string> names_of(const DesiredGpu& gpu) {
     std::vector<std::string> names;
-    for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.definition.name);
+    for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.spec.name);
     return names;
 }
 
 TEST(Configuration, SaysEverythingThatThePfCoreCanDoForAVf) {
     const Configuration read = two_sizes();
-    const Profile& large = read.profiles.at("large");
+    const VfSpec& large = read.profiles.at("large");
     EXPECT_EQ(large.resources.vram_bytes, 1u << 30);
     EXPECT_EQ(large.resources.cu_mask, 0xfu);
     EXPECT_EQ(large.resources.doorbell_pages, 8u);
@@ -68,7 +68,7 @@ TEST(Configuration, SaysEverythingThatThePfCoreCanDoForAVf) {
     EXPECT_EQ(large.resources.security.full_access_timeout_ms, 6u);
     EXPECT_TRUE(large.resources.security.is_exclusive_full_access);
     EXPECT_THAT(large.resources.security.guard_limits, ElementsAre(7u, 0u, 0u, kGuardOff));
-    EXPECT_EQ(read.profiles.at("small"), (Profile{.resources = {.vram_bytes = 32u << 20}}));
+    EXPECT_EQ(read.profiles.at("small"), (VfSpec{.resources = {.vram_bytes = 32u << 20}}));
 }
 
 TEST(Configuration, ReadsBackWhatItWrites) {
@@ -192,7 +192,7 @@ TEST(Configuration, StarStandsForTheGpusWithoutAnEntry) {
     EXPECT_THAT(names_of(wanted->at(0)), ElementsAre("gpu0-web-1", "gpu0-web-2", "train"));
     EXPECT_EQ(wanted->at(0).max_gap_ms, 80u);
     EXPECT_EQ(wanted->at(0).vfs.at(2).was, "old");
-    EXPECT_EQ(wanted->at(0).vfs.at(2).definition.profile, "large");
+    EXPECT_EQ(wanted->at(0).vfs.at(2).spec.profile, "large");
     EXPECT_THAT(names_of(wanted->at(1)), ElementsAre());
     EXPECT_EQ(want(two_sizes(), "night", gpus)->size(), 0u) << "a GPU without entry is left alone";
 }

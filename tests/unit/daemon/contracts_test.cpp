@@ -335,14 +335,15 @@ TEST(Contracts, ASetIsInTheNextTableInTheStateAndOutlivesVgpud) {
     EXPECT_EQ(world.pf().table.contracts[0].flags,
               static_cast<std::uint32_t>(VGPU_PF_CONTRACT_STRICT));
     world.start();
-    const VfQos& qos = world.gpu().view(1).record.qos;
+    const VfQos& qos = world.gpu().view(1).record.spec.qos;
     EXPECT_EQ(qos.min_pct, 12.5);
     EXPECT_EQ(qos.latency_ms, 20);
     EXPECT_EQ(qos.mode, scheduler::SlotMode::Strict);
     ASSERT_TRUE(world.set_vf({"gpu0", 1}, {{"min_pct", 0.0}, {"latency_ms", 0.0}}));
     world.pass(20ms);
     EXPECT_EQ(world.pf().table.contracts[0].budget_ns, 0u);
-    EXPECT_EQ(world.gpu().view(1).record.qos.mode, scheduler::SlotMode::Strict) << "the rest stays";
+    EXPECT_EQ(world.gpu().view(1).record.spec.qos.mode, scheduler::SlotMode::Strict)
+        << "the rest stays";
 }
 
 TEST(Contracts, ARefusedSetChangesNothing) {
@@ -355,7 +356,7 @@ TEST(Contracts, ARefusedSetChangesNothing) {
     EXPECT_EQ(refused.error().id, ErrorId::NoSchedule);
     EXPECT_THAT(refused.error().cause,
                 HasSubstr("gpu0: schedule: 'gpu0-vf1': min_pct 20 every 20 ms"));
-    EXPECT_EQ(world.gpu().view(2).record.qos, VfQos{});
+    EXPECT_EQ(world.gpu().view(2).record.spec.qos, VfQos{});
     EXPECT_EQ(world.pf().table.contracts[1].budget_ns, 0u);
 }
 
@@ -399,9 +400,9 @@ TEST(Contracts, EventsOfThePfCoreReachTheLags) {
 
 TEST(Contracts, RecordsKeepWhatIsSpecialAndNoMore) {
     GpuRecord gpu;
-    gpu.vfs[1] = {.vf = 1, .name = "plain", .vram_bytes = 1};
-    gpu.vfs[2] = {.vf = 2, .name = "special", .vram_bytes = 1};
-    VfQos& qos = gpu.vfs[2].qos;
+    gpu.vfs[1] = {.vf = 1, .spec = {.name = "plain", .resources = {.vram_bytes = 1}}};
+    gpu.vfs[2] = {.vf = 2, .spec = {.name = "special", .resources = {.vram_bytes = 1}}};
+    VfQos& qos = gpu.vfs[2].spec.qos;
     qos = reserved(33.3, 7.5);
     qos.max_pct = 66.6;
     qos.burst_ms = 12.25;
@@ -441,7 +442,7 @@ TEST(Contracts, AProfileCarriesThemAndAChangeOfThemDisturbsNobody) {
                      .cu_count = 8};
     gpu.vfs.push_back(
         {.vf = 1,
-         .definition = {
+         .spec = {
              .name = "a", .resources = {.vram_bytes = 64u << 20}, .weight = 300, .profile = "p"}});
     const auto plan = make_change_plan(*wanted, std::vector{gpu}, {.gpus = gpus, .names = {}});
     ASSERT_TRUE(plan) << plan.error().cause;

@@ -278,7 +278,7 @@ TEST_F(Hosts, AChangedWeightIsAnsweredBeforeSharesFollowAndAListWaitsForThem) {
     world.clock.advance(GpuHost::kPublish);
     slow().turn();
     EXPECT_TRUE(slow().look()->is_current());
-    EXPECT_EQ(slow().look()->vfs.at(1).record.weight, 300u);
+    EXPECT_EQ(slow().look()->vfs.at(1).record.spec.weight, 300u);
 }
 
 TEST_F(Hosts, SettingsThatComeOneAfterTheOtherGetOneTable) {
@@ -291,7 +291,7 @@ TEST_F(Hosts, SettingsThatComeOneAfterTheOtherGetOneTable) {
     for (std::uint64_t weight = 200; weight < 205; ++weight) {
         set_weight(weight);
         slow().turn();
-        EXPECT_EQ(slow().look()->vfs.at(1).record.weight, weight);
+        EXPECT_EQ(slow().look()->vfs.at(1).record.spec.weight, weight);
         EXPECT_EQ(slow().wake_at(), world.clock.now() + GpuHost::kTablePause);
         EXPECT_EQ(slow().awake_until(), slow().wake_at());
         world.clock.advance(GpuHost::kTablePause / 2);
@@ -314,7 +314,7 @@ TEST_F(Hosts, ASettingIsShownAtOnceAndTheOtherVfsAsTheyWere) {
     set_weight(300);
     slow().turn();
     const auto after = slow().look();
-    EXPECT_EQ(after->vfs.at(1).record.weight, 300u);
+    EXPECT_EQ(after->vfs.at(1).record.spec.weight, 300u);
     EXPECT_EQ(&after->vfs.at(2), &before->vfs.at(2)) << "nothing was copied";
     EXPECT_DOUBLE_EQ(after->vfs.at(2).share_ideal, 0.5);
     world.clock.advance(GpuHost::kPublish);
@@ -331,7 +331,7 @@ TEST_F(Hosts, AStepThatChangedASettingDoesNotHideWhatTheNextRequestDoes) {
     create("b", "gpu0");
     slow().turn();
     EXPECT_TRUE(slow().look()->has_vf(2));
-    EXPECT_EQ(slow().look()->vfs.at(1).record.weight, 300u);
+    EXPECT_EQ(slow().look()->vfs.at(1).record.spec.weight, 300u);
 }
 
 TEST_F(Hosts, SettingsWithoutAnEndDoNotKeepTheTableFromThem) {

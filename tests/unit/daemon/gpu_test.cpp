@@ -34,7 +34,7 @@ TEST(Gpu, CreateIsDurableBeforeItIsDone) {
     EXPECT_EQ(*made, (Target{"gpu0", 1}));
     EXPECT_EQ(world.pf().log.front(), "provision 1");
     EXPECT_THAT(world.state.file(), HasSubstr("train"));
-    EXPECT_EQ(world.gpu().view(1).record.name, "train");
+    EXPECT_EQ(world.gpu().view(1).record.spec.name, "train");
     EXPECT_EQ(world.gpu().view(1).socket, "/run/v/vf1.sock");
 }
 
@@ -63,8 +63,8 @@ TEST(Gpu, WeightsAndQuantaWrittenInSysfsAreTakenAndKept) {
     const auto totals = totals_of(world.pf().table);
     EXPECT_EQ(totals.at(1), 3 * totals.at(2));
     world.start();
-    EXPECT_EQ(world.gpu().view(1).record.weight, 300u);
-    EXPECT_EQ(world.gpu().view(2).record.quantum_us, 2000u);
+    EXPECT_EQ(world.gpu().view(1).record.spec.weight, 300u);
+    EXPECT_EQ(world.gpu().view(2).record.spec.quantum_us, 2000u);
 }
 
 TEST(Gpu, WhatSysfsMayNotSetWhileVgpudManagesIsRefusedWithAWord) {
@@ -326,7 +326,7 @@ TEST(Gpu, WithoutAWishAVfGetsAFairPart) {
     World world;
     const auto made = world.create_as_is("gpu0", {});
     ASSERT_TRUE(made);
-    EXPECT_EQ(world.gpu().view(1).record.vram_bytes, 112 * FakePf::kMiB);
+    EXPECT_EQ(world.gpu().view(1).record.spec.resources.vram_bytes, 112 * FakePf::kMiB);
 }
 
 TEST(Gpu, KilledDaemonAdoptsEverythingAndLeavesAFairTableAlone) {
@@ -336,13 +336,13 @@ TEST(Gpu, KilledDaemonAdoptsEverythingAndLeavesAFairTableAlone) {
     world.pf().give_work(1);
     world.pf().give_work(2);
     world.pass(20ms);
-    const auto uuid = world.gpu().view(2).record.uuid;
+    const auto uuid = world.gpu().view(2).record.spec.uuid;
     const auto generation = world.pf().table.generation;
     world.pf().log.clear();
     world.start();
     EXPECT_EQ(world.gpu().state(), GpuState::Ok);
-    EXPECT_EQ(world.gpu().view(2).record.name, "b");
-    EXPECT_EQ(world.gpu().view(2).record.uuid, uuid);
+    EXPECT_EQ(world.gpu().view(2).record.spec.name, "b");
+    EXPECT_EQ(world.gpu().view(2).record.spec.uuid, uuid);
     EXPECT_TRUE(world.pf().log.empty());
     world.pass(50ms);
     EXPECT_EQ(world.pf().table.generation, generation);
@@ -384,7 +384,7 @@ TEST(Gpu, RestartedPfGetsItsVfsBack) {
     world.pf().is_there = true;
     world.pass(5s);
     EXPECT_EQ(world.gpu().state(), GpuState::Ok);
-    EXPECT_EQ(world.gpu().view(1).record.name, "a");
+    EXPECT_EQ(world.gpu().view(1).record.spec.name, "a");
     EXPECT_TRUE(world.pf().vfs.contains(1));
 }
 
@@ -431,7 +431,7 @@ TEST(Gpu, UnknownVfInServiceIsAdoptedWithDefaults) {
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
     world.state.files.clear();
     world.start();
-    EXPECT_EQ(world.gpu().view(1).record.name, "gpu0-vf1");
+    EXPECT_EQ(world.gpu().view(1).record.spec.name, "gpu0-vf1");
     EXPECT_TRUE(has_admin_event(world, "found"));
 }
 

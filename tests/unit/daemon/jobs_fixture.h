@@ -137,7 +137,7 @@ protected:
             return operation.starts_with("provision") || operation.starts_with("release");
         });
     }
-    Uuid uuid_of(std::uint32_t vf) { return world.gpu().view(vf).record.uuid; }
+    Uuid uuid_of(std::uint32_t vf) { return world.gpu().view(vf).record.spec.uuid; }
 
     std::optional<ApplyIntent> recorded() { return world.manager->store().apply(); }
 

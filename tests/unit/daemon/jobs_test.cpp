@@ -38,9 +38,9 @@ TEST_F(JobsOnAFakePf, ApplyMakesExactlyWhatIsWanted) {
     EXPECT_EQ(planned(kAfter), "");
     EXPECT_EQ(world.pf().vfs.at(2).vram_bytes, 128 * kMiB);
     EXPECT_EQ(uuid_of(2), b) << "a VF that is resized stays the same VF";
-    EXPECT_EQ(world.gpu().view(2).record.security.guard_limits[0], 5u);
+    EXPECT_EQ(world.gpu().view(2).record.spec.resources.security.guard_limits[0], 5u);
     EXPECT_FALSE(world.pf().vfs.contains(3));
-    EXPECT_EQ(world.gpu().view(4).record.name, "d");
+    EXPECT_EQ(world.gpu().view(4).record.spec.name, "d");
 }
 
 TEST_F(JobsOnAFakePf, WhatIsExportedIsWhatIsThere) {

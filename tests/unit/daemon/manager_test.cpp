@@ -86,7 +86,7 @@ TEST(Manager, TargetsAreFoundByPathNameAndUuid) {
     const Target wanted{"gpu0", 1};
     EXPECT_EQ(*world.manager->resolve("gpu0/vf1"), wanted);
     EXPECT_EQ(*world.manager->resolve("train"), wanted);
-    EXPECT_EQ(*world.manager->resolve(uuid_text(world.gpu().view(1).record.uuid)), wanted);
+    EXPECT_EQ(*world.manager->resolve(uuid_text(world.gpu().view(1).record.spec.uuid)), wanted);
     EXPECT_EQ(*world.manager->resolve("gpu0"), (Target{"gpu0", 0}));
     const auto wrong = world.manager->resolve("trian");
     ASSERT_FALSE(wrong);
@@ -106,7 +106,7 @@ TEST(Manager, WeightThatBreaksTheGapLimitIsRefusedAndNothingChanges) {
     ASSERT_FALSE(too_small);
     EXPECT_EQ(too_small.error().id, ErrorId::NoSchedule);
     EXPECT_THAT(too_small.error().cause, HasSubstr("would fit"));
-    EXPECT_EQ(world.gpu().view(1).record.weight, 100u);
+    EXPECT_EQ(world.gpu().view(1).record.spec.weight, 100u);
     EXPECT_TRUE(world.set_gpu({"gpu0"}, {{"max_gap_ms", std::uint64_t{2000}}}));
     EXPECT_TRUE(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}}));
 }

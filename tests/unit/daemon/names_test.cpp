@@ -30,7 +30,7 @@ protected:
     }
     void rename_behind_its_back(const std::string& gpu, const std::string& name) {
         GpuRecord record = world.manager->store().gpu(gpu);
-        record.vfs.at(1).name = name;
+        record.vfs.at(1).spec.name = name;
         ASSERT_TRUE(world.manager->store().commit(gpu, record));
         world.start();
         world.step();

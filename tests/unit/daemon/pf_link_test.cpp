@@ -30,7 +30,8 @@ template <typename T> Result<> without_value(const Result<T>& result) {
 std::vector<Request> requests() {
     constexpr std::uint64_t kMiB = FakePf::kMiB;
     return {
-        {"create", [](GpuModel& gpu) { return without_value(gpu.create({.name = "b"})); }},
+        {"create",
+         [](GpuModel& gpu) { return without_value(gpu.create({.spec = {.name = "b"}})); }},
         {"destroy", [](GpuModel& gpu) { return gpu.destroy(1, Force::Yes); }},
         {"reset", [](GpuModel& gpu) { return gpu.control(1, VGPU_PF_RESET, Force::Yes); }},
         {"resize",
@@ -52,7 +53,7 @@ TEST(PfLink, ALossIsNoticedByWhateverRequestMeetsIt) {
         EXPECT_EQ(met.error().id, ErrorId::PfLost) << request.name;
         EXPECT_EQ(world.gpu().state(), GpuState::PfLost) << request.name;
         EXPECT_EQ(world.manager->store().gpu("gpu0"), before) << request.name;
-        const auto next = world.gpu().create({.name = "c"});
+        const auto next = world.gpu().create({.spec = {.name = "c"}});
         ASSERT_FALSE(next) << request.name;
         EXPECT_THAT(next.error().cause, ::testing::MatchesRegex("gpu0: [a-z_]+: gone"))
             << request.name;

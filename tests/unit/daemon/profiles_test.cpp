@@ -32,10 +32,10 @@ GpuInventory gpu_of(const std::string& id, std::uint64_t vram_mib, std::uint32_t
 void add_vf(GpuInventory& gpu, const std::string& name, std::uint64_t mib,
             const std::string& profile = "", std::uint32_t weight = 100) {
     gpu.vfs.push_back({.vf = static_cast<std::uint32_t>(gpu.vfs.size() + 1),
-                       .definition = {.name = name,
-                                      .resources = {.vram_bytes = mib * kMiB},
-                                      .weight = weight,
-                                      .profile = profile}});
+                       .spec = {.name = name,
+                                .resources = {.vram_bytes = mib * kMiB},
+                                .weight = weight,
+                                .profile = profile}});
 }
 
 std::vector<std::string> names_of(const Configuration& configuration) {
@@ -85,20 +85,20 @@ TEST(Profiles, ExportCutsALongNameThatNeedsANumber) {
 }
 
 /// A VF as an operator could have made it by hand.
-VfDefinition random_vf(std::mt19937& random, const std::string& name) {
+VfSpec random_vf(std::mt19937& random, const std::string& name) {
     const auto below = [&random](std::uint32_t max) {
         return static_cast<std::uint32_t>(random() % max);
     };
     const auto one_in_three = [&below](auto value, auto otherwise) {
         return below(3) == 0 ? value : otherwise;
     };
-    VfDefinition vf{.name = name,
-                    .resources = {.vram_bytes = (1 + below(16)) * 16 * kMiB,
-                                  .cu_mask = one_in_three(1 + below(254), 0u),
-                                  .doorbell_pages = one_in_three(1 + below(511), 0u)},
-                    .weight = 500 + below(500),
-                    .quantum_us = one_in_three(1000 + below(9000), 0u),
-                    .profile = one_in_three("p" + std::to_string(below(3)), std::string())};
+    VfSpec vf{.name = name,
+              .resources = {.vram_bytes = (1 + below(16)) * 16 * kMiB,
+                            .cu_mask = one_in_three(1 + below(254), 0u),
+                            .doorbell_pages = one_in_three(1 + below(511), 0u)},
+              .weight = 500 + below(500),
+              .quantum_us = one_in_three(1000 + below(9000), 0u),
+              .profile = one_in_three("p" + std::to_string(below(3)), std::string())};
     vf.resources.security.guard_limits[below(4)] = one_in_three(1 + below(kMaxGuardLimit - 1), 0u);
     vf.qos.max_pct = one_in_three(10.0 + 0.5 * below(180), 100.0);
     vf.assignment_policy.scrub = one_in_three(ScrubPolicy::Release, vf.assignment_policy.scrub);
@@ -113,7 +113,7 @@ TEST(Profiles, WhatIsExportedIsTakenAndHolds) {
             for (std::uint32_t vf = 1; vf <= random() % 9; ++vf)
                 gpu.vfs.push_back(
                     {.vf = vf,
-                     .definition =
+                     .spec =
                          random_vf(random, fmt::format("{}-{}", random() % 2 == 0 ? "web" : gpu.id,
                                                        vf + (gpu.id == "gpu0" ? 0 : 20)))});
         const std::string text = encode_configuration(current_configuration(gpus, "now"));
@@ -151,8 +151,8 @@ TEST(Profiles, AutomaticSizesArePowersOfTwoAndLeaveThePfItsReserve) {
         gpu.pf_vram_bytes = 16 * kMiB;
         const Configuration splits = automatic_configuration(std::vector{gpu});
         for (const std::uint32_t vfs : kSplits) {
-            const Profile& fair = splits.profiles.at("gpu0-auto-" + std::to_string(vfs));
-            const Profile& even = splits.profiles.at("gpu0-even-" + std::to_string(vfs));
+            const VfSpec& fair = splits.profiles.at("gpu0-auto-" + std::to_string(vfs));
+            const VfSpec& even = splits.profiles.at("gpu0-even-" + std::to_string(vfs));
             EXPECT_TRUE(std::has_single_bit(fair.resources.vram_bytes))
                 << fair.resources.vram_bytes;
             EXPECT_EQ(even.resources.vram_bytes % gpu.vram_unit_bytes, 0u);

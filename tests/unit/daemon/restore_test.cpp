@@ -53,7 +53,7 @@ TEST(Restore, AfterARebootEveryDefinedVfIsAsItWas) {
     EXPECT_EQ(world.gpu().view(3).record, c);
     for (const std::uint32_t vf : {2u, 3u}) {
         const vgpu_pf_vf& active = world.pf().vfs.at(vf);
-        const Uuid& uuid = world.gpu().view(vf).record.uuid;
+        const Uuid& uuid = world.gpu().view(vf).record.spec.uuid;
         EXPECT_TRUE(std::equal(uuid.begin(), uuid.end(), std::begin(active.uuid)));
         EXPECT_EQ(active.vram_bytes, 64 * FakePf::kMiB);
         EXPECT_EQ(active.cu_mask, 0xfu);
@@ -80,7 +80,7 @@ TEST(Restore, APfCoreThatIsLostWhileAttachingTakesNoVfOutOfView) {
     const auto seen = world.manager->find_gpu("gpu0")->look();
     EXPECT_EQ(seen->gpu.state, GpuState::PfLost);
     ASSERT_EQ(seen->vfs.size(), 3u);
-    EXPECT_EQ(seen->vfs.at(3).record.name, "c");
+    EXPECT_EQ(seen->vfs.at(3).record.spec.name, "c");
     EXPECT_EQ(seen->vfs.at(3).active.vram_bytes, 64 * FakePf::kMiB);
     EXPECT_EQ(world.destroy({"gpu0", 3}).error().id, ErrorId::PfLost);
     world.pf().is_there = true;
@@ -100,7 +100,7 @@ void expect_in_view_without_the_pf_core(World& world, std::uint64_t vram_bytes) 
     const auto seen = world.manager->find_gpu("gpu0")->look();
     EXPECT_EQ(seen->gpu.state, GpuState::PfLost);
     ASSERT_TRUE(seen->has_vf(1));
-    EXPECT_EQ(seen->vfs.at(1).record.name, "a");
+    EXPECT_EQ(seen->vfs.at(1).record.spec.name, "a");
     EXPECT_THAT(texts_of(world, "scrub-not-recorded"), ::testing::IsEmpty());
     world.pass(10s);
     EXPECT_TRUE(world.manager->find_gpu("gpu0")->look()->has_vf(1)) << "after vain attempts, too";
@@ -108,7 +108,7 @@ void expect_in_view_without_the_pf_core(World& world, std::uint64_t vram_bytes) 
     world.pf().is_there = true;
     world.pass(20s);
     EXPECT_EQ(world.gpu().view(1).active.vram_bytes, vram_bytes);
-    EXPECT_EQ(world.gpu().view(1).record.vram_bytes, vram_bytes);
+    EXPECT_EQ(world.gpu().view(1).record.spec.resources.vram_bytes, vram_bytes);
     EXPECT_FALSE(world.gpu().view(1).record.next);
 }
 
@@ -235,7 +235,7 @@ TEST(Restore, ADefinitionWithoutResourcesKeepsItsNumberAndCanBeChangedAndDestroy
     EXPECT_EQ(other->vf, 2u) << "1 is a's";
     world.pf().refuse = "provision";
     reboot(world);
-    EXPECT_EQ(world.gpu().view(1).record.weight, 7u);
+    EXPECT_EQ(world.gpu().view(1).record.spec.weight, 7u);
     ASSERT_TRUE(world.destroy({"gpu0", 1}));
     EXPECT_FALSE(world.gpu().has_vf(1));
     reboot(world);
@@ -253,7 +253,7 @@ TEST(Restore, ADefinitionThatDoesNotFitAnyMoreIsGivenAnotherResources) {
     world.pf().refuse = "";
     world.pass(6s);
     EXPECT_EQ(world.pf().vfs.at(1).vram_bytes, 32 * FakePf::kMiB);
-    EXPECT_EQ(world.gpu().view(1).record.name, "a");
+    EXPECT_EQ(world.gpu().view(1).record.spec.name, "a");
 }
 
 TEST(Restore, SomebodyElsesVfUnderTheNumberCostsNoDefinition) {
@@ -263,7 +263,7 @@ TEST(Restore, SomebodyElsesVfUnderTheNumberCostsNoDefinition) {
     std::uint8_t& first = world.pf().vfs.at(1).uuid[0];
     first = static_cast<std::uint8_t>(first + 1);
     world.start();
-    EXPECT_EQ(world.gpu().view(1).record.name, "gpu0-vf1");
+    EXPECT_EQ(world.gpu().view(1).record.spec.name, "gpu0-vf1");
     EXPECT_THAT(world.gpu().view(1).condition, HasSubstr("'a' is defined here, but another VF"));
     EXPECT_EQ(world.set_vf({"gpu0", 1}, {{"weight", std::uint64_t{1}}}).error().id,
               ErrorId::WrongState);
@@ -273,7 +273,7 @@ TEST(Restore, SomebodyElsesVfUnderTheNumberCostsNoDefinition) {
     world.pass(2s);
     EXPECT_EQ(world.gpu().view(1).record, a);
     EXPECT_EQ(world.gpu().view(1).condition, "");
-    const Uuid& uuid = a.uuid;
+    const Uuid& uuid = a.spec.uuid;
     EXPECT_TRUE(std::equal(uuid.begin(), uuid.end(), std::begin(world.pf().vfs.at(1).uuid)));
 }
 
@@ -291,7 +291,7 @@ TEST(Restore, ASliceIsNotHandedOutBeforeItsScrubIsDurableAlsoToItsOwnDefinition)
     world.state.is_full = false;
     world.pass(5s);
     EXPECT_THAT(world.pf().log, ::testing::IsSupersetOf({"scrub_durable 1", "provision 1"}));
-    EXPECT_EQ(world.gpu().view(1).record.name, "a");
+    EXPECT_EQ(world.gpu().view(1).record.spec.name, "a");
 }
 
 TEST(Restore, AVfThatSomebodyElseReleasedComesBack) {
@@ -335,12 +335,12 @@ struct Killed : std::runtime_error {
 std::string summary(World& world) {
     std::string text;
     const GpuRecord record = world.manager->store().gpu("gpu0");
-    text += fmt::format("{} {};", record.quantum_us, record.max_gap_ms);
+    text += fmt::format("{} {};", record.settings.quantum_us, record.settings.max_gap_ms);
     for (const auto& [vf, one] : record.vfs)
         if (!one.is_releasing)
-            text +=
-                fmt::format("{} {} {} {} {}/{};", vf, one.name, one.weight,
-                            one.vram_bytes / FakePf::kMiB, one.owner.name, one.owner.generation);
+            text += fmt::format("{} {} {} {} {}/{};", vf, one.spec.name, one.spec.weight,
+                                one.spec.resources.vram_bytes / FakePf::kMiB, one.owner.name,
+                                one.owner.generation);
     return text;
 }
 
@@ -407,8 +407,9 @@ void expect_settled(World& world, int kill) {
     for (const auto& [vf, one] : record.vfs) {
         ASSERT_TRUE(world.pf().vfs.contains(vf)) << kill;
         const auto& uuid = world.pf().vfs.at(vf).uuid;
-        EXPECT_TRUE(std::equal(one.uuid.begin(), one.uuid.end(), std::begin(uuid))) << kill;
-        EXPECT_EQ(world.pf().vfs.at(vf).vram_bytes, one.vram_bytes) << kill;
+        EXPECT_TRUE(std::equal(one.spec.uuid.begin(), one.spec.uuid.end(), std::begin(uuid)))
+            << kill;
+        EXPECT_EQ(world.pf().vfs.at(vf).vram_bytes, one.spec.resources.vram_bytes) << kill;
         EXPECT_FALSE(one.next) << kill;
         EXPECT_EQ(world.gpu().view(vf).condition, "") << kill;
     }
@@ -493,8 +494,8 @@ void resize_refused_and_killed_everywhere(
         world.start();
         for (int i = 0; i < 4; ++i) world.pass(2s);
         const VfRecord record = world.gpu().view(1).record;
-        EXPECT_EQ(resources_of(record), old) << "the device has nothing else, killed at " << kill;
-        EXPECT_EQ(resources_of(world.manager->store().gpu("gpu0").vfs.at(1)), old) << kill;
+        EXPECT_EQ(record.spec.resources, old) << "the device has nothing else, killed at " << kill;
+        EXPECT_EQ(world.manager->store().gpu("gpu0").vfs.at(1).spec.resources, old) << kill;
         EXPECT_EQ(world.pf().vfs.at(1).cu_mask, old.cu_mask) << kill;
     }
 }
@@ -527,14 +528,14 @@ TEST(Restore, AVfThatCameBackIsInTheResourcesThatThePfCoreTells) {
         World world;
         ASSERT_TRUE(world.create({{"cu_mask", std::uint64_t{0xf}}}));
         GpuRecord record = world.manager->store().gpu("gpu0");
-        VfResources next = resources_of(record.vfs.at(1));
+        VfResources next = record.vfs.at(1).spec.resources;
         next.cu_mask = 0x3;
         record.vfs.at(1).next =
             VfNext{.resources = next, .replaces = world.pf().vfs.at(1).generation + 7};
         ASSERT_TRUE(world.manager->store().commit("gpu0", record));
         if (is_new) world.pf().vfs.at(1).cu_mask = 0x3;
         world.start();
-        EXPECT_EQ(world.gpu().view(1).record.cu_mask, is_new ? 0x3u : 0xfu);
+        EXPECT_EQ(world.gpu().view(1).record.spec.resources.cu_mask, is_new ? 0x3u : 0xfu);
         EXPECT_FALSE(world.gpu().view(1).record.next);
     }
 }

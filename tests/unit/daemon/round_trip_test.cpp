@@ -55,10 +55,10 @@ private:
 
 VfQos qos_of(Random& random) {
     VfQos qos;
-#define QOS_NUMBER(name, min, max, standard, property, help) \
-    if (random.flag()) qos.name = random.real(min, max);
-#include "schemas/vf_qos.def"
-#undef QOS_NUMBER
+#define VF_SETTING(...)
+#define VF_REAL(key, member, section, kind, property, help) \
+    if (random.flag()) qos.key = random.real(kind.min, kind.max);
+#include "schemas/vf_settings.def"
     qos.mode = static_cast<scheduler::SlotMode>(random.number(0, 2));
     qos.priority_class = static_cast<scheduler::PriorityClass>(random.number(0, 2));
     return qos;
@@ -93,18 +93,24 @@ OwnerRecord owner_of(Random& random) {
     return owner;
 }
 
+VfSpec spec_of(Random& random) {
+    return {.name = random.word(63),
+            .uuid = random.uuid(),
+            .resources = resources_of(random),
+            .weight = random.number32(scheduler::kMinWeight, scheduler::kMaxWeight),
+            .quantum_us = random.flag()
+                              ? 0
+                              : random.number32(scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs),
+            .qos = qos_of(random),
+            .assignment_policy = assignment_policy_of(random),
+            .profile = random.flag() ? random.word(62) : ""};
+}
+
 VfRecord record_of(Random& random, std::uint32_t vf) {
     VfRecord record{.vf = vf,
-                    .name = random.word(63),
-                    .uuid = random.uuid(),
-                    .weight = random.number32(scheduler::kMinWeight, scheduler::kMaxWeight),
-                    .quantum_us = random.number32(0, scheduler::kMaxQuantumUs),
-                    .qos = qos_of(random),
-                    .assignment_policy = assignment_policy_of(random),
+                    .spec = spec_of(random),
                     .is_releasing = random.flag(),
-                    .profile = random.flag() ? random.word(62) : "",
                     .owner = owner_of(random)};
-    set_resources(record, resources_of(random));
     if (random.flag())
         record.next = VfNext{.resources = resources_of(random),
                              .replaces = random.number32(),
@@ -113,8 +119,9 @@ VfRecord record_of(Random& random, std::uint32_t vf) {
 }
 
 GpuRecord gpu_of(Random& random) {
-    GpuRecord gpu{.quantum_us = random.number32(scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs),
-                  .max_gap_ms = random.number32(1, 60'000),
+    GpuRecord gpu{.settings = {.quantum_us = random.number32(scheduler::kMinQuantumUs,
+                                                             scheduler::kMaxQuantumUs),
+                               .max_gap_ms = random.number32(1, 60'000)},
                   .claims = random.number(0, UINT64_MAX)};
     for (std::uint32_t vf = 1; vf <= VGPU_PF_MAX_VFS; ++vf) {
         if (random.flag()) gpu.vfs[vf] = record_of(random, vf);
@@ -131,18 +138,11 @@ std::vector<DesiredGpu> sections_of(Random& random) {
         if (random.flag()) gpu.quantum_us = random.number32();
         if (random.flag()) gpu.max_gap_ms = random.number32();
         for (std::uint64_t n = random.number(0, 3); n > 0; --n) {
-            const VfRecord record = record_of(random, 1);
-            gpu.vfs.push_back({.definition = {.name = record.name,
-                                              .uuid = random.flag() ? record.uuid : Uuid{},
-                                              .resources = resources_of(record),
-                                              .weight = record.weight,
-                                              .quantum_us = record.quantum_us,
-                                              .qos = record.qos,
-                                              .assignment_policy = record.assignment_policy,
-                                              .profile = record.profile},
+            gpu.vfs.push_back({.spec = spec_of(random),
                                .vf = random.number32(0, VGPU_PF_MAX_VFS),
-                               .owner = record.owner,
+                               .owner = owner_of(random),
                                .is_open = random.flag()});
+            if (random.flag()) gpu.vfs.back().spec.uuid = {};
         }
     }
     return gpus;
@@ -182,13 +182,9 @@ TEST(RoundTrip, OfTheFileOfAnApply) {
 Configuration configuration_of(Random& random) {
     Configuration configuration;
     for (std::uint64_t i = random.number(1, 4); i > 0; --i) {
-        Profile profile{.resources = resources_of(random),
-                        .weight = random.number32(scheduler::kMinWeight, scheduler::kMaxWeight),
-                        .quantum_us = random.flag() ? 0
-                                                    : random.number32(scheduler::kMinQuantumUs,
-                                                                      scheduler::kMaxQuantumUs),
-                        .qos = qos_of(random),
-                        .assignment_policy = assignment_policy_of(random)};
+        VfSpec profile = spec_of(random);
+        profile.name = profile.profile = "";
+        profile.uuid = {};
         configuration.profiles["p" + std::to_string(i)] = profile;
     }
     for (std::uint64_t i = random.number(1, 3); i > 0; --i) {

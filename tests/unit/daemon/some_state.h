@@ -12,13 +12,12 @@
 namespace vgpu::daemon::testing {
 
 inline GpuRecord some_record(std::uint32_t weight = 7) {
-    GpuRecord record{.quantum_us = 5000, .max_gap_ms = 100, .claims = 4};
+    GpuRecord record{.settings = {.quantum_us = 5000, .max_gap_ms = 100}, .claims = 4};
     record.vfs[3] = {.vf = 3,
-                     .name = "train",
-                     .uuid = *parse_uuid("00112233-4455-6677-8899-aabbccddeeff"),
-                     .weight = weight,
-                     .vram_bytes = 64u << 20,
-                     .cu_mask = ~0ull};
+                     .spec = {.name = "train",
+                              .uuid = *parse_uuid("00112233-4455-6677-8899-aabbccddeeff"),
+                              .resources = {.vram_bytes = 64u << 20, .cu_mask = ~0ull},
+                              .weight = weight}};
     record.vfs[3].owner = {.name = "slurm:1",
                            .generation = 4,
                            .lease_s = 60,
@@ -30,25 +29,24 @@ inline GpuRecord some_record(std::uint32_t weight = 7) {
 
 /// Two GPUs; what is wanted is new, what was there has all.
 inline ApplyIntent some_apply() {
-    const VfDefinition web{
-        .name = "web",
-        .resources = {.vram_bytes = 64u << 20, .security = {.guard_limits = {5}}},
-        .weight = 300,
-        .assignment_policy = {.scrub = ScrubPolicy::Release},
-        .profile = "small"};
-    VfDefinition old_web = web;
+    const VfSpec web{.name = "web",
+                     .resources = {.vram_bytes = 64u << 20, .security = {.guard_limits = {5}}},
+                     .weight = 300,
+                     .assignment_policy = {.scrub = ScrubPolicy::Release},
+                     .profile = "small"};
+    VfSpec old_web = web;
     old_web.name = "www";
     old_web.uuid = *parse_uuid("00112233-4455-6677-8899-aabbccddeeff");
     old_web.qos.min_pct = 12.5;
     const OwnerRecord owner{.name = "slurm:1", .generation = 4, .since = UnixTime{1000}};
     return {.label = "night",
             .is_forced = true,
-            .wanted = {{.gpu = "gpu0", .quantum_us = 2000, .vfs = {{.definition = web, .vf = 2}}},
+            .wanted = {{.gpu = "gpu0", .quantum_us = 2000, .vfs = {{.spec = web, .vf = 2}}},
                        {.gpu = "gpu1"}},
             .before = {{.gpu = "gpu0",
                         .quantum_us = 6000,
                         .max_gap_ms = 60,
-                        .vfs = {{.definition = old_web, .vf = 3, .owner = owner, .is_open = true}}},
+                        .vfs = {{.spec = old_web, .vf = 3, .owner = owner, .is_open = true}}},
                        {.gpu = "gpu1", .quantum_us = 6000, .max_gap_ms = 60}}};
 }
 

@@ -45,7 +45,7 @@ private:
 
 GpuRecord weighing(std::uint32_t weight) {
     GpuRecord record;
-    record.vfs[1] = {.vf = 1, .name = "a", .weight = weight};
+    record.vfs[1] = {.vf = 1, .spec = {.name = "a", .weight = weight}};
     return record;
 }
 

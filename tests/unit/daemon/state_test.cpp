@@ -146,7 +146,7 @@ protected:
         EXPECT_EQ(store->commit_apply(some_apply()).error().id, ErrorId::StateReadOnly);
         GpuRecord other = state.record("gpu1");
         EXPECT_EQ(store->gpu("gpu1"), other);
-        ++other.vfs.at(3).weight;
+        ++other.vfs.at(3).spec.weight;
         EXPECT_TRUE(store->commit("gpu1", other));
         EXPECT_EQ(store->gpu("gpu0"), start()->gpu("gpu0"));
         for (const char* name : {kMain, kCopy}) EXPECT_EQ(state.files[name], files.at(name));

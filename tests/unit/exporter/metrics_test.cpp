@@ -186,8 +186,8 @@ Readings as_vgpud_sends() {
     gpu.info.switch_p99_ns = 97'500;
     daemon::VfView vf;
     vf.gpu = "gpu0";
-    vf.record.name = "train";
-    vf.record.weight = 200;
+    vf.record.spec.name = "train";
+    vf.record.spec.weight = 200;
     vf.active.vf = 1;
     vf.active.state = VGPU_PF_VF_PAUSED;
     vf.active.guard_events[3] = 55;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+//
+// Reads values of each kind from options, documents and state files, and writes them as JSON. One
+// overload for each kind; vf/settings calls them for all settings.
+#pragma once
+
+#include "daemon/service/input/json_section.h"
+#include "daemon/service/input/options.h"
+#include "daemon/service/input/value_kind.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace vgpu::daemon {
+
+/// "high, normal or low"
+template <typename Enum, std::size_t N> std::string list_of(const Words<Enum, N>& words) {
+    std::string list{words.front().name};
+    for (std::size_t i = 1; i < N; ++i)
+        list += fmt::format("{}{}", i + 1 == N ? " or " : ", ", words[i].name);
+    return list;
+}
+
+template <typename Enum, std::size_t N>
+std::optional<Enum> value_among(const Words<Enum, N>& words, std::string_view name) {
+    for (const Word<Enum>& word : words)
+        if (word.name == name) return word.value;
+    return {};
+}
+
+/// What is wrong with a line of text, and what to do; empty if nothing.
+std::string wrong_in(std::string_view text, const Line& kind);
+
+/// WrongType or OutOfRange; `to` stays if the option is absent.
+inline Result<> read_value(const OptionReader& options, const std::string& key, const Whole& kind,
+                           std::uint32_t& to) {
+    TRY(auto number, options.number(key, {kind.takes_zero ? 0 : kind.min, kind.max}));
+    if (number && *number != 0) {
+        TRY(number, options.number(key, {kind.min, kind.max}));
+    }
+    if (number) to = static_cast<std::uint32_t>(*number);
+    return {};
+}
+
+inline Result<> read_value(const OptionReader& options, const std::string& key, const Real& kind,
+                           double& to) {
+    TRY(const auto number, options.real(key, kind.min, kind.max));
+    to = number.value_or(to);
+    return {};
+}
+
+template <typename Enum, std::size_t N>
+Result<> read_value(const OptionReader& options, const std::string& key,
+                    const Words<Enum, N>& words, Enum& to) {
+    TRY(const auto text, options.text(key));
+    if (!text) return {};
+    const auto value = value_among(words, *text);
+    if (!value)
+        return fail(ErrorId::OutOfRange, fmt::format("option '{}' is '{}', not {}", key,
+                                                     text->substr(0, 40), list_of(words)));
+    to = *value;
+    return {};
+}
+
+Result<> read_value(const OptionReader& options, const std::string& key, const Line& kind,
+                    std::string& to);
+
+/// Complains of a mistake; `to` stays if the member is absent.
+inline void read_value(JsonSection& section, const std::string& key, const Whole& kind,
+                       std::uint32_t& to) {
+    const nlohmann::json* value = section.find(key);
+    if (kind.takes_zero && value != nullptr && *value == 0) return;
+    section.number(key, {kind.min, kind.max}, to);
+}
+
+inline void read_value(JsonSection& section, const std::string& key, const Real& kind, double& to) {
+    section.real(key, kind.min, kind.max, to);
+}
+
+template <typename Enum, std::size_t N>
+void read_value(JsonSection& section, const std::string& key, const Words<Enum, N>& words,
+                Enum& to) {
+    if (section.find(key) == nullptr) return;
+    std::string text;
+    section.text(key, text);
+    const auto value = value_among(words, text);
+    if (value)
+        to = *value;
+    else
+        section.complain(key, fmt::format("must be {}", list_of(words)));
+}
+
+void read_value(JsonSection& section, const std::string& key, const Line& kind, std::string& to);
+
+/// Throws as nlohmann::json does, also for a wrong word or text; `to` stays if the member is
+/// absent.
+inline void read_value(const nlohmann::json& json, const std::string& key, const Whole&,
+                       std::uint32_t& to) {
+    json.at(key).get_to(to);
+}
+
+inline void read_value(const nlohmann::json& json, const std::string& key, const Real&,
+                       double& to) {
+    to = json.value(key, to);
+}
+
+template <typename Enum, std::size_t N>
+void read_value(const nlohmann::json& json, const std::string& key, const Words<Enum, N>& words,
+                Enum& to) {
+    if (!json.contains(key)) return;
+    const auto value = value_among(words, json.at(key).get<std::string>());
+    if (!value) throw std::runtime_error(fmt::format("a {} is unknown", key));
+    to = *value;
+}
+
+void read_value(const nlohmann::json& json, const std::string& key, const Line& kind,
+                std::string& to);
+
+template <typename Kind, typename Plain> const Plain& written(const Kind&, const Plain& value) {
+    return value;
+}
+template <typename Enum, std::size_t N>
+std::string_view written(const Words<Enum, N>& words, const Enum& value) {
+    return name_among(words, value);
+}
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Kinds of values: the fourth column of schemas/vf_settings.def. A number within bounds, or one of
+// a list of words, or a line of text. Plain values; vf/settings reads and writes values of each
+// kind.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace vgpu::daemon {
+
+struct Whole {
+    std::uint32_t min = 0, max = 0;
+    bool takes_zero = false;  ///< also 0, which stands for a default
+};
+constexpr Whole whole(std::uint32_t min, std::uint32_t max) {
+    return {.min = min, .max = max};
+}
+constexpr Whole whole_or_zero(std::uint32_t min, std::uint32_t max) {
+    return {.min = min, .max = max, .takes_zero = true};
+}
+
+/// With or without a fraction.
+struct Real {
+    double min = 0, max = 0;
+};
+constexpr Real real(double min, double max) {
+    return {.min = min, .max = max};
+}
+
+/// One line of text for people, in UTF-8; may be empty.
+struct Line {
+    std::size_t max_bytes = 0;
+};
+constexpr Line line(std::size_t max_bytes) {
+    return {.max_bytes = max_bytes};
+}
+
+/// A word for a value of an enum.
+template <typename Enum> struct Word {
+    std::string_view name;
+    Enum value;
+};
+template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // clang 14 needs it
+template <typename Enum, std::size_t N> using Words = std::array<Word<Enum>, N>;
+
+template <typename Enum, std::size_t N>
+constexpr std::string_view name_among(const Words<Enum, N>& words, Enum value) {
+    for (const Word<Enum>& word : words)
+        if (word.value == value) return word.name;
+    return "unknown";
+}
+
+}  // namespace vgpu::daemon
