@@ -23,7 +23,7 @@ constexpr std::string_view kReadme =
 
 versions.json        vgpuctl, vgpud, kernel release, QEMU
 doctor.json          what 'vgpuctl doctor' finds
-list.json            properties of every GPU and VF, with names and UUIDs of VFs
+list.json            properties of every GPU and VF, with names, UUIDs, descriptions
 events.json          the events that vgpud keeps
 run-table/GPU.json   the run table in force
 trace/GPU.trace      recent scheduling, for 'vgpuctl trace show FILE'

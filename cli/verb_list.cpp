@@ -44,6 +44,7 @@ constexpr std::array kVfColumns{
     PropertyColumn{{"OWNER", Align::Left, true, 5}, "Owner,OwnerName,OwnerKept", owner_text},
     PropertyColumn{extra("UUID"), "Uuid", text_of},
     PropertyColumn{extra("PROFILE"), "Profile", text_of},
+    PropertyColumn{extra("DESCRIPTION"), "Description", text_of},
     PropertyColumn{extra("SOCKET"), "Socket", text_of},
     PropertyColumn{extra("CLIENT"), "Client", text_of},
     PropertyColumn{extra("DRIVER"), "Driver", text_of},

@@ -16,28 +16,34 @@ FOREIGN = {'kHome', 'kHomeAndClear', 'lock_guard', 'takes_back'}
 
 # Words of ordinary English, units and grammar.
 PLAIN = set('''
-a absent acquire act ahead arg args create decision gpu gpus policies quanta rocr address additional arrivals bus class classes code comm compare completion control copy definitions detach dropped even exec fd gid held holds hung if illegal instructions ioc items joins largest later longest mb method misbehaved missed node object only operator pci programs qemu rate render replaces resolve room since stays sysfs srcversion switch switches switching then threads true uid unreported use vgpu vgpuctl vgpud welcomed xml openmetrics sched needs access accesses action actions active add added adopt after ago all api args argument at
-auto available back bad base begin before begins boot both bulk by bytes call cause change changed
-changes check checksum clear client clients column columns command commands complete compute config configs
-connect connected cookie corrupt count current cut cycle data date days default define defined
-depth destroy detail device different difference dir directory disk do done down drift driver dump
-durable duration each earlier elapsed empty end ended entries entry error errors event events
-exact exclusive exit expires export fail failed failure file files find finding findings first fix
-flag flags follow for force format forward found free from full get given go guest has head header
-health help hide hint host id ideal idle in index info init initial input interval invalid
-is json keep kept kernel kind kinds known label last late latency left length level levels libvirt
-limit limits line lines list load log lost magic major manager manual mask match max mean median member
-members memory message messages min minor mismatch missing mode module ms msec name names new
-next no none noheadings not note notes now ns number of off offset ok old on once op open option options order
-out output page pages own part parts path paths pct percent period phase pid piece pieces ppm pid possible
-progress properties property protocol put query quiet ratio raw read reading ready reason reasons
-recent record records refused removed rename report request requests reserved result results root
-row rows run running schema script seconds seed seen select self send sent seq sequence server
-service set share shares show size socket source start started state states status step steps stop
-stopped stopping stopped string system table target targets test text time timed timeout timeouts
-times timestamp to token tokens too total trace type unique unit units unix unknown up update us
-usage used user uuid value values verify version wait waits want wanted was what when why window
-with within without work worst write written yes zero
+a absent access accesses acquire act action actions active add added additional address adopt
+after ago ahead all api arg args argument arrivals at auto available back bad base before begin
+begins boot both bulk bus by bytes call cause change changed changes check checksum class classes
+clear client clients code column columns comm command commands compare complete completion compute
+config configs connect connected control cookie copy corrupt count create current cut cycle data
+date days decision default define defined definitions depth description destroy detach detail
+device difference different dir directory disk do done down drift driver dropped dump durable
+duration each earlier elapsed empty end ended entries entry error errors even event events exact
+exclusive exec exit expires export fail failed failure fd file files find finding findings first
+fix flag flags follow for force format forward found free from full get gid given go gpu gpus
+guest has head header health held help hide hint holds host hung id ideal idle if illegal in index
+info init initial input instructions interval invalid ioc is items joins json keep kept kernel
+kind kinds known label largest last late latency later left length level levels libvirt limit
+limits line lines list load log longest lost magic major manager manual mask match max mb mean
+median member members memory message messages method min minor misbehaved mismatch missed missing
+mode module ms msec name names needs new next no node noheadings none not note notes now ns number
+object of off offset ok old on once only op open openmetrics operator option options order out
+output own page pages part parts path paths pci pct percent period phase pid piece pieces policies
+possible ppm programs progress properties property protocol put qemu quanta query quiet rate ratio
+raw read reading ready reason reasons recent record records refused removed rename render replaces
+report request requests reserved resolve result results rocr room root row rows run running sched
+schema script seconds seed seen select self send sent seq sequence server service set share shares
+show since size socket source srcversion start started state states status stays step steps stop
+stopped stopping string switch switches switching sysfs system table target targets test text then
+threads time timed timeout timeouts times timestamp to token tokens too total trace true type uid
+unique unit units unix unknown unreported up update us usage use used user uuid value values
+verify version vgpu vgpuctl vgpud wait waits want wanted was welcomed what when why window with
+within without work worst write written xml yes zero
 '''.split())
 
 

@@ -2,6 +2,7 @@
 #include "daemon/service/config/configuration.h"
 
 #include "daemon/service/config/config.h"
+#include "daemon/service/input/value_io.h"
 #include "daemon/service/vf/settings.h"
 #include "text/json_document.h"
 #include "text/number.h"
@@ -154,11 +155,12 @@ VfGroup group_of(const Json& json, const std::string& path, Error& error,
                  const std::map<std::string, VfSpec>& profiles) {
     VfGroup group;
     JsonSection section(json, path, error);
-    section.only({"profile", "count", "name", "was"});
+    section.only({"profile", "count", "name", "was", "description"});
     section.text("profile", group.profile);
     section.number("count", {1, kMaxCount}, group.count);
     section.text("name", group.name);
     section.text("was", group.was);
+    read_value(section, "description", kDescription, group.description);
     if (group.profile.empty()) section.complain("profile", "is missing");
     if (group.name.empty()) section.complain("name", "is missing");
     // Only once, because a document may have thousands of unknown names.
@@ -347,6 +349,7 @@ nlohmann::ordered_json group_json(const VfGroup& group) {
     if (group.count != 1) json["count"] = group.count;
     json["name"] = group.name;
     if (!group.was.empty()) json["was"] = group.was;
+    if (!group.description.empty()) json["description"] = group.description;
     return json;
 }
 
@@ -402,6 +405,7 @@ std::vector<DesiredVf> wanted_vfs(const Configuration& configuration, const GpuS
             vf.spec = profile;
             vf.spec.name = name_of(group.name, gpu, n);
             vf.spec.profile = group.profile;
+            if (!group.description.empty()) vf.spec.description = group.description;
             vf.was = name_of(group.was, gpu, n);
         }
     }

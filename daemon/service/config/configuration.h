@@ -22,7 +22,8 @@ struct VfGroup {
     std::string profile;
     std::uint32_t count = 1;
     std::string name;
-    std::string was{};  ///< former name of the VF; may be empty
+    std::string was{};          ///< former name of the VF; may be empty
+    std::string description{};  ///< of these VFs; empty: the profile's
 
     bool operator==(const VfGroup&) const = default;
 };

@@ -14,10 +14,12 @@ namespace vgpu::daemon {
 
 namespace {
 
+/// Without the description: VFs of one profile have different ones.
 VfSpec profile_of(VfSpec vf) {
     vf.name.clear();
     vf.uuid = {};
     vf.profile.clear();
+    vf.description.clear();
     return vf;
 }
 
@@ -64,6 +66,7 @@ std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
         std::uint32_t count = 1;
         while (!stem.empty() && i + count < single.size() &&
                single[i + count].profile == single[i].profile &&
+               single[i + count].description == single[i].description &&
                single[i + count].name == stem + std::to_string(count + 1))
             ++count;
         groups.push_back(single[i]);
@@ -102,8 +105,9 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
                            .quantum_us = gpu.settings.quantum_us,
                            .max_gap_ms = gpu.settings.max_gap_ms};
         for (const InventoryVf& vf : gpu.vfs)
-            section.vfs.push_back(
-                {.profile = name_among(configuration.profiles, vf.spec), .name = vf.spec.name});
+            section.vfs.push_back({.profile = name_among(configuration.profiles, vf.spec),
+                                   .name = vf.spec.name,
+                                   .description = vf.spec.description});
         section.vfs = grouped(std::move(section.vfs));
         sections.push_back(std::move(section));
     }

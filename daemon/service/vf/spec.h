@@ -16,6 +16,8 @@
 
 namespace vgpu::daemon {
 
+inline constexpr Line kDescription = line(256);
+
 /// A profile has no name, UUID and profile. Values of 0 and empty ones stand for a default.
 struct VfSpec {
     std::string name{};
@@ -25,7 +27,8 @@ struct VfSpec {
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
     VfQos qos{};
     VfAssignmentPolicy assignment_policy{};
-    std::string profile{};  ///< it was made from; empty: from none
+    std::string profile{};      ///< it was made from; empty: from none
+    std::string description{};  ///< free text of one line
 
     bool operator==(const VfSpec&) const = default;
 };

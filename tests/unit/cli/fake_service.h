@@ -68,6 +68,7 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"CuMask", std::uint64_t{0xff}},
             {"DoorbellPages", std::uint64_t{512}},
             {"Profile", std::string(index == 1 ? "large" : "")},
+            {"Description", std::string(index == 1 ? "training, B\u00fcro 3" : "")},
             {"Weight", index * 100},
             {"QuantumUs", std::uint64_t{0}},
             {"MinPct", index == 1 ? 20.0 : 0.0},

@@ -103,7 +103,8 @@ VfSpec spec_of(Random& random) {
                               : random.number32(scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs),
             .qos = qos_of(random),
             .assignment_policy = assignment_policy_of(random),
-            .profile = random.flag() ? random.word(62) : ""};
+            .profile = random.flag() ? random.word(62) : "",
+            .description = random.flag() ? "B\u00fcro \"1\", " + random.word(240) : ""};
 }
 
 VfRecord record_of(Random& random, std::uint32_t vf) {
@@ -197,7 +198,8 @@ Configuration configuration_of(Random& random) {
             section.vfs.push_back({.profile = "p1",
                                    .count = random.number32(1, VGPU_PF_MAX_VFS),
                                    .name = random.word(20) + "{n}",
-                                   .was = random.flag() ? "was{n}" : ""});
+                                   .was = random.flag() ? "was{n}" : "",
+                                   .description = random.flag() ? "for \u6570\u636e" : ""});
         }
     }
     return configuration;

@@ -114,6 +114,7 @@ TEST(MetricsOf, TellWhoseAVfIs) {
     EXPECT_EQ(labels.at("owner"), "libvirt:4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10");
     EXPECT_EQ(labels.at("owner_name"), "B\u00fcro \"1\"\nC:\\");
     EXPECT_EQ(labels.at("profile"), "");
+    EXPECT_EQ(labels.at("description"), "night shift, \"B\u00fcro\"");
     EXPECT_EQ(labels.at("uuid").size(), 36u);
     EXPECT_EQ(info.samples.back().labels.at("owner"), "");
 }

@@ -20,6 +20,7 @@ inline Properties some_vf(const std::string& target, const std::string& name) {
             {"State", std::string("ready")},
             {"Uuid", std::string("00112233-4455-6677-8899-aabbccddeeff")},
             {"Profile", std::string()},
+            {"Description", std::string()},
             {"Owner", std::string()},
             {"OwnerName", std::string()},
             {"Weight", std::uint64_t{100}},
@@ -51,6 +52,7 @@ inline Readings some_readings() {
     readings.gpus = {gpu, some_gpu("gpu1", "starting")};
     Properties train = some_vf("gpu0/vf1", "train");
     train["Owner"] = std::string("libvirt:4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10");
+    train["Description"] = std::string("night shift, \"B\u00fcro\"");
     train["OwnerName"] = std::string("B\u00fcro \"1\"\nC:\\");
     train["Orphan"] = std::string("the lease is over");
     train["LeaseExpires"] = std::uint64_t{1'700'000'000};
