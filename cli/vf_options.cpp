@@ -38,7 +38,7 @@ void VfOptions::describe(CLI::App& command) {
 #define VF_WORD(key, member, section, kind, property, help) \
     add_text(command, flag_of_name(#key), values_[#key], help);
 #define VF_TEXT(key, member, section, kind, property, help) \
-    add_text(command, flag_of_name(#key), values_[#key], help)->type_name("TEXT");
+    add_text(command, flag_of_name(#key), values_[#key], help)->type_name("LINE");
 #include "schemas/vf_settings.def"
 }
 

@@ -81,8 +81,10 @@ std::set<std::string> OwnerProbe::running_domains() const {
 std::string OwnerProbe::client_of(const std::string& path) const {
     std::ifstream note(fs::path(path).replace_extension(".client"));
     int pid = 0;
-    std::string name;
-    if (!(note >> pid) || !std::getline(note >> std::ws, name)) return "";
+    if (!(note >> pid)) return "";
+    std::string name = text_of(fs::path(proc_) / std::to_string(pid) / "comm");
+    if (name.ends_with('\n')) name.pop_back();
+    if (name.empty()) return "";
     return fmt::format("{} (pid {})", name, pid);
 }
 

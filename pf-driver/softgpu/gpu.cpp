@@ -79,13 +79,16 @@ Result<> Gpu::build() {
     pf_ = std::make_unique<GpuPf>(pf, *vram_, world_switch_, panels, faults_, clock_,
                                   static_cast<GpuPf::Device&>(*this));
     build_host_view();
+    return {};
+}
+
+void Gpu::start() {
     const cp::Engine::Spec engine{.threads = spec_.threads, .idle_grace = spec_.idle_grace};
     engine_ =
         std::make_unique<cp::Engine>(engine, clock_, static_cast<cp::Engine::Listener&>(*this));
     device_thread_ = std::thread([this] { device_loop(); });
     op_thread_ = std::thread([this] { pf_->operations().run(); });
     poll_thread_ = std::thread([this] { poll_loop(); });
-    return {};
 }
 
 void Gpu::build_host_view() {

@@ -77,6 +77,8 @@ public:
 
     /// Binds pf.sock, vf1.sock ... and, if asked for, host.sock in the socket directory.
     [[nodiscard]] Result<> listen();
+    /// Starts the engine and all threads, once; before run(). Until then no client is served.
+    void start();
     /// Serves until stop(). The calling thread is the io thread. On return all sockets are still
     /// open; the destructor closes them.
     void run();
@@ -95,8 +97,8 @@ public:
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
-    /// Cannot fail and starts no thread. build() has the steps that can fail and starts the threads
-    /// last, so that no thread runs when a half-built device is destroyed.
+    /// Cannot fail. build() does what can fail, so that a half-built device is destroyed without a
+    /// running thread.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void build_host_view();

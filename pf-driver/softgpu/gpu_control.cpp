@@ -9,6 +9,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "pf-driver/confine/sealed.h"
 #include "pf-driver/softgpu/vfio_user/socket.h"
 
 namespace vgpu::softgpu {
@@ -137,7 +138,7 @@ GpuControl::GpuControl(Gpu& gpu, OwnedFd socket, std::string path)
 GpuControl::~GpuControl() {
     gpu_.server().unwatch(socket_.get());
     for (const auto& [fd, client] : clients_) gpu_.server().unwatch(fd);
-    ::unlink(path_.c_str());
+    ::unlink(vgpu_sealed(path_.c_str()));
 }
 
 /// A line that is not JSON parses to a discarded value. It is not an object, so the error is the

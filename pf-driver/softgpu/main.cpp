@@ -24,6 +24,7 @@
 #include "pf-driver/softgpu/base/limited_sink.h"
 #include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/base/priority.h"
+#include "pf-driver/softgpu/confinement.h"
 #include "pf-driver/softgpu/gpu.h"
 #include "pf-driver/softgpu/gpu_control.h"
 
@@ -41,6 +42,7 @@ struct Options {
     std::uint32_t idle_grace_us = static_cast<std::uint32_t>(Gpu::Spec{}.idle_grace.count());
     bool is_true_copy = false;
     bool has_control = false;
+    bool is_unconfined = false;
     std::string host_view;
     std::string doorbell_mode = "trap";
     std::string log_level = "info";
@@ -68,6 +70,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_flag("--true-copy", options.is_true_copy, "world switches copy and poison all state");
     app.add_flag("--control", options.has_control,
                  "serve control.sock (fault injection, counters)");
+    app.add_flag("--unconfined", options.is_unconfined,
+                 "keep all rights, for debuggers; without it softgpu locks itself in");
     app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off");
 }
 
@@ -141,22 +145,35 @@ Result<OwnedFd> take_signals() {
     return fd;
 }
 
+/// The threads run with what is left of the process's rights.
+Result<> start_locked_in(Gpu& gpu) {
+    TRY_VOID(abandon_files());
+    gpu.start();
+    return abandon_calls();
+}
+
 /// Order: signals are blocked before the first thread, the directory is locked before a socket is
-/// replaced, and "ready" is printed after all sockets are bound. Declared in this order, the GPU
-/// outlives its control socket.
+/// replaced, and "ready" is printed after all sockets are bound and the process is locked in.
+/// Declared in this order, the GPU outlives its control socket.
 Result<> serve(const Options& options) {
     TRY(const OwnedFd signals, take_signals());
     TRY(const OwnedFd lock, lock_directory(options.gpu.socket_dir));
     raise_session();
     raise_priority();
     const SteadyClock clock;
-    TRY(const auto gpu, Gpu::create(spec_of(options), clock));
+    const Gpu::Spec spec = spec_of(options);
+    TRY_VOID(seal_paths(spec, options.has_control));
+    TRY(const auto gpu, Gpu::create(spec, clock));
     TRY_VOID(gpu->listen());
     TRY_VOID(gpu->server().watch(signals.get(), [&gpu] { gpu->stop(); }));
     std::unique_ptr<GpuControl> control;
     if (options.has_control) {
         TRY(control, GpuControl::create(*gpu, options.gpu.socket_dir + "/control.sock"));
     }
+    if (options.is_unconfined)
+        gpu->start();
+    else
+        TRY_VOID(start_locked_in(*gpu));
     fmt::print("softgpu: ready {}\n", options.gpu.socket_dir);
     std::fflush(stdout);
     gpu->run();

@@ -21,9 +21,12 @@
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "pf-driver/core/pf.h"
+#include "pf-driver/confine/confine.h"
+#include "pf-driver/confine/sealed.h"
 #include "pf-driver/process/socket_path.h"
 #include "pf-driver/user/os_user.h"
 #include "pf-driver/user/uapi_server.h"
@@ -32,9 +35,11 @@
  * SIGHUP changes nothing: there is no configuration to reload.
  *
  * Exit status: 0 after SIGTERM or SIGINT, 1 if the device or the uapi is not available, 2 for wrong
- * options. RECONNECT_MS: time between two attempts to reach a device that has gone.
+ * options. RECONNECT_MS: time between two attempts to reach a device that has gone. REAL_TIME:
+ * kRealTimeWatch of softgpu (base/priority.h).
  */
 #define RECONNECT_MS 100
+#define REAL_TIME    2
 
 /* strings belong to argv; numbers are within their range when parse_options() returns 0 */
 struct options {
@@ -44,6 +49,7 @@ struct options {
 	uint32_t time_scale;
 	uint32_t max_gap_ms;
 	bool is_stepwise;
+	bool is_unconfined;
 	enum vgpu_os_log_level log_level;
 };
 
@@ -79,6 +85,7 @@ static const char usage_text[] =
 	"  --max-gap-ms N      longest time a VF with work is off the engine (default 60, 0: "
 	"none)\n"
 	"  --stepwise          switch worlds with IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH\n"
+	"  --unconfined        keep all rights, for debuggers; without it vgpu-pf locks itself in\n"
 	"  --log-level LEVEL   error, warning, info or debug (default info)\n"
 	"  --help, --version\n"
 	"\n"
@@ -124,6 +131,7 @@ enum option_key {
 	OPTION_TIME_SCALE,
 	OPTION_MAX_GAP,
 	OPTION_STEPWISE,
+	OPTION_UNCONFINED,
 	OPTION_LOG_LEVEL,
 	OPTION_HELP,
 	OPTION_VERSION,
@@ -136,6 +144,7 @@ static const struct option long_options[] = {
 	{"time-scale", required_argument, NULL, OPTION_TIME_SCALE},
 	{"max-gap-ms", required_argument, NULL, OPTION_MAX_GAP},
 	{"stepwise", no_argument, NULL, OPTION_STEPWISE},
+	{"unconfined", no_argument, NULL, OPTION_UNCONFINED},
 	{"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{"version", no_argument, NULL, OPTION_VERSION},
@@ -161,6 +170,9 @@ static int take_option(struct options *options, int key)
 		return parse_number(optarg, UINT32_MAX, &options->max_gap_ms);
 	case OPTION_STEPWISE:
 		options->is_stepwise = true;
+		return 0;
+	case OPTION_UNCONFINED:
+		options->is_unconfined = true;
 		return 0;
 	case OPTION_LOG_LEVEL:
 		return parse_level(optarg, &options->log_level);
@@ -258,13 +270,12 @@ static int init_core(struct platform *platform)
 }
 
 /*
- * The engine waits for this process between two quanta, so the process requests real-time priority.
- * Best effort, see docs/decisions/0004. The priority is kRealTimeWatch of softgpu
- * (base/priority.h).
+ * The engine waits for this process between two quanta, so it asks for real-time priority; best
+ * effort, see docs/decisions/0004.
  */
 static void become_real_time(void)
 {
-	const struct sched_param parameters = {.sched_priority = 2};
+	const struct sched_param parameters = {.sched_priority = REAL_TIME};
 
 	(void)sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameters);
 	(void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
@@ -438,6 +449,34 @@ static void loop(struct platform *platform)
 	}
 }
 
+/*
+ * Before the first message of the device: from now on the process only waits, talks to the device
+ * and to clients, and makes its socket again.
+ */
+static int lock_in(struct platform *platform)
+{
+	static const int calls[] = {SYS_timerfd_settime, SYS_fallocate};
+	static const struct vgpu_confine_rules rules = {.program = "vgpu-pf",
+							.socket_type = SOCK_SEQPACKET,
+							.other_socket_type = SOCK_STREAM,
+							.calls = calls,
+							.call_count = VGPU_COUNT_OF(calls)};
+	int error = vgpu_seal_socket(platform->options.socket);
+
+	if (!error)
+		error = vgpu_seal_path(platform->options.device, VGPU_PATH_CONNECT);
+	if (!vgpu_confine_landlock_version())
+		vgpu_user_os_log(&platform->os, VGPU_OS_LOG_INFO,
+				 "this kernel has no Landlock: only seccomp confines vgpu-pf");
+	if (!error)
+		error = vgpu_confine_files(REAL_TIME);
+	if (!error)
+		error = vgpu_confine_calls(&rules);
+	if (error)
+		log_error(platform, "cannot lock itself in:", vgpu_confine_step(), error);
+	return error;
+}
+
 int main(int argc, char **argv)
 {
 	static struct platform platform;
@@ -447,17 +486,21 @@ int main(int argc, char **argv)
 		return 2;
 	if (start(&platform))
 		return 1;
-	error = try_attach(&platform);
+	error = platform.options.is_unconfined ? 0 : lock_in(&platform);
+	if (!error) {
+		error = try_attach(&platform);
+		if (error)
+			log_error(&platform, "cannot attach", platform.options.device, error);
+	}
 	if (error) {
-		log_error(&platform, "cannot attach", platform.options.device, error);
-		unlink(platform.options.socket);
+		unlink(vgpu_sealed(platform.options.socket));
 		return 1;
 	}
 	puts("ready");
 	fflush(stdout);
 	loop(&platform);
 	vgpu_user_server_fini(&platform.server);
-	unlink(platform.options.socket);
+	unlink(vgpu_sealed(platform.options.socket));
 	vgpu_user_os_fini(&platform.os);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pf-driver/confine/sealed.h"
 #include "pf-driver/process/socket_path.h"
 #include "pf-driver/process/socket_watch.h"
 #include "pf-driver/user/uapi_server.h"
@@ -35,7 +36,8 @@ static bool answers(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	bool is_there =
-		fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+		fd >= 0 && connect(fd, (const struct sockaddr *)vgpu_sealed_address(address),
+				   sizeof(*address)) == 0;
 
 	if (fd >= 0)
 		close(fd);
@@ -44,7 +46,7 @@ static bool answers(const struct sockaddr_un *address)
 
 static int bind_socket(struct uapi_server *server)
 {
-	const char *path = server->path;
+	const char *path = vgpu_sealed(server->path);
 	struct sockaddr_un address;
 	struct stat there;
 
@@ -62,7 +64,8 @@ static int bind_socket(struct uapi_server *server)
 		return -errno;
 	/* before bind(): the file gets the descriptor's mode, so it is never open to other users */
 	if (fchmod(server->listen_fd, S_IRUSR | S_IWUSR) ||
-	    bind(server->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    bind(server->listen_fd, (const struct sockaddr *)vgpu_sealed_address(&address),
+		 sizeof(address)) ||
 	    listen(server->listen_fd, (int)UAPI_CLIENTS))
 		return -errno;
 	server->socket_number = vgpu_socket_number(path);
@@ -84,7 +87,7 @@ int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 	server->watch_fd = vgpu_socket_watch_open();
 	if (server->watch_fd < 0)
 		return server->watch_fd;
-	return vgpu_socket_watch_add(server->watch_fd, path);
+	return vgpu_sealed_watch(server->watch_fd, path);
 }
 
 /*
@@ -96,7 +99,7 @@ int vgpu_user_server_listen_again(struct uapi_server *server)
 	int error;
 
 	vgpu_socket_watch_clear(server->watch_fd);
-	if (vgpu_socket_number(server->path) == server->socket_number)
+	if (vgpu_socket_number(vgpu_sealed(server->path)) == server->socket_number)
 		return 0;
 	if (server->listen_fd >= 0)
 		close(server->listen_fd);
@@ -104,6 +107,6 @@ int vgpu_user_server_listen_again(struct uapi_server *server)
 	server->socket_number = 0;
 	error = bind_socket(server);
 	if (!error)
-		error = vgpu_socket_watch_add(server->watch_fd, server->path);
+		error = vgpu_sealed_watch(server->watch_fd, server->path);
 	return error ? error : 1;
 }

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "pf-driver/confine/sealed.h"
 #include "pf-driver/process/socket_path.h"
 
 /*
@@ -285,7 +286,8 @@ int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 		return -errno;
 	setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	if (connect(client->fd, (struct sockaddr *)&address, sizeof(address))) {
+	if (connect(client->fd, (const struct sockaddr *)vgpu_sealed_address(&address),
+		    sizeof(address))) {
 		error = -errno;
 		vgpu_user_client_close(client);
 		return error;

@@ -20,7 +20,7 @@ import terms
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = ('.c', '.h', '.cpp', '.hpp')
-GPL_AREAS = ('pf-driver/hw/', 'pf-driver/uapi/', 'pf-driver/process/', 'pf-driver/core/',
+GPL_AREAS = ('pf-driver/hw/', 'pf-driver/uapi/', 'pf-driver/process/', 'pf-driver/confine/', 'pf-driver/core/',
              'pf-driver/linux/', 'pf-driver/user/', 'tests/host/bridge/')
 
 # What each layer may include besides itself (docs/architecture.md, dependency law).
@@ -28,11 +28,13 @@ LAYERS = {
     'pf-driver/hw': [],
     'pf-driver/uapi': [],
     'pf-driver/process': [],
+    'pf-driver/confine': [],
     'pf-driver/core': ['pf-driver/hw', 'pf-driver/uapi'],
     'pf-driver/linux': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi'],
-    'pf-driver/user': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi', 'pf-driver/process'],
+    'pf-driver/user': ['pf-driver/core', 'pf-driver/hw', 'pf-driver/uapi', 'pf-driver/process',
+                       'pf-driver/confine'],
     'pf-driver/softgpu/base': ['pf-driver/hw', 'pf-driver/process'],
-    'pf-driver/softgpu': ['pf-driver/hw', 'pf-driver/process'],
+    'pf-driver/softgpu': ['pf-driver/hw', 'pf-driver/process', 'pf-driver/confine'],
     'text': [],
     'vf-agent': ['pf-driver/hw', 'pf-driver/uapi', 'pf-driver/process', 'text'],
     'daemon/ports': ['pf-driver/uapi', 'text'],

@@ -19,7 +19,7 @@ OrderedJson scheduling_json(Action action, const VfSpec& vf) {
     return json;
 }
 
-OrderedJson resources_json(const VfResources& resources) {
+OrderedJson ordered_resources(const VfResources& resources) {
     OrderedJson json{{"vram_bytes", resources.vram_bytes},
                      {"cu_mask", resources.cu_mask},
                      {"doorbell_pages", resources.doorbell_pages},
@@ -36,7 +36,7 @@ OrderedJson part_of(Action action, const VfSpec& vf) {
     const bool is_all = action == Action::Create || action == Action::Destroy;
     if (is_all || action == Action::Rename) json["name"] = vf.name;
     if (is_all || action == Action::Set) json.update(scheduling_json(action, vf));
-    if (is_all || action == Action::Resize) json.update(resources_json(vf.resources));
+    if (is_all || action == Action::Resize) json.update(ordered_resources(vf.resources));
     return json;
 }
 

@@ -38,7 +38,8 @@ inline void make_normal(pthread_t thread) {
 /// Gives the calling thread nice 0: after this process's threads that answer guests, equal to the
 /// host's other threads.
 inline void compute_in_the_background() {
-    (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 0);
+    constexpr id_t kThisThread = 0;
+    (void)::setpriority(PRIO_PROCESS, kThisThread, 0);
 }
 
 /// CPU time that the calling thread has used in its life.

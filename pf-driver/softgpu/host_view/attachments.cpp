@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "pf-driver/softgpu/base/file_status.h"
 #include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::host_view {
@@ -50,7 +51,7 @@ Result<> Attachments::map_in(pci::Function& function, const Range& range) {
 Result<std::shared_ptr<const OwnedFd>> Attachments::keep(int fd) {
     if (fd < 0) return std::shared_ptr<const OwnedFd>();
     struct stat status {};
-    if (::fstat(fd, &status) != 0) return fail_errno(errno, "host view: DMA map");
+    if (!file_status(fd, status)) return fail_errno(errno, "host view: DMA map");
     std::erase_if(files_, [](const auto& file) { return file.second.expired(); });
     const File file{status.st_dev, status.st_ino};
     if (const auto known = files_.find(file); known != files_.end()) return known->second.lock();

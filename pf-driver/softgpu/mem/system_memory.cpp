@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "pf-driver/hw/gpuiov.h"
+#include "pf-driver/softgpu/base/file_status.h"
 #include "pf-driver/softgpu/base/log.h"
 
 namespace vgpu::softgpu::mem {
@@ -45,7 +46,7 @@ bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     struct statfs file_system {};
     if (fstatfs(fd, &file_system) != 0 || file_system.f_type != TMPFS_MAGIC) return false;
     struct stat info {};
-    if (fstat(fd, &info) != 0 || info.st_size < 0) return false;
+    if (!file_status(fd, info) || info.st_size < 0) return false;
     const auto file_size = static_cast<std::uint64_t>(info.st_size);
     return offset <= file_size && size <= file_size - offset;
 }
@@ -102,7 +103,7 @@ void SystemMemory::set_peer(std::shared_ptr<Peer> peer) {
 
 SystemMemory::File SystemMemory::file_of(const Mapping& mapping) {
     struct stat info {};
-    if (mapping.fd < 0 || fstat(mapping.fd, &info) != 0) return {};
+    if (mapping.fd < 0 || !file_status(mapping.fd, info)) return {};
     return {info.st_dev, info.st_ino, mapping.fd_offset};
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/base/file_status.h"
 #include "pf-driver/softgpu/pci/eventfd_signaller.h"
 
 namespace vgpu::softgpu::pci {
@@ -14,7 +15,7 @@ namespace {
 // only fails. Any other descriptor is a mistake, and the client must learn of it now.
 bool is_eventfd_like(int fd) {
     struct stat status {};
-    return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
+    return file_status(fd, status) && (status.st_mode & S_IFMT) == 0;
 }
 
 }  // namespace

@@ -1,41 +1,47 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/vfio_user/client_note.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <string_view>
+
+#include "pf-driver/confine/sealed.h"
+#include "pf-driver/softgpu/base/owned_fd.h"
 
 namespace vgpu::softgpu::vfio_user {
 namespace {
 
 constexpr std::string_view kSocketEnd = ".sock", kNoteEnd = ".client";
 
-std::string note_of(std::string path) {
-    if (path.ends_with(kSocketEnd)) path.resize(path.size() - kSocketEnd.size());
-    return path.append(kNoteEnd);
-}
-
-std::string name_of(pid_t pid) {
-    std::string name;
-    std::ifstream file(fmt::format("/proc/{}/comm", pid));
-    std::getline(file, name);
-    return name;
+/// With the flags that a process that is locked in may use for notes.
+OwnedFd create_note(const std::string& path) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+    constexpr mode_t kMode = 0644;
+    return OwnedFd(::open(vgpu_sealed(path.c_str()), kFlags, kMode));
 }
 
 }  // namespace
 
-ClientNote::ClientNote(const std::string& path, int fd) : path_(note_of(path)) {
+std::string ClientNote::path_of(std::string path) {
+    if (path.ends_with(kSocketEnd)) path.resize(path.size() - kSocketEnd.size());
+    return path.append(kNoteEnd);
+}
+
+ClientNote::ClientNote(const std::string& path, int fd) : path_(path_of(path)) {
     ucred peer{};
     socklen_t size = sizeof(peer);
     if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return;
-    std::ofstream(path_, std::ios::trunc) << peer.pid << ' ' << name_of(peer.pid) << '\n';
+    const std::string text = fmt::format("{}\n", peer.pid);
+    const OwnedFd note = create_note(path_);
+    if (note && ::write(note.get(), text.data(), text.size()) < 0)
+        ::unlink(vgpu_sealed(path_.c_str()));
 }
 
 ClientNote::~ClientNote() {
-    ::unlink(path_.c_str());
+    ::unlink(vgpu_sealed(path_.c_str()));
 }
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientNote: a file that names the process that has a socket open, for vgpud to show: vf1.client,
-// next to vf1.sock, holds "PID NAME". The kernel reports the process (SO_PEERCRED). The file exists
-// as long as the client is attached; it is made before the device learns of the client. Used by
-// Session.
+// ClientNote: says which process has a socket open, for vgpud to show: its PID in vf1.client next
+// to vf1.sock, as the kernel knows the client's end (SO_PEERCRED). The file exists as long as the
+// client is attached; it is made before the device learns of the client. Used by Session.
 #pragma once
 
 #include <string>
@@ -14,6 +13,8 @@ class ClientNote {
 public:
     /// For a client at socket `path`, connected as `fd`. A failure to write the note is ignored.
     ClientNote(const std::string& path, int fd);
+    /// The file of a socket's client.
+    [[nodiscard]] static std::string path_of(std::string path);
     ~ClientNote();
     ClientNote(const ClientNote&) = delete;
     ClientNote& operator=(const ClientNote&) = delete;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "pf-driver/confine/sealed.h"
 #include "pf-driver/process/socket_watch.h"
 #include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
@@ -37,14 +38,18 @@ public:
         : path_(std::move(other.path_)), number_(std::exchange(other.number_, 0)) {}
     SocketName& operator=(SocketName&&) = delete;
     ~SocketName() {
-        if (number_ != 0 && is_there()) ::unlink(path_.c_str());
+        if (number_ != 0 && is_there()) ::unlink(vgpu_sealed(path_.c_str()));
     }
 
     [[nodiscard]] const std::string& path() const { return path_; }
-    [[nodiscard]] bool is_there() const { return vgpu_socket_number(path_.c_str()) == number_; }
-    void note_bound() { number_ = vgpu_socket_number(path_.c_str()); }
+    [[nodiscard]] bool is_there() const { return number() == number_; }
+    void note_bound() { number_ = number(); }
 
 private:
+    [[nodiscard]] std::uint64_t number() const {
+        return vgpu_socket_number(vgpu_sealed(path_.c_str()));
+    }
+
     std::string path_;
     std::uint64_t number_ = 0;
 };
@@ -131,8 +136,9 @@ int timeout(std::optional<Nanoseconds> longest) {
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*longest).count());
 }
 
-OwnedFd open_reserve() {
-    return OwnedFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+/// A second descriptor of something that is open: a process that is locked in opens no file.
+OwnedFd reserve_of(const OwnedFd& open) {
+    return OwnedFd(::fcntl(open.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 EpollServer::~EpollServer() {
@@ -182,7 +188,7 @@ Result<> EpollServer::listen(const std::string& path, Device& device) {
 /// Serves the name of a socket that was just bound.
 Result<> EpollServer::serve_name(Listener& listener) {
     const std::string& path = listener.name.path();
-    if (const int error = vgpu_socket_watch_add(names_.get(), path.c_str()); error != 0)
+    if (const int error = vgpu_sealed_watch(names_.get(), path.c_str()); error != 0)
         return fail_errno(-error, fmt::format("cannot watch the directory of {}", path));
     return watch(listener.socket.get(), [this, &listener] { accept_from(listener); });
 }
@@ -353,7 +359,7 @@ void EpollServer::make_room_for_fds(int listener) {
     context_.counters->refused_clients++;
     reserve_.reset();
     (void)accept_client(listener);
-    reserve_ = open_reserve();
+    reserve_ = reserve_of(wake_up_);
 }
 
 /// A client that connects and sends nothing must not keep others out for ever.
@@ -406,8 +412,9 @@ Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
     if (!wake_up) return fail_errno(errno, "cannot create an eventfd");
     OwnedFd names(vgpu_socket_watch_open());
     if (!names) return fail_errno(errno, "cannot watch the directories of sockets");
+    OwnedFd reserve = reserve_of(wake_up);
     auto server = std::make_unique<EpollServer>(std::move(epoll), std::move(wake_up),
-                                                std::move(names), open_reserve(), options);
+                                                std::move(names), std::move(reserve), options);
     TRY_VOID(server->start());
     return server;
 }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "pf-driver/confine/sealed.h"
 #include "pf-driver/process/passed_fds.h"
 #include "pf-driver/process/socket_path.h"
 
@@ -27,23 +28,25 @@ OwnedFd new_socket() {
     return OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Whether a server listens at the address. A server with a full backlog also counts.
+// Whether a server accepts connections there, or might: a full backlog is not stale. A socket of
+// softgpu that vgpud has given to QEMU's user refuses root without capabilities (EACCES).
 bool is_answered(const sockaddr_un& address) {
     const OwnedFd probe = new_socket();
     if (!probe) return true;
-    if (::connect(probe.get(), generic(address), sizeof(address)) == 0) return true;
-    return errno != ECONNREFUSED && errno != ENOENT;
+    if (::connect(probe.get(), generic(*vgpu_sealed_address(&address)), sizeof(address)) == 0)
+        return true;
+    return errno != ECONNREFUSED && errno != ENOENT && errno != EACCES;
 }
 
 /// Removes only a socket that no server answers at; never touches a file of another kind.
 Result<> remove_stale(const std::string& path, const sockaddr_un& address) {
     struct stat found {};
-    if (::lstat(path.c_str(), &found) != 0) return {};
+    if (::lstat(vgpu_sealed(path.c_str()), &found) != 0) return {};
     if (!S_ISSOCK(found.st_mode))
         return fail(EEXIST, fmt::format("{} exists and is not a socket; remove it", path));
     if (is_answered(address))
         return fail(EADDRINUSE, fmt::format("another server answers at {}", path));
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    if (::unlink(vgpu_sealed(path.c_str())) != 0 && errno != ENOENT)
         return fail_errno(errno, fmt::format("cannot remove the stale socket {}", path));
     return {};
 }
@@ -91,7 +94,7 @@ Result<OwnedFd> listen_at(const std::string& path) {
     if (!listener) return fail_errno(errno, "cannot create a socket");
     // Before bind(): the name then appears with this mode, whatever the umask allows.
     if (::fchmod(listener.get(), kSocketMode) != 0 ||
-        ::bind(listener.get(), generic(address), sizeof(address)) != 0 ||
+        ::bind(listener.get(), generic(*vgpu_sealed_address(&address)), sizeof(address)) != 0 ||
         ::listen(listener.get(), kListenBacklog) != 0)
         return fail_errno(errno, fmt::format("cannot listen at {}", path));
     return listener;

@@ -110,7 +110,7 @@ TEST_F(AssignmentPolicyOnTheBus, AConfigurationSetsItAndExportWritesItDown) {
         "configs": {"day": [{"gpu": "gpu0", "vfs": [{"profile": "p", "name": "train"}]}]}
     })";
     EXPECT_THAT(ctl({"plan", file}).out,
-                HasSubstr("assignment mode 'default' -> 'none', scrub 'request' -> 'release'"));
+                HasSubstr("assignment_mode 'default' -> 'none', scrub 'request'"));
     EXPECT_EQ(ctl({"apply", file}).status, 0);
     EXPECT_FALSE(fs::exists(socket()));
     EXPECT_EQ(ctl({"assert", file}).status, 0);

@@ -81,7 +81,7 @@ Told ErrorPath::raise_AmbiguousName() {
             record.vfs[vf] = {.vf = vf,
                               .spec = {.name = "train",
                                        .uuid = make_uuid(),
-                                       .shape = {.vram_bytes = 64 * FakePf::kMiB}}};
+                                       .resources = {.vram_bytes = 64 * FakePf::kMiB}}};
         EXPECT_TRUE(store.commit("gpu0", record));
     }
     start_daemon();

@@ -8,6 +8,9 @@
 
 #include <array>
 #include <csignal>
+#include <fstream>
+#include <mutex>
+#include <utility>
 
 #include "tests/support/unix_socket.h"
 
@@ -35,7 +38,28 @@ std::string read_line(int fd, milliseconds limit) {
     return line;
 }
 
+std::mutex refusals_mutex;
+std::vector<std::string> refusals;
+
+void note_refusals(const std::string& log) {
+    const std::lock_guard lock(refusals_mutex);
+    std::ifstream file(log);
+    for (std::string line; std::getline(file, line);)
+        if (line.find("refused system call") != std::string::npos) refusals.push_back(line);
+}
+
 }  // namespace
+
+std::vector<std::string> take_refusals() {
+    const std::lock_guard lock(refusals_mutex);
+    return std::exchange(refusals, {});
+}
+
+GpuStack::~GpuStack() {
+    pf_process_.reset();
+    softgpu_.reset();
+    for (const char* log : {"vgpu-pf.log", "softgpu.log"}) note_refusals(dir_.file(log));
+}
 
 GpuStack::GpuStack(GpuOptions options) : options_(options) {
     start_softgpu();
@@ -54,6 +78,7 @@ void GpuStack::start_softgpu() {
                                   "--socket-dir=" + dir_.path().string(),
                                   "--control"};
     if (options_.mode == SwitchMode::TrueCopy) argv.emplace_back("--true-copy");
+    if (options_.is_unconfined) argv.emplace_back("--unconfined");
     softgpu_.reset();
     softgpu_.emplace(ChildProcess::Spec{"softgpu", argv, dir_.file("softgpu.log")});
     softgpu_->wait_for_output("softgpu: ready");
@@ -63,6 +88,7 @@ void GpuStack::start_pf() {
     pf_.reset();
     pf_process_.reset();
     const auto log = dir_.file("vgpu-pf.log");
+    note_refusals(log);
     ::unlink(log.c_str());
     std::vector<std::string> argv{program("vgpu-pf"),
                                   "--device",
@@ -74,6 +100,7 @@ void GpuStack::start_pf() {
                                   "--time-scale",
                                   fmt::format("{}", static_cast<int>(time_scale()))};
     if (options_.is_stepwise) argv.emplace_back("--stepwise");
+    if (options_.is_unconfined) argv.emplace_back("--unconfined");
     pf_process_.emplace(ChildProcess::Spec{"vgpu-pf", argv, log});
     pf_process_->wait_for_output("ready");
     pf_.emplace(dir_.file("uapi.sock"));
@@ -86,6 +113,7 @@ void GpuStack::kill_pf() {
 
 void GpuStack::kill_softgpu() {
     softgpu_->kill_now();
+    note_refusals(dir_.file("softgpu.log"));
     ::unlink(dir_.file("softgpu.log").c_str());
 }
 

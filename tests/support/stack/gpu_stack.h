@@ -25,15 +25,23 @@ struct GpuOptions {
     unsigned threads = 2;
     unsigned idle_grace_us = 100;
     SwitchMode mode = SwitchMode::Pointer;
-    bool is_stepwise = false;  ///< vgpu-pf switches with IDLE SAVE LOAD RUN
+    bool is_stepwise = false;    ///< vgpu-pf switches with IDLE SAVE LOAD RUN
+    bool is_unconfined = false;  ///< neither program locks itself in
 };
 
 /// One JSON line to a control socket of softgpu; throws if the answer is an error.
 nlohmann::json control_request(const std::string& socket, const nlohmann::json& request);
 
+/// Lines of the programs' logs about refused system calls (pf-driver/confine), of all stacks that
+/// have ended since the last call.
+[[nodiscard]] std::vector<std::string> take_refusals();
+
 class GpuStack {
 public:
     explicit GpuStack(GpuOptions options = {});
+    ~GpuStack();
+    GpuStack(const GpuStack&) = delete;
+    GpuStack& operator=(const GpuStack&) = delete;
 
     void start_softgpu();
     void start_pf();

@@ -59,6 +59,7 @@ TEST(Description, OfOtherThanOneShortLineIsRefusedWithTheFix) {
 
 TEST(Description, IsASignalledProperty) {
     VfView before, after;
+    before.gpu = after.gpu = "gpu0";
     after.record.spec.description = kText;
     EXPECT_THAT(dbus::changes(before, after), ElementsAre(dbus::PropertyName{"Description"}));
     EXPECT_EQ(dbus::properties_of(after).at("Description").get<std::string>(), kText);

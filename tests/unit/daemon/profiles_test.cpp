@@ -70,7 +70,7 @@ TEST(Profiles, ExportDescribesVfsOfNoProfileAndThoseThatLeftTheirs) {
     add_vf(gpu, "e", 64);
     const Configuration written = current_configuration(std::vector{gpu}, "now");
     EXPECT_THAT(names_of(written), ElementsAre("64MiB", "64MiB-w300", "small", "small-2"));
-    EXPECT_EQ(written.configs.at("now").front().vfs.at(4).spec.profile, "64MiB");
+    EXPECT_EQ(written.configs.at("now").front().vfs.at(4).profile, "64MiB");
 }
 
 TEST(Profiles, ExportCutsALongNameThatNeedsANumber) {

@@ -290,9 +290,12 @@ TEST(OwnerProbe, KnowsVirtualMachinesByTheUuidInItsArguments) {
 TEST(OwnerProbe, NamesTheProcessThatHasASocketOpen) {
     const Directory directory;
     const std::string socket = directory.file("vf1.sock").string();
-    const adapters::OwnerProbe watch;
+    const adapters::OwnerProbe watch(directory.path());
     EXPECT_EQ(watch.client_of(socket), "");
-    std::ofstream(directory.file("vf1.client")) << "71 qemu system\n";
+    std::ofstream(directory.file("vf1.client")) << "71\n";
+    EXPECT_EQ(watch.client_of(socket), "") << "the process has ended";
+    fs::create_directories(directory.file("71"));
+    std::ofstream(directory.file("71") / "comm") << "qemu system\n";
     EXPECT_EQ(watch.client_of(socket), "qemu system (pid 71)");
     std::ofstream(directory.file("vf1.client")) << "x\n";
     EXPECT_EQ(watch.client_of(socket), "");

@@ -337,6 +337,7 @@ GpuRig::GpuRig(iov::SwitchMode mode, iov::DoorbellMode doorbells) {
     spec.host_view = host_view::EndpointKind::Bridge;
     gpu = *Gpu::create(spec, clock);
     require(gpu->listen().has_value(), "listen");
+    gpu->start();
     io = std::thread([this] { gpu->run(); });
 }
 

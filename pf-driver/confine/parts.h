@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What the files of this folder share: the sealed area, Landlock, the answer to refused calls. */
+#ifndef VGPU_CONFINE_PARTS_H
+#define VGPU_CONFINE_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pf-driver/confine/confine.h"
+#include "pf-driver/confine/sealed.h"
+
+/*
+ * Sanitizers read /proc/self and start a thread that traces the others when the process ends, so
+ * their builds allow a few calls more. Landlock still confines these calls.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define VGPU_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define VGPU_IS_SANITIZED 1
+#endif
+#endif
+#ifndef VGPU_IS_SANITIZED
+#define VGPU_IS_SANITIZED 0
+#endif
+
+/*
+ * The area's place is fixed: above vm.mmap_min_addr, below every program and library. So one
+ * comparison keeps the memory calls away from it: an address from VGPU_SEALED_END on is allowed.
+ */
+#define VGPU_SEALED_BASE  0x100000ull
+#define VGPU_SEALED_BYTES 0x4000ull
+#define VGPU_SEALED_END	  (VGPU_SEALED_BASE + VGPU_SEALED_BYTES)
+
+/* a path in the area; family and path are those of the address of a socket */
+struct vgpu_sealed_slot {
+	union {
+		struct sockaddr_un address;
+		char bytes[128];
+	};
+};
+
+#define VGPU_SEALED_SLOTS (VGPU_SEALED_BYTES / sizeof(struct vgpu_sealed_slot))
+
+uint32_t vgpu_sealed_count(void);
+const struct vgpu_sealed_slot *vgpu_sealed_slot(uint32_t index);
+uint32_t vgpu_sealed_uses(uint32_t index);
+int vgpu_sealed_close(void);
+
+int vgpu_landlock_restrict(void);
+
+int vgpu_filter_load(const struct vgpu_confine_rules *rules, const int *threads, uint32_t count);
+
+/* from now on a refused call is logged once and fails with EPERM */
+int vgpu_refusal_handle(const char *program);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Sealed paths. A seccomp filter sees the address of a path, not its text. So the paths that a
+ * process needs after its start lie in one area of memory that becomes read-only, and the filter
+ * allows only their addresses, and no call that changes the area.
+ *
+ * A caller that passes a path to the kernel asks for the sealed copy at the call. Without one, as
+ * in vgpud and in unit tests, it gets its own path back. Used by softgpu and vgpu-pf.
+ */
+#ifndef VGPU_CONFINE_SEALED_H
+#define VGPU_CONFINE_SEALED_H
+
+#include <stdint.h>
+#include <sys/cdefs.h>
+#include <sys/un.h>
+
+__BEGIN_DECLS
+
+/* what the process does with a sealed path; bits */
+enum vgpu_path_use {
+	VGPU_PATH_SERVE = 1,   /* its own socket: bind, ask whether anybody answers, remove */
+	VGPU_PATH_CONNECT = 2, /* the socket of another process */
+	VGPU_PATH_NOTE = 4,    /* a small file: write, remove */
+	VGPU_PATH_WATCH = 8,   /* the directory of a socket: inotify */
+};
+
+/* Before the process is locked in. Return: 0; -ENAMETOOLONG or -ENOSPC: the path stays unsealed. */
+int vgpu_seal_path(const char *path, uint32_t uses);
+int vgpu_seal_socket(const char *path);
+
+const char *vgpu_sealed(const char *path);
+const struct sockaddr_un *vgpu_sealed_address(const struct sockaddr_un *address);
+int vgpu_sealed_watch(int watch_fd, const char *path);
+
+__END_DECLS
+
+#endif

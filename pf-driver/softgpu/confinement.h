@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// How softgpu locks itself in (pf-driver/confine): which paths and system calls it needs while it
+// serves. main.cpp calls the functions in this order.
+#pragma once
+
+#include "pf-driver/softgpu/gpu.h"
+
+namespace vgpu::softgpu {
+
+/// Before the sockets are bound. `has_control`: with the control socket.
+[[nodiscard]] Result<> seal_paths(const Gpu::Spec& spec, bool has_control);
+/// After the sockets are bound and before the threads start, which inherit what is left.
+[[nodiscard]] Result<> abandon_files();
+/// After the threads have started. From now on the process starts no thread.
+[[nodiscard]] Result<> abandon_calls();
+
+}  // namespace vgpu::softgpu

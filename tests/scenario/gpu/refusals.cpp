@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// What softgpu and vgpu-pf do themselves is never refused: a test in which that happened fails.
+#include <gtest/gtest.h>
+
+#include "tests/support/stack/gpu_stack.h"
+
+namespace vgpu::test {
+namespace {
+
+class Refusals : public ::testing::EmptyTestEventListener {
+    void OnTestEnd(const ::testing::TestInfo&) override {
+        for (const std::string& line : take_refusals()) ADD_FAILURE() << line;
+    }
+};
+
+[[maybe_unused]] const bool is_listening = [] {
+    ::testing::UnitTest::GetInstance()->listeners().Append(new Refusals);
+    return true;
+}();
+
+}  // namespace
+}  // namespace vgpu::test
