@@ -28,12 +28,12 @@ bool is_in_turns(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
-/// A cheap comparison, because it is made for every VF of a changed GPU. A change of Client or
-/// LeaseExpires alone is not signalled.
+/// A cheap comparison of all that signalled properties are made of, for every VF of a changed GPU.
 bool is_same(const VfView& a, const VfView& b) {
     return std::memcmp(&a.active, &b.active, sizeof a.active) == 0 && a.record == b.record &&
            a.assignment_mode == b.assignment_mode && a.condition == b.condition &&
-           a.orphan == b.orphan && a.owner_domain_name == b.owner_domain_name;
+           a.orphan == b.orphan && a.owner_domain_name == b.owner_domain_name &&
+           a.client == b.client && a.lease_expires == b.lease_expires;
 }
 
 template <typename T> bool take(const sdbus::Variant& from, Value& to) {

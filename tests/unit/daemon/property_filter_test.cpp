@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/dbus/properties.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace vgpu::daemon::dbus {
@@ -24,6 +25,27 @@ TEST(PropertyFilter, ANameThatDoesNotExistIsNamed) {
     ASSERT_FALSE(filter);
     EXPECT_EQ(filter.error().id, ErrorId::OutOfRange);
     EXPECT_EQ(filter.error().cause, "properties: there is no property 'Nmae'");
+}
+
+TEST(PropertyChanges, OfOneMemberOfAViewAloneAreSignalled) {
+    const auto changed_by = [](void (*change)(VfView&)) {
+        VfView before, after;
+        before.gpu = after.gpu = "gpu0";
+        change(after);
+        return changes(before, after);
+    };
+    const auto is_only = [](const char* name) {
+        return ::testing::ElementsAre(PropertyName{name});
+    };
+    EXPECT_THAT(changed_by([](VfView& vf) { vf.client = "qemu"; }), is_only("Client"));
+    EXPECT_THAT(changed_by([](VfView& vf) { vf.lease_expires = UnixTime(7); }),
+                is_only("LeaseExpires"));
+    EXPECT_THAT(changed_by([](VfView& vf) { vf.condition = "no VRAM"; }), is_only("Condition"));
+    EXPECT_THAT(changed_by([](VfView& vf) { vf.orphan = "unused"; }), is_only("Orphan"));
+    EXPECT_THAT(changed_by([](VfView& vf) { vf.assignment_mode = AssignmentMode::Host; }),
+                is_only("AssignmentMode"));
+    EXPECT_THAT(changed_by([](VfView& vf) { vf.owner_domain_name = "web1"; }),
+                is_only("OwnerName"));
 }
 
 }  // namespace
