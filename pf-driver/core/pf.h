@@ -2,11 +2,12 @@
 /**
  * DOC: The PF core
  *
- * This header declares the functions of the PF core of one GPU for the platform on which the core
- * runs (its platform: the kernel module, the process vgpu-pf, or a test).
+ * This header declares the functions of the PF core of one GPU for its platform: the kernel module,
+ * the process vgpu-pf, or a test.
  *
  *   init -> attach (the device is there) -> interrupt, timer, request, stream_ready ...
- *        -> detach (the device is lost), park (it is about to be reset), leave (the platform ends)
+ *        -> surprise_remove (the device is lost), suspend (the device is about to be reset),
+ *           shutdown (the platform ends)
  *
  * vgpu_pf_timer() gives up a device that does not come back from its reset: device.is_attached is
  * false then, and the platform attaches again.
@@ -87,7 +88,7 @@ struct vgpu_pf_device {
 
 /**
  * struct vgpu_pf_op_traits - properties of an operation, so that no platform keeps a list of
- * operations
+ *	operations
  * @op: enum vgpu_pf_op
  * @bytes: size of the operation's struct
  * @is_reading: allowed to a client that may only read
@@ -115,7 +116,7 @@ struct vgpu_pf_op_traits {
 const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
 
 /**
- * struct vgpu_pf_vf_view - the state of one VF that homes can read
+ * struct vgpu_pf_vf_view - the state of one VF that platforms can read
  * @state: state of the life cycle
  * @generation: counts the provisionings of the VF
  * @vram_bytes: provisioned VRAM
@@ -235,9 +236,8 @@ struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf);
 
 /*
  * Make a PF without a device. pf: vgpu_pf_bytes() of memory with any contents; os: services of the
- * platform, which must outlive the PF; params: copied. (Not kernel-doc: clang's -Wdocumentation
- * takes
- * @params for a command.)
+ * platform, which must outlive the PF; params: copied. (This is not kernel-doc, because clang's
+ * -Wdocumentation takes @params for a command.)
  */
 void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
 

@@ -121,7 +121,7 @@ struct vgpu_pf_events {
 	bool has_new; /* clients have not been notified of the last events */
 };
 
-/* checkpoint.c: the records in PF VRAM (checkpoints), one of all VFs and one of the run table */
+/* checkpoint.c: the two records of the checkpoint in PF VRAM, of all VFs and of the run table */
 struct vgpu_pf_checkpoint {
 	bool is_dirty, is_table_dirty;
 	uint64_t seq, table_seq;

@@ -5,11 +5,12 @@
  *
  * Locks, outer first:
  *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
- *   platform->admin             mutex: operations of several steps (numvfs, quotas, assignment
- * mode) device lock of a VF     the driver core's, while a driver of this host comes or goes
- *   platform->lock              rt_mutex: the PF core and everything below marked so. Taken by
+ *   platform->admin         mutex: operations of several steps (numvfs, quotas, assignment mode)
+ *   device lock of a VF     the driver core's, while a driver of this host comes or goes
+ *   platform->lock          rt_mutex: the PF core and everything below marked so. Taken by
  *                           vgpu_platform_lock(); vgpu_platform_unlock() acts on the results of the
- * call and releases it. Held across MMIO, never across user memory, files or the driver core.
+ *                           call and releases it. Held across MMIO, never across user memory, files
+ *                           or the driver core.
  *   functions.lock, error_lock   spinlocks around a few words
  *
  * The service thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs writes call the core. The
@@ -105,8 +106,7 @@ struct vgpu_platform_vf {
 		enum vgpu_pf_vf_state state;
 		bool attached;
 	} seen;
-	bool has_client; /* a client of the VF's own socket has attached it, not a driver of this
-			  * host */
+	bool has_client; /* attached by a client of the VF's socket, not by a driver of this host */
 	bool is_open;
 	bool is_closed;		      /* being released: cannot be opened */
 	char owner[VGPU_OWNER_BYTES]; /* the process that has the node open */
@@ -156,7 +156,7 @@ struct vgpu_platform_service {
 	unsigned long wakeups;
 	bool is_failure_notified; /* lock; of the last attempt to attach */
 	struct work_struct chores;
-	struct delayed_work recheck; /* runs chores later, for changes that no event reports */
+	struct delayed_work recheck; /* runs the chores again, for changes that no event reports */
 };
 
 /* client.c; lock */

@@ -5,7 +5,7 @@
  *   sriov_admin/max_gap_ms
  *   sriov_admin/.bulk_profile/{exec_quantum_ms,preempt_timeout_us,sched_priority,vram_quota,weight}
  *   sriov_admin/pf/{device,profile/...}
- *   sriov_admin/vfN/{device,stop,state,owner,assignment mode,profile/...}
+ *   sriov_admin/vfN/{device,stop,state,owner,assignment_mode,profile/...}
  *
  * Each file and kind of directory has one row, with its reader and writer. Readers change
  * nothing. Writers hold platform->admin; docs/pf-driver.md has units and errors.

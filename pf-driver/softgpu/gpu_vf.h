@@ -97,8 +97,7 @@ public:
     /// Takes the VF lock and makes sure that the VF's state is in place.
     [[nodiscard]] std::unique_lock<PiMutex> enter();
 
-    // --- iov::VfControl: documented there (gpu_vf_control.cpp)
-    // --------------------------------------
+    // --- iov::VfControl: documented there (gpu_vf_control.cpp) ----------------------------------
     /// Also updates the size that the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP), even
     /// after an error. Call without the VF lock: waits until all engines have passed a stop point.
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size) override;

@@ -2,8 +2,8 @@
 /**
  * DOC: uapi of the PF core
  *
- * This header is the interface of a GPU's PF driver for vgpud, tests and tools. Two platforms (the
- * code calls them homes) offer it, so that clients need not know which one runs:
+ * This header is the interface of a GPU's PF driver for vgpud, tests and tools. Two platforms offer
+ * it, so that clients need not know which one runs:
  *
  *   kernel    /dev/vgpu-pfN: one ioctl for each operation, mmap(), poll() and read()
  *   process   vgpu-pf: a SOCK_SEQPACKET unix socket with one request per message. A request is
@@ -433,8 +433,8 @@ enum vgpu_pf_contract_flags {
  * @rate_ppm: cap, in millionths of the time; 0: no cap
  * @ahead: number of further budgets that a burst may use in advance; at most
  *	VGPU_PF_CONTRACT_MAX_AHEAD
- * @priority_class: priority class, below VGPU_PF_PRIORITY_CLASSES. Entries of a priority class are
- * served only while no VF of a lower-numbered priority class has work.
+ * @priority_class: 0 (highest) to VGPU_PF_PRIORITY_CLASSES - 1. Entries of VFs of a class are
+ *	served only while no VF of a lower-numbered class has work.
  * @flags: enum vgpu_pf_contract_flags
  * @preempt_timeout_us: time in which the VF must leave the engine, else it is reset; 0: as
  *	provisioned
@@ -532,7 +532,7 @@ enum vgpu_pf_table_flags {
  * @VGPU_PF_EVENT_DEVICE_BACK: the device is back; arg: 1 if it has kept its state, else 0
  * @VGPU_PF_EVENT_DEVICE_RESET: a reset of the whole device begins; arg: number of such resets
  * @VGPU_PF_EVENT_UNREPORTED: arg: number of events (HANG, RESET_DONE, GUEST_ERROR) and log lines of
- * the guest that the rate limit left out
+ *	the guest that the rate limit left out
  */
 enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_NONE = 0,

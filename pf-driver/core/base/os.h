@@ -4,8 +4,7 @@
  *
  * struct vgpu_os_ops has the fifteen services of the platform that the PF core uses. The core uses
  * nothing else of the platform, so the same core runs in the kernel module, in the process vgpu-pf,
- * and in tests. Each platform (the code calls it a platform) fills struct vgpu_os_ops and embeds
- * struct vgpu_os.
+ * and in tests. Each platform fills struct vgpu_os_ops and embeds struct vgpu_os.
  *
  * The platform calls one function of the core at a time, so the core needs no locks. The core never
  * sleeps: to wait, it arms the one timer and returns. It allocates only DMA memory, through
@@ -61,7 +60,7 @@ struct vgpu_os_dma {
  * @events_notify: the event ring has new entries: wake the pollers
  * @log: write one log line
  * @stream_write: write to the file of the stream. Return: bytes written; -EAGAIN if the platform
- * will call vgpu_pf_stream_ready(); or another negative errno
+ *	will call vgpu_pf_stream_ready(); or another negative errno
  * @stream_read: read from the file of the stream. Return: bytes read; 0 at the end of the input;
  *	-EAGAIN if the platform will call vgpu_pf_stream_ready(); or another negative errno
  * @request_done: a request that returned -EINPROGRESS has finished, and its payload is filled in;

@@ -117,15 +117,14 @@ struct vgpu_vf_contract {
 struct vgpu_vf_share {
 	uint32_t weight;	 /* in force; 0: none */
 	uint32_t wanted;	 /* the weight of the table in force */
-	uint32_t priority_class; /* priority class */
+	uint32_t priority_class; /* 0: highest */
 	uint32_t slice_us;	 /* the slice length from which the VF's deadline is computed */
 	bool is_competing;
 	bool has_negative_lag; /* has no work and a negative lag; its weight still counts */
 	bool was_by_weight;    /* the last run was not served by the reservation */
-	uint64_t received; /* virtual time of the priority class up to which the VF has been served
-			    */
-	uint64_t rest;	   /* remainder of the last division that advanced received */
-	uint64_t early_ns; /* service counted before its run was in the log */
+	uint64_t received;     /* the VF has been served up to this virtual time of its class */
+	uint64_t rest;	       /* remainder of the last division that advanced received */
+	uint64_t early_ns;     /* service counted before its run was in the log */
 };
 
 /* the files of run/: service received, and state of the VF between runs */

@@ -6,10 +6,10 @@
  * also charged to the reserve budget of the cycle. Every run uses tokens of a cap. An overrun is
  * counted if it is longer than 200 us. Depending on the kind of run, it is:
  *
- *   SLICE RESERVE CONTRACT  the time beyond the grant
- *   SOLE REST               the time beyond the quantum and beyond the start of another VF's wait,
- *                           whichever is later; none if no VF waits
- *   BOOST                  none: its turn was not in the table
+ *   SLICE RESERVE CONTRACT     the time beyond the grant
+ *   UNCONTENDED IDLE_RESIDENT  the time beyond the quantum and beyond the start of another VF's
+ *                              wait, whichever is later; none if no VF waits
+ *   BOOST                      none: its turn was not in the table
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"

@@ -14,8 +14,8 @@
  *                no tokens are added. The tokens of the run are deducted first, so that no new
  *                tokens are lost in a full bucket. Tokens that the VF's own reservation may need
  *                are retained: the VF's entries cannot use them.
- *   priority class         priority class; this file only compares priority classes
- *   gang slot    see gang.c; in this file a reservation that is throttled (held) between its slots
+ *   priority     this file only compares the priority classes of VFs
+ *   gang slot    see gang.c; in this file a reservation that is throttled between its slots
  *
  * If all terms are zero, this file has no effect.
  */

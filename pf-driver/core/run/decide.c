@@ -59,7 +59,7 @@ enum decision {
 enum decision_who {
 	WHO_ADMITTED = 0, /* with work or strict, not throttled; only the VF that stops the table */
 	WHO_RUNNABLE,	  /* as WHO_ADMITTED, but also VFs without work and VFs without tokens */
-	WHO_FIRST_PRIORITY_CLASS, /* WHO_ADMITTED, of the first priority class with work */
+	WHO_FIRST_PRIORITY_CLASS, /* as WHO_ADMITTED, of the highest priority class with work */
 };
 
 struct decision_row {
@@ -115,9 +115,9 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_PRIORITY_CLA
  *   - a gang whose slot is open, or
  *   - a reservation; if a reservation also serves the present run, only one with an earlier
  *     deadline, or
- *   - a VF of the reserve section and of the same or an earlier priority class, if the present run
- * comes neither from a reservation nor from the reserve section. No VF preempts the slot of a gang.
- * Return: false if there is no such VF.
+ *   - a VF of the reserve section and of the same or a higher priority class, if the present run
+ *     comes neither from a reservation nor from the reserve section.
+ * No VF preempts the slot of a gang. Return: false if there is no such VF.
  */
 bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {

@@ -39,12 +39,11 @@ enum vgpu_run_input {
 /* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	bool may_be_cut;   /* if preempted by an urgent run or a priority class, the rest is resumed
-			    */
+	bool may_be_cut;   /* the rest is resumed after an urgent run or a higher priority class */
 	bool has_end;	   /* ends with its quantum; if not, idle time is not counted as service */
 	bool is_by_weight; /* counts for the VF's share by weight */
-	bool is_urgent; /* preempts; only a reservation or an earlier priority class preempts it */
-	bool has_grant; /* the time beyond granted_ns is an overrun */
+	bool is_urgent;	   /* preempts; only a reservation or a higher priority class preempts it */
+	bool has_grant;	   /* the time beyond granted_ns is an overrun */
 };
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * DOC: Run-table scheduler (scheduler)
+ * DOC: Run-table scheduler
  *
  * The scheduler cycles through the entries of the run table and puts each VF into the engine for
  * its quantum. A client (vgpud) plans the table; the scheduler carries it out, with or without the
@@ -11,7 +11,7 @@
  *   EMPTY     --DECIDED--> SWITCHING
  *   SWITCHING --LOADED--> RUNNING, --UNLOADED--> EMPTY, --FAILED--> BROKEN
  *   RUNNING   --QUANTUM_OVER--> EXPIRED, --RESET_INSIDE--> EMPTY, --DECIDED--> SWITCHING
- *   EXPIRED    --DECIDED--> SWITCHING
+ *   EXPIRED   --DECIDED--> SWITCHING
  *   BROKEN    --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_EXPIRED--> EXPIRED
  *   every state --STOP--> OFF
  *

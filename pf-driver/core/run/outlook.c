@@ -30,9 +30,8 @@ static int64_t longest_slice(struct vgpu_pf *pf, uint32_t priority_class)
 }
 
 /*
- * Computes the lags after `served` has had a slice of ns. Debtors (VFs that pay for a negative lag)
- * get their part of the service first, at most until their lag is 0; competing VFs divide the rest
- * by weight.
+ * Computes the lags after `served` has had a slice of ns. VFs that pay for a negative lag get their
+ * part of the service first, at most until their lag is 0; competing VFs divide the rest by weight.
  */
 static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t ns,
 		       struct outlook *outlook)
@@ -87,8 +86,10 @@ static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 	return theirs * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* whether the VF would be too far ahead after the slice, if all sleeping VFs and VFs with a
- * negative lag woke */
+/*
+ * Whether the VF would be too far ahead after the slice, if all sleeping VFs, also those with a
+ * negative lag, woke.
+ */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -145,8 +146,10 @@ static bool is_safe(struct vgpu_pf *pf, uint32_t priority_class, const struct ou
 	return true;
 }
 
-/* Are the sums of the VF's priority class within the bound now? Return: true if its weight does not
- * count. */
+/*
+ * Are the sums of the VF's priority class within the bound now? Return: also true if the VF's
+ * weight does not count.
+ */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct outlook outlook;
@@ -183,7 +186,7 @@ enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf,
 
 /*
  * Find the VF with the earliest deadline among the VFs of one priority class with a lag >= 0; if
- * there is none, the VF that is least ahead. Return: 0: none competes by weight.
+ * there is none, the VF that is least ahead. Return: 0 if no VF competes by weight.
  */
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
 {

@@ -260,7 +260,7 @@ bool vgpu_pf_run_pick_uncontended(struct vgpu_pf *pf, uint32_t competing, struct
 	return false;
 }
 
-/* the priority class of the competing VFs, which all belong to one priority class */
+/* the priority class of the competing VFs, which is the same for all */
 static uint32_t priority_class_of(struct vgpu_pf *pf, uint32_t competing)
 {
 	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.priority_class;
@@ -342,8 +342,10 @@ static void set_boost(struct vgpu_pf *pf, uint32_t competing, uint32_t late, str
 				     quantum_ns);
 }
 
-/* Pick the VF whose turn it is in the table, or the VF with the earliest deadline, of one priority
- * class. */
+/*
+ * Pick the VF whose turn it is in the table, or the VF with the earliest deadline. All competing
+ * VFs are of one priority class.
+ */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t priority_class = priority_class_of(pf, competing);

@@ -5,8 +5,10 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/* Find the VFs, not of later priority classes, that have work and wait for the engine, as last
- * read. */
+/*
+ * Find the VFs that had work and waited for the engine when the busy bits were last read, without
+ * VFs of lower priority classes.
+ */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -46,8 +48,10 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 		       pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
 }
 
-/* whether a VF of any priority class outside the engine has work, even without tokens, or an open
- * slot */
+/*
+ * Whether a VF outside the engine has work, even without tokens, or an open slot. The VF may be of
+ * any priority class.
+ */
 static bool anybody_waits(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

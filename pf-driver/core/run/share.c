@@ -4,8 +4,8 @@
  *
  * Gives each VF its share by weight, at every instant. vgpud plans the order of the run table
  * before the VFs with work are known; the shares decide where to deviate from that order. Each
- * priority class (priority class) has a virtual time V that passes with the service of its VFs.
- * Each VF has a virtual time R, up to which it has been served:
+ * priority class has a virtual time V that passes with the service of its VFs. Each VF has a
+ * virtual time R, up to which it has been served:
  *
  *   lag(VF) = (V - R) * weight        > 0: the VF is owed service; < 0: it has had too much
  *
@@ -46,7 +46,7 @@ bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf)
 	return vf->share.is_competing || vf->share.has_negative_lag;
 }
 
-/* The sum of the weights of a priority class that count. */
+/* The sum of the weights that count in a priority class. */
 uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	uint64_t sum = 0;
@@ -113,8 +113,10 @@ static struct vgpu_vf *first_negative(struct vgpu_pf *pf, uint32_t priority_clas
 	return first;
 }
 
-/* advances a priority class's time by service, in ns << FRACTION_BITS; VFs with a negative lag that
- * reach lag 0 drop out */
+/*
+ * Advances a priority class's time by service, in ns << FRACTION_BITS. A VF that pays for a
+ * negative lag drops out when its lag reaches 0.
+ */
 static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 {
 	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
@@ -235,7 +237,7 @@ static bool is_by_weight(const struct vgpu_run *run)
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
-/* charges the present run, which is not in the log yet, before a VF begins or stops to compete */
+/* charges the present run, which is not in the log yet, before a VF begins or stops competing */
 static void catch_up(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -301,7 +303,7 @@ static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 							   : vf->share.was_by_weight;
 }
 
-/* Let VFs that gained or lost work, or the right to use the engine, begin or stop to compete. */
+/* Let VFs that gained or lost work, or the right to use the engine, begin or stop competing. */
 void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 {
 	uint32_t competing;
@@ -317,7 +319,7 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 	}
 }
 
-/* Let VFs that were stopped or will leave the engine stop to compete. */
+/* End the competition of VFs that were stopped or will leave the engine. */
 void vgpu_pf_run_share_request_preempt(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -376,8 +378,10 @@ static void change_priority_class(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32
 		wake(pf, vf);
 }
 
-/* Activate weights and priority classes of the table in force; lags stay, as they do not depend on
- * tables. */
+/*
+ * Activate weights and priority classes of the table in force. Lags stay, because they do not
+ * depend on tables.
+ */
 void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Private state of the run-table scheduler, which the code calls scheduler. It is a part of struct
- * vgpu_pf, but files outside this folder do not access it: they call the functions of run/parts.h.
+ * Private state of the run-table scheduler. It is a part of struct vgpu_pf, but files outside this
+ * folder do not access it: they call the functions of run/parts.h.
  */
 #ifndef VGPU_CORE_RUN_STATE_H
 #define VGPU_CORE_RUN_STATE_H
@@ -31,8 +31,7 @@ struct vgpu_run_slots {
 	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: sum of its quanta */
 	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: first quantum; 0: no entry */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number: budget in a cycle; 0: none */
-	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* longest quantum of the priority class's
-							  VFs */
+	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* by priority class: longest quantum */
 };
 
 /* share.c: virtual time of one priority class, in 2^-24 ns per unit of weight */
@@ -54,8 +53,8 @@ enum vgpu_scheduler_state {
 
 enum vgpu_run_kind {
 	VGPU_RUN_SLICE = 0,	/* its turn in the table, or its share */
-	VGPU_RUN_UNCONTENDED,	/* uncontended: runs until another VF wakes */
-	VGPU_RUN_IDLE_RESIDENT, /* idle-resident: no VF has work, and the VF stays in the engine */
+	VGPU_RUN_UNCONTENDED,	/* alone with work: runs until another VF wakes */
+	VGPU_RUN_IDLE_RESIDENT, /* no VF has work, and the VF stays in the engine */
 	VGPU_RUN_BOOST,		/* starvation boost: a short run after too long a wait */
 	VGPU_RUN_RESERVE,	/* preempted the table, from the table's reserve section */
 	VGPU_RUN_CONTRACT,	/* served by the reservation of its contract */

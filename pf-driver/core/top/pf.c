@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The life of the PF: start, loss and return of the device, adoption of VFs in service, and the
- * order in which the core settles at the end of a call. pf.h documents the functions for homes.
+ * order in which the core settles at the end of a call. pf.h documents the functions for platforms.
  *
- *   attach, checkpoint valid       adopt: VFs stay in service, nothing is reset (a new core, or a
- *                               connection that was cut while the device kept running)
- *   attach, no valid checkpoint    the device has lost its state: the core programs the VFs that it
- *                               has in memory again, and they start over as PROVISIONED
- *   attach, lost in its reset   the same: the checkpoint is not valid any more
+ *   attach, checkpoint valid     adopt: VFs stay in service, nothing is reset (a new core, or a
+ *                                connection that was cut while the device kept running)
+ *   attach, no valid checkpoint  the device has lost its state: the core programs the VFs that it
+ *                                has in memory again, and they start over as PROVISIONED
+ *   attach, lost in its reset    the same: the checkpoint is not valid any more
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -419,8 +419,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);
 	else
-		adopt_all(pf); /* without a checkpoint: all VFs become ABSENT, the device is cleared
-				*/
+		adopt_all(pf); /* without a checkpoint: VFs become ABSENT, the device is cleared */
 	if (pf->was_attached)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, is_known, 0);
 	pf->was_attached = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Divides a whole in proportion to weights, between floors and caps, for homes that plan run tables
- * themselves. Each part is level * weight, limited to its floor and cap. Bisection finds the level
- * at which the parts add up to the whole.
+ * Divides a whole in proportion to weights, between floors and caps, for platforms that plan run
+ * tables themselves. Each part is level * weight, limited to its floor and cap. Bisection finds the
+ * level at which the parts add up to the whole.
  */
 #include "pf-driver/core/pf.h"
 

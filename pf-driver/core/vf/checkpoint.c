@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The checkpoint in PF VRAM has what a new core must know of the VFs and cannot read
- * from the device's registers. Each of the two records (VFs, run table) has two copies, written in
- * turn, with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses
- * one step, never the record. The terms of the run table follow its last entry. A write skips words
+ * The checkpoint in PF VRAM has what a new core must know of the VFs and cannot read from the
+ * device's registers. Each of the two records (VFs, run table) has two copies, written in turn,
+ * with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses one
+ * step, never the record. The terms of the run table follow its last entry. A write skips words
  * that the copy already holds.
  */
 #include "pf-driver/core/vf/parts.h"

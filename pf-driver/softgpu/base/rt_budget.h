@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Haste: the real-time budget of a thread that answers requests. The budget is CPU time that
+// RtBudget: the real-time budget of a thread that answers requests. The budget is CPU time that
 // refills with wall time. A mostly idle thread almost always has budget left, a busy one almost
 // never, and no thread can take more of a CPU than 1 / Spec::refill over time. Used by one thread;
 // the caller sets the priority.

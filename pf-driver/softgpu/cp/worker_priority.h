@@ -2,7 +2,7 @@
 //
 // WorkerPriority: decides when a worker thread runs in real time, before the host's other work. A
 // guest waits for most of the work for which a worker wakes, often with a time limit. So a worker
-// is in real time while it has budget (Haste). It is also in real time from the request to leave
+// is in real time while it has budget (RtBudget). It is also in real time from the request to leave
 // the VF until it has left, because the world switch waits for the last worker.
 //
 // The worker itself makes the calls marked "own"; the others are made with the engine's lock held.
