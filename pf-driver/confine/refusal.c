@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a refused system call gets: the kernel sends SIGSYS to the thread, and the handler makes the
+ * Handles refused system calls: the kernel sends SIGSYS to the thread, and the handler makes the
  * call fail with EPERM. So a call that this tree did not foresee, say of a newer libc, leaves a
- * line in the log and does not end the guests' device. A thread that has changed the handler is
- * refused as well: the kernel never executes the call.
+ * line in the log and does not end the guests' device. Another handler does not help an attacker:
+ * the kernel never executes a refused call.
  */
 #define _GNU_SOURCE
 #include <errno.h>

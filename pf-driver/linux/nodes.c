@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The nodes of a platform: /dev/vgpu-pfN, and /dev/vgpu/vfM (of further GPUs: pfN-vfM) for each VF,
- * so that schedulers of devices can hand it out. chardev.c implements the open files.
+ * so that a device manager can give a user single VFs. chardev.c implements the open files.
  *
  * The reference count of the PF's struct device counts the platform's users: each open file and
  * each VF's node holds a reference; the last one frees the platform's memory.

@@ -92,7 +92,7 @@ struct vgpu_platform_vf {
 	enum vgpu_assignment_mode assignment_mode; /* admin */
 	u32 auto_generation;	  /* admin; of the provisioning that came with numvfs; 0: none */
 	bool has_link;		  /* admin; sysfs "device" */
-	bool is_offered;	  /* admin; handed over since it got resources */
+	bool is_offered;	  /* admin; assigned to a driver since the VF got resources */
 	struct work_struct probe; /* probes the driver that gets the function */
 	struct pci_dev *function; /* functions.lock; NULL: not enabled */
 	bool is_driver_changing;  /* VF's device lock; a driver of this host comes or goes */

@@ -84,7 +84,7 @@ u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf)
 	return quantum_ms;
 }
 
-/* generation: 0: any */
+/* begins to release a VF, if it still has this generation; 0: any */
 static int start_release(struct vgpu_platform *platform, u32 vf, u32 generation)
 {
 	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf, .generation = generation};
@@ -117,7 +117,7 @@ static bool is_device_away(const struct vgpu_platform *platform)
 	return READ_ONCE(platform->is_gone) || READ_ONCE(platform->is_device_lost);
 }
 
-/* without the device nothing proceeds; the rest is done when it is back */
+/* gives up without the device: the release continues when the device is back */
 static int wait_absent(struct vgpu_platform *platform, u32 vf)
 {
 	long left = wait_event_killable_timeout(platform->state_wait,
@@ -136,7 +136,7 @@ static int release(struct vgpu_platform *platform, u32 vf)
 	return error ? error : wait_absent(platform, vf);
 }
 
-/* generation: receives the grant's */
+/* generation: receives the generation of the grant */
 static int provision(struct vgpu_platform *platform, u32 vf, u64 bytes, u32 *generation)
 {
 	struct vgpu_pf_provision request = {
@@ -151,7 +151,7 @@ static int provision(struct vgpu_platform *platform, u32 vf, u64 bytes, u32 *gen
 	return error;
 }
 
-/* under the core's lock */
+/* whether a process, a client or a guest's driver uses the VF; platform->lock is held */
 static bool is_throttled(const struct vgpu_platform *platform, u32 vf)
 {
 	const struct vgpu_platform_vf *node = &platform->vfs[vf];

@@ -3,7 +3,7 @@
  * The PCI functions of VFs: sriov_numvfs, and the driver that gets a function.
  *
  * A new function belongs to no driver (driver_override "none"), so no driver is probed while its
- * VF has no resources. When the VF is provisioned, a separate work item hands the function to
+ * VF has no resources. When the VF is provisioned, a separate work item gives the function to
  * the driver that "assignment_mode" names. Functions and their drivers come and go through the PCI
  * bus' notifier, which runs under the driver core's locks: it takes platform->lock and
  * functions.lock, never platform->admin, whose holders call the driver core.
@@ -170,7 +170,7 @@ static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 		return;
 	/* set the override first, so that the old driver does not get the function again */
 	error = vgpu_set_driver_override(function, override);
-	/* after a failure the function is offered again at the next change */
+	/* after a failure the next change tries again */
 	vf->is_offered = is_transferred && !error;
 	if (error)
 		warn_not_handed_over(vf, error);
@@ -180,13 +180,16 @@ static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 		reclaim(vf, function);
 }
 
-/* Wait until the driver of a function handed over has been probed; platform->admin is not held. */
+/* Wait until the driver that gets a function has been probed; platform->admin is not held. */
 void vgpu_sriov_wait_for_probe(struct vgpu_platform *platform, u32 vf)
 {
 	flush_work(&platform->vfs[vf].probe);
 }
 
-/* Hand over, or take back, functions of VFs that got or lost resources. platform->admin is held. */
+/*
+ * Assign drivers to functions of VFs that got resources, and reclaim functions of VFs that lost
+ * them. platform->admin is held.
+ */
 void vgpu_sriov_assign_driver(struct vgpu_platform *platform)
 {
 	for (u32 i = 1; i <= platform->total_vfs; i++) {

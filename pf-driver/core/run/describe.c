@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The scheduler's state for others: its lines of a dump, and the view of the simulator. */
+/* The scheduler's state for other folders: lines of a dump, and the view of the simulator. */
 #include "pf-driver/core/run/internal.h"
 
 /* Describe the scheduler for a bug report. Return: characters written. */

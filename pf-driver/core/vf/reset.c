@@ -4,12 +4,12 @@
  *
  *   operator, guard, full access time-out          hang                    guest or VMM did it
  *        |                                          |                            |
- *   tell guest (2), WAIT_GUEST                      |                            |
+ *   notify guest (2), WAIT_GUEST                    |                            |
  *        | READY_TO_RESET (201) or time-out         |                            |
  *        v                                          v                            |
- *     FLR, WAIT_FLR <---------------- tell guest (2)+                            |
+ *     FLR, WAIT_FLR <-------------- notify guest (2)+                            |
  *        | done               | not done in time                                 |
- *        |                    +--> tell all guests, reset of the whole device    |
+ *        |                    +--> notify all guests, reset of the whole device  |
  *        | after a hang: WAIT_GUEST (the engine is free already)                 |
  *        v                                                                       |
  *     write VBIOS, PF2VF, gates, acknowledge FLR_PENDING <-----------------------+

@@ -21,7 +21,7 @@ namespace {
 
 /// A byte that is out of range as a queue phase, VMID or kind of wait.
 constexpr std::uint8_t kPoison = 0xa5;
-/// Most bytes of one queue's context in a state stream; far above the limit of activate().
+/// Limit of the bytes of one queue's context in a state stream; far above the limit of activate().
 constexpr std::uint64_t kMaxStream = 1ull << 30;
 
 StepResult step_queue(Core& core, Queue& queue, Budget& budget) {
@@ -59,7 +59,7 @@ bool is_polled(const Queue& queue) {
            std::find(kPolled.begin(), kPolled.end(), queue.state.wait.kind) != kPolled.end();
 }
 
-/// step() stores the result in has_waits, because it decides whether the next step() looks at all.
+/// step() stores the result in has_waits, which decides whether the next step() looks for work.
 bool find_waits(const Core& core) {
     return is_run_list_timed(core) ||
            std::any_of(core.queues.begin(), core.queues.end(), is_polled);
@@ -356,7 +356,7 @@ Result<> load_core(Core& core, Reader& in) {
 
 }  // namespace
 
-/// Holds the groups of queues that were stopping: held groups are not part of the saved state.
+/// Calls hold() again for queues that were stopping: the stream does not say which queues are held.
 Result<> CommandProcessor::load(Reader& in) {
     Core& core = *core_;
     reset();

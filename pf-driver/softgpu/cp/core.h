@@ -41,7 +41,7 @@ struct WorkerContext {
 };
 
 /// Guarded by the VF lock, except the members that workers use while they run: code_epoch, watches,
-/// global wave sync, and the ports and caches of the worker's lane.
+/// global wave sync, and the worker's own entry of lanes.
 struct Core {
     Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
          const Clock& clock_);
@@ -59,7 +59,7 @@ struct Core {
     bool needs_check = true;  ///< events since the last step() that found no work
     bool has_waits = false;   ///< step() left waits that only polling can end
 
-    /// The ports of packets; waves have other ports (Lane).
+    /// The ports of packets; waves have other ports (WorkerContext).
     Memory memory;
     Dispatcher dispatcher;
     std::vector<WorkerContext> lanes;

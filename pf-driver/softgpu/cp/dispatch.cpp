@@ -62,7 +62,7 @@ void Dispatcher::release(QueueId queue) {
     held_[raw(queue)] = false;
 }
 
-/// Lent groups are discarded when they come back, which their flag makes soon.
+/// Leased groups are discarded when they come back; their flag makes them come back soon.
 void Dispatcher::drop(Dispatch& dispatch) {
     dispatch.is_dropped = true;
     for (const auto& group : dispatch.lent) group->stop->store(true);
@@ -215,7 +215,7 @@ ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExc
     return nullptr;
 }
 
-/// A dropped kernel never completes; it is freed with its last lease.
+/// A dropped kernel never completes; it is freed when its last leased group is back.
 Dispatch* Dispatcher::reclaim(ResidentGroup* group, Return how) {
     Dispatch& dispatch = *group->owner;
     const auto found = std::find_if(dispatch.lent.begin(), dispatch.lent.end(),

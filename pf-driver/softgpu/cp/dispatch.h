@@ -2,12 +2,12 @@
 //
 // Dispatcher: the kernels that a VF has in flight. A Dispatch is a kernel whose packet has been
 // consumed: its description, the position in the grid where the next work-group starts, and its
-// resident groups. Workers borrow groups one turn at a time. A new group starts when a compute unit
-// has room (and a scratch slot is free, if the kernel needs one). A group that has used up its turn
-// goes to the end of the line, so groups that spin for each other all make progress. Kernels take
-// turns with each other.
+// resident groups. Workers lease groups for one turn at a time. A new group starts when a compute
+// unit has room (and a scratch slot is free, if the kernel needs one). A group that has used up its
+// turn goes to the end of the line, so groups that spin for each other all make progress. Kernels
+// take turns with each other.
 //
-// Dispatches and groups are state of the VF. Every lent group comes back at an instruction
+// Dispatches and groups are state of the VF. Every leased group comes back at an instruction
 // boundary. Then the dispatches of one queue (context save) or all of them (world switch) can be
 // saved, dropped or loaded.
 //
@@ -64,7 +64,7 @@ struct ResidentGroup {
     /// Index in Occupancy, 0 to compute_units - 1.
     std::uint32_t cu = 0;
     std::uint32_t scratch_slot = 0;
-    std::atomic<bool>* stop = nullptr;  ///< flag of its worker; nullptr: not lent
+    std::atomic<bool>* stop = nullptr;  ///< flag of its worker; nullptr: not leased
 };
 
 /// A kernel in flight; never moves, because its groups point to it.
@@ -74,7 +74,7 @@ struct Dispatch {
     std::deque<std::unique_ptr<ResidentGroup>> ready;
     std::vector<std::unique_ptr<ResidentGroup>> halted;  ///< all waves wait in s_sethalt
     std::vector<std::unique_ptr<ResidentGroup>> lent;
-    bool is_dropped = false;  ///< waits only for its loans
+    bool is_dropped = false;  ///< waits only for its leased groups
 
     [[nodiscard]] std::size_t resident() const {
         return ready.size() + halted.size() + lent.size();
@@ -98,16 +98,16 @@ public:
     /// True if workers have groups of the queue.
     [[nodiscard]] bool has_loans(QueueId queue) const;
     [[nodiscard]] bool has_loans() const;
-    /// True if a group could be lent now.
+    /// True if a group could be leased now.
     [[nodiscard]] bool has_runnable() const;
 
-    /// For a queue that is preempted: its groups are neither lent nor started, and lent groups are
-    /// asked to stop.
+    /// For a queue that is preempted: its groups are neither leased nor started, and leased groups
+    /// are asked to stop.
     void hold(QueueId queue);
-    /// Ends hold(); groups may be lent again.
+    /// Ends hold(); groups may be leased again.
     void release(QueueId queue);
-    /// Drops the kernels of the queue, which never complete. Lent groups are discarded when they
-    /// come back.
+    /// Drops the kernels of the queue, which never complete. Leased groups are discarded when
+    /// they come back.
     void drop(QueueId queue);
     /// Drops one kernel; its queue reports an error.
     void drop(Dispatch& dispatch);
@@ -127,9 +127,10 @@ public:
     void set_compute_units(std::uint64_t mask) { occupancy_.set_mask(mask); }
     [[nodiscard]] std::uint32_t compute_units() const { return occupancy_.compute_units(); }
 
-    /// No group may be lent.
+    /// No group may be leased.
     void reset();
-    /// Saves the kernels of one queue, or all for kNoQueue. No saved group may be lent (asserted).
+    /// Saves the kernels of one queue, or all for kNoQueue. No saved group may be leased
+    /// (asserted).
     void save(Writer& out, QueueId queue = kNoQueue) const;
     /// Adds the kernels of a stream, all or none. EPROTO for a kernel that start() and the
     /// hardware's sizes would not allow.

@@ -313,7 +313,7 @@ void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
 }
 
 /// Waits until there may be work again or the stay is over. The worker that leaves the VF last
-/// starts the dry spell and waits for its end.
+/// starts the idle period and waits for its end.
 void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                        std::uint64_t seen_kicks) {
     const std::uint64_t stay = stay_.number();

@@ -61,8 +61,8 @@ public:
         virtual ~Listener() = default;
         /// The VF has used up its quantum and is parked.
         virtual void quantum_expired(const RunReport& report) = 0;
-        /// The running VF has had no work for the idle grace, or since its stay began. Once per dry
-        /// spell.
+        /// The running VF has had no work for the idle grace, or since its stay began. Once per
+        /// idle period.
         virtual void out_of_work(VfId vf) = 0;
     };
 

@@ -2,9 +2,9 @@
 //
 // IdleTracker: decides when the VF on the engine counts as out of work, and measures for how long.
 //
-// A VF that has worked and runs dry is out of work only after a grace period. Otherwise a guest
-// that waits for each packet before it submits the next would lose its slice with every packet. A
-// VF that has had no work since its stay began has no such guest and gets no grace.
+// A VF that has worked and has no more work counts as out of work only after a grace period.
+// Otherwise a guest that waits for each packet before it submits the next would lose its slice with
+// every packet. A VF that has had no work since its stay began has no such guest and gets no grace.
 //
 // Guarded by the engine's lock, except worked().
 #pragma once
@@ -40,13 +40,13 @@ public:
         }
         if (is_notified_ && !rests_since_) rests_since_ = now;
     }
-    /// Time until the dry spell is to be reported; zero or less: now. nullopt if there is no dry
-    /// spell, or if it was reported.
+    /// Time until the idle period is to be reported; zero or less: now. nullopt if there is no
+    /// idle period, or if it was reported.
     [[nodiscard]] std::optional<Nanoseconds> left(Nanoseconds now) const {
         if (!is_dry_ || is_notified_) return std::nullopt;
         return has_worked_ ? dry_since_ + grace_ - now : Nanoseconds::zero();
     }
-    /// The dry spell is being reported: it counts as rest from its beginning.
+    /// The idle period is being reported: it counts as rest from its beginning.
     void tell() {
         is_notified_ = true;
         rests_since_ = dry_since_;
@@ -64,7 +64,7 @@ private:
     std::atomic<bool> is_dry_{false};  ///< no work since dry_since_
     std::atomic<bool> has_worked_{false};
     Nanoseconds dry_since_{};
-    bool is_notified_ = false;                ///< this dry spell was reported
+    bool is_notified_ = false;                ///< this idle period was reported
     std::optional<Nanoseconds> rests_since_;  ///< reported, and no worker looks for work
     Nanoseconds rested_{};
 };

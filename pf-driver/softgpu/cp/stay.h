@@ -24,7 +24,7 @@ namespace vgpu::softgpu::cp {
 /// A VF as the engine sees it; GpuVf owns it. It outlives the engine's use of it.
 struct Context {
     VfId vf;
-    /// Workers hold it for packets and loans, never while a group runs.
+    /// Workers hold it for packets and to get and return groups, never while a group runs.
     PiMutex& lock;  ///< the VF lock
     CommandProcessor& cp;
     std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, posted doorbells
@@ -37,7 +37,7 @@ struct RunReport {
     Nanoseconds start{};             ///< clock at run()
     Nanoseconds end{};               ///< clock when the last worker was out
     Nanoseconds park{};              ///< the part after the stop request
-    Nanoseconds idle{};              ///< the dry spells that out_of_work() reported
+    Nanoseconds idle{};              ///< the idle periods that out_of_work() reported
     std::uint64_t instructions = 0;  ///< wave instructions retired
 };
 

@@ -150,7 +150,7 @@ bool is_in_flight(const Core& core, const Queue& queue) {
     return core.dispatcher.in_flight(queue.id) != 0 || queue.state.frame_count != 0;
 }
 
-/// Decides how the queue leaves, when no group of it is lent. After a Reset, or with nothing in
+/// Decides how the queue leaves, when no group of it is leased. After a Reset, or with nothing in
 /// flight, it leaves at once. Otherwise its state goes to the save area, if the area can hold the
 /// stream; if not, its kernels run to their end.
 bool leave(Core& core, Queue& queue) {

@@ -3,7 +3,7 @@
 // RingLatch: keeps doorbell rings until they are taken. Write pointers are absolute, so the latest
 // ring of a doorbell suffices (Linux 6.12, amdgpu/gfx_v9_0.c: WDOORBELL64 of the ring's wptr), with
 // one exception: several producers of an AQL queue ring in any order, and a smaller index may come
-// last. So the latch keeps the largest value of a doorbell as well and hands it out first.
+// last. So the latch keeps the largest value of a doorbell as well and returns it first.
 //
 // The size of the BAR bounds the latch, however often doorbells ring. Not thread safe: the owner
 // has a lock.
@@ -38,8 +38,8 @@ public:
 
     void keep(const Ring& ring);
     [[nodiscard]] bool is_empty() const { return count_ == 0; }
-    /// Hands out the rings of at most `most` doorbells and forgets them, lowest doorbell first.
-    /// After a call that leaves some, the next call begins at the page behind.
+    /// Passes the rings of at most `max` doorbells to `ring` and forgets them, lowest doorbell
+    /// first. If some are left, the next call begins at the next page.
     void take(std::size_t max, const std::function<void(const Ring&)>& ring);
     void for_each(const std::function<void(const Ring&)>& ring) const;
     /// The latest values as bytes of the BAR; 0 on a page where no ring waits.

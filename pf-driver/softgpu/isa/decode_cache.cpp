@@ -26,7 +26,7 @@ std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint3
     return 1;
 }
 
-/// For run_block's `usual`: one check per block that all registers named exist.
+/// For is_usual() in execute.cpp, which checks once per block that all named registers exist.
 std::uint32_t vgprs_needed(const Instruction& instruction) {
     std::uint32_t needed = instruction.dst_regs == 0 ? 0u : instruction.dst + instruction.dst_regs;
     for (const Operand& source : instruction.src)

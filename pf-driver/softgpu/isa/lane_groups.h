@@ -152,7 +152,8 @@ private:
     std::byte* host_ = nullptr;
 };
 
-/// `Count` words, or a smaller T, for the lanes of a group; false if they are not in one page.
+/// Loads `Count` words, or one smaller T, for each lane of a group; false if they are not in one
+/// page.
 template <class T, unsigned Count>
 VGPU_INLINE bool load_group(PageCursor& pages, const u64* at, u32 on, unsigned first, Row* rows) {
     GroupPlaces places;
@@ -168,7 +169,8 @@ VGPU_INLINE bool load_group(PageCursor& pages, const u64* at, u32 on, unsigned f
     return true;
 }
 
-/// The rows from register `source` on, or the part of a T, of the lanes of a group.
+/// Stores `Count` registers from `source` on, or one smaller T after `shift`, for each lane of a
+/// group; false if they are not in one page.
 template <class T, unsigned Count>
 VGPU_INLINE bool store_group(PageCursor& pages, const u64* at, u32 on, unsigned first,
                              const VgprRow* source, unsigned shift) {

@@ -326,7 +326,7 @@ template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Comparison: the mask of the lanes where it holds; goes to EXEC, too, if the row says so.
+/// Writes the mask of the lanes for which the comparison holds, also to EXEC if the row says so.
 template <class M> Outcome compare_op(Env& env, const Instruction& i) {
     Row t[4];
     Row held;

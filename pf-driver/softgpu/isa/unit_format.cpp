@@ -135,7 +135,8 @@ i64 rounded(f64 value, f64 low, f64 high) {
     return static_cast<i64>(nearest_even(value < low ? low : (value > high ? high : value)));
 }
 
-/// The inverse: rounded to nearest within the format's range; integers lose their upper bits.
+/// The inverse of decode_component(): rounds to nearest within the format's range; integers lose
+/// their upper bits.
 u32 encode_component(u32 value, u32 width, u32 number) {
     const f64 real = static_cast<f64>(std::bit_cast<f32>(value));
     const f64 top = norm_top(width, false);
@@ -211,7 +212,8 @@ Values swizzled(const Values& values, u32 select, u32 number) {
     return out;
 }
 
-/// The inverse: a component of the element comes from the first register component that selects it.
+/// The inverse of swizzled(): a component of the element comes from the first register component
+/// that selects it.
 Values unswizzled(const Values& values, u32 select) {
     Values out{};
     for (u32 c = kComponents; c-- > 0;) {

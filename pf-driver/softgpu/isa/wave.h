@@ -25,7 +25,7 @@ namespace vgpu::softgpu::isa {
 
 inline constexpr unsigned kLanes = 64;
 inline constexpr unsigned kMaxVgprs = 256;
-/// Limit of one work-group; 64 lanes each.
+/// Limit of one work-group; each wave has 64 lanes.
 inline constexpr unsigned kMaxWaves = 16;  ///< 1024 work-items
 /// Limit of one work-group and of a CU (Vega ISA manual, "Local Data Share").
 inline constexpr Bytes kMaxLds = 64_KiB;

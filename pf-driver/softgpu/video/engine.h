@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Engine: the video blocks of one VF, as far as a driver brings them up: the MMSCH, which takes an
-// init table from memory (init_table.h), and the ring of each encoder. It does not code video: it
-// walks and drops the frames of an IB; a job ends without output, but with fence and interrupt.
+// init table from memory (init_table.h), and the ring of each encoder. It does not encode video:
+// it walks and drops the frames of an IB; a job ends without output, but with fence and interrupt.
 // step() does bounded work; State holds position and waits, so that a ring can be parked, saved and
 // continued bit for bit.
 //
