@@ -26,7 +26,7 @@
 static const char *failed_step = "";
 static DIR *task_directory; /* opened while the process may open files */
 
-/* What the last call has failed at, in words. */
+/* Get the step at which the last call failed, as text. */
 const char *vgpu_confine_step(void)
 {
 	return failed_step;
@@ -38,7 +38,7 @@ static int fail(const char *step, int error)
 	return error;
 }
 
-/* A right that a limit can give is not a capability: the limit is of this process alone. */
+/* raises a limit of this process, so that the process needs no capability for the same right */
 static bool raise_limit(__rlimit_resource_t resource, rlim_t value)
 {
 	struct rlimit limit;
@@ -73,7 +73,7 @@ static uint32_t rights_to_keep(int real_time_priority)
 	return rights;
 }
 
-/* The bounding set only matters to exec, which the filter forbids: without CAP_SETPCAP it stays. */
+/* without CAP_SETPCAP the bounding set stays; it only matters to exec, which the filter forbids */
 static int drop_capabilities(uint32_t keep)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -92,7 +92,7 @@ static int drop_capabilities(uint32_t keep)
 	return syscall(SYS_capset, &head, sets) ? -errno : 0;
 }
 
-/* Grow and shrink the heap of a thread: at the first time libc reads a file of /proc. */
+/* grows and shrinks the heap of a thread, because libc reads a file of /proc the first time */
 static void *use_heap(void *unused)
 {
 	void *pieces[HEAP_PIECES];
@@ -105,8 +105,8 @@ static void *use_heap(void *unused)
 }
 
 /*
- * What libc would otherwise do later: look at the file of its output, read the time zone, and read
- * files for the heaps of threads.
+ * Makes libc do now what it would otherwise do later: look at the file of its output, read the time
+ * zone, and read files for the heaps of threads.
  */
 static void prepare_libc(void)
 {
@@ -122,8 +122,8 @@ static void prepare_libc(void)
 }
 
 /*
- * Take capabilities and files away. Threads that are started later inherit this. They may ask for
- * real_time_priority at most.
+ * Take capabilities and files away. Threads that are started later inherit this. Their real-time
+ * priority is at most real_time_priority.
  */
 int vgpu_confine_files(int real_time_priority)
 {

@@ -52,7 +52,7 @@ static struct scmp_arg_cmp is_behind_sealed(unsigned argument)
 	return (struct scmp_arg_cmp){argument, SCMP_CMP_GE, VGPU_SEALED_END, 0};
 }
 
-/* rules go on being added after an error, and the first error counts */
+/* after an error, further rules are still added; the first error counts */
 struct filter {
 	scmp_filter_ctx context;
 	int error;
@@ -121,7 +121,7 @@ static const int common_calls[] = {
 	SCMP_SYS(brk),
 };
 
-/* not into the sealed area, and never executable */
+/* memory outside of the sealed area, never executable */
 static void allow_memory(struct filter *filter)
 {
 	ALLOW_IF(filter, SCMP_SYS(mmap), pointer_is(0, NULL), is_not_executable(2),
@@ -133,7 +133,7 @@ static void allow_memory(struct filter *filter)
 	ALLOW_IF(filter, SCMP_SYS(mremap), is_behind_sealed(0), bits_are(3, MREMAP_FIXED, 0));
 }
 
-/* no owner of a descriptor, which would let it send signals */
+/* without F_SETOWN: the owner of a descriptor would get signals, also in another process */
 static void allow_descriptors(struct filter *filter)
 {
 	static const int commands[] = {F_DUPFD_CLOEXEC, F_GETFL,     F_SETFL,
@@ -143,7 +143,7 @@ static void allow_descriptors(struct filter *filter)
 		ALLOW_IF(filter, SCMP_SYS(fcntl), int_is(1, commands[i]));
 }
 
-/* who a client is, time limits, the mode of a socket's file, and send() without an address */
+/* the user of a client, time limits, the mode of a socket's file, and send() without an address */
 static void allow_open_sockets(struct filter *filter)
 {
 	static const int limits[] = {SO_RCVTIMEO, SO_SNDTIMEO};
@@ -183,12 +183,12 @@ static void allow_path(struct filter *filter, const struct vgpu_sealed_slot *slo
 		ALLOW_IF(filter, SCMP_SYS(inotify_add_watch), pointer_is(1, path));
 }
 
-/* priorities of its threads; signals, as of abort(), only to itself */
+/* priorities of the process's threads; signals, as of abort(), only to the process itself */
 static void allow_threads(struct filter *filter, const int *threads, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		ALLOW_IF(filter, SCMP_SYS(sched_setscheduler), int_is(0, threads[i]));
-	/* who 0: the calling thread */
+	/* 0: the calling thread */
 	ALLOW_IF(filter, SCMP_SYS(setpriority), int_is(0, PRIO_PROCESS), int_is(1, 0),
 		 int_is(2, 0));
 	ALLOW_IF(filter, SCMP_SYS(tgkill), int_is(0, getpid()));
@@ -196,9 +196,9 @@ static void allow_threads(struct filter *filter, const int *threads, uint32_t co
 }
 
 /*
- * What sanitizers do besides: at the end a thread that shares the memory stops and traces the
- * others, and reads their stacks and maps; UBSan writes memory to a pipe to see whether it exists;
- * reports look whether they go to a terminal.
+ * Allows what sanitizers do in addition. At the end, a thread that shares the memory stops and
+ * traces the others, and reads their stacks and maps. UBSan writes memory to a pipe to find out
+ * whether it exists. Reports check whether they go to a terminal.
  */
 static void allow_sanitizers(struct filter *filter)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the files of this folder share: the sealed area, Landlock, the answer to refused calls. */
+/* Declarations of this folder: the sealed area, Landlock, the filter, refused calls. */
 #ifndef VGPU_CONFINE_PARTS_H
 #define VGPU_CONFINE_PARTS_H
 

@@ -138,7 +138,7 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 					request->token);
 	if (error == -EINPROGRESS)
 		return;
-	/* the core took the all ones of a missing device for a value */
+	/* the device is gone: the core has taken all ones for a value */
 	if (error && platform->is_device_lost && vgpu_pf_request_traits(op)->needs_device)
 		vgpu_client_done(platform, request->token, -ENODEV, "the device is lost");
 	else
@@ -146,7 +146,7 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 				 vgpu_pf_view_message(platform->pf));
 }
 
-/* error: of the wait; withdraws the request after an error, unless the core has finished it */
+/* error: result of the wait; if not 0, withdraws a request that the core has not finished */
 static int end_wait(struct vgpu_platform *platform, struct vgpu_request *request, int error)
 {
 	if (!error)
@@ -460,7 +460,7 @@ int vgpu_client_finish(struct vgpu_platform *platform, struct vgpu_request *requ
 	error = end_wait(platform, request, wait_for_completion_interruptible(&request->done));
 	if (error || !moved || is_input)
 		return error;
-	/* the core finished before the file had taken the rest */
+	/* the core had finished, but the file has not taken the rest */
 	strscpy(request->message, reason_of(moved), sizeof(request->message));
 	return moved;
 }

@@ -98,7 +98,7 @@ static void do_recheck(struct work_struct *work)
 	schedule_work(&platform->service.chores);
 }
 
-/* either work item may start the other, but chores find that the platform is gone and do nothing */
+/* cancels the chores twice, because recheck starts them; they do nothing if the platform is gone */
 static void stop_chores(struct vgpu_platform *platform)
 {
 	cancel_work_sync(&platform->service.chores);

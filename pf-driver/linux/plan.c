@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Plans the run table if no policy writer (vgpud) does, from the first write to sysfs on. Each VF
- * gets one entry. The VFs with resources divide a round by quantum times weight. No part is below
- * min_pct or above max_pct of its VF. The round is shortened until no VF is off the engine for
- * longer than max_gap_ms. When VFs get or lose resources, the round is divided again. Weights and
- * floors hold while all VFs have work; caps are contracts too, and always hold. Contracts that a
- * policy writer leaves behind stay in force.
+ * Plans the run table while no client (vgpud) has the lease, from the first write to sysfs on. Each
+ * VF gets one entry. The VFs with resources divide a round by quantum times weight. No part is
+ * below min_pct or above max_pct of its VF. The round is shortened until no VF is off the engine
+ * for longer than max_gap_ms. When VFs get or lose resources, the round is divided again. Weights
+ * and floors hold while all VFs have work; caps are contracts too, and always hold. Contracts that
+ * a lease holder leaves behind stay in force.
  */
 #include <linux/slab.h>
 
@@ -95,7 +95,7 @@ static u32 quantum_us(const struct vgpu_platform *platform, const struct vgpu_pl
 }
 
 /*
- * The contracts of a policy writer that has gone stay in force. This file changes only those caps
+ * The contracts of a lease holder that has gone stay in force. This file changes only those caps
  * that it has set. A gang has no cap.
  */
 static void fill_contract(struct vgpu_policy *policy, u32 quantum,
@@ -153,7 +153,7 @@ static int set_plan(struct vgpu_platform *platform, struct vgpu_pf_run_table *ta
 	return 0;
 }
 
-/* known: generation of the table that may be replaced; 0: any */
+/* replaces the table in force if it has the generation `known`; 0: any */
 static int plan_over(struct vgpu_platform *platform, u64 known)
 {
 	struct vgpu_pf_run_table *table = kvzalloc(2 * sizeof(*table), GFP_KERNEL);
@@ -170,8 +170,10 @@ static int plan_over(struct vgpu_platform *platform, u64 known)
 	return error;
 }
 
-/* Plan the run table, now and after later changes; platform->admin is held, no client has the
- * lease. */
+/*
+ * Plan the run table, now and after later changes; platform->admin is held, and no client has the
+ * lease.
+ */
 int vgpu_plan_table(struct vgpu_platform *platform)
 {
 	return plan_over(platform, 0);

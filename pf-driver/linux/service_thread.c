@@ -61,8 +61,8 @@ static bool record_state(struct vgpu_platform *platform, struct vgpu_platform_vf
 }
 
 /*
- * Notes whether a client of the VF's socket has attached the VF: the VF is attached, and no driver
- * of this host uses its function. The client's guest may not have loaded a driver yet.
+ * Records whether a client of the VF's socket has attached the VF: the VF is attached, and no
+ * driver of this host uses its function. The client's guest may not have loaded a driver yet.
  */
 static bool record_attachment(struct vgpu_platform *platform, struct vgpu_platform_vf *vf)
 {
@@ -269,7 +269,7 @@ int vgpu_platform_unsuspend(struct vgpu_platform *platform)
 		error = attach(platform);
 	}
 	vgpu_platform_unlock(platform);
-	/* events that came while the core was parked were not served, and do not come again */
+	/* events that came while the device was suspended were not served, and do not come again */
 	set_bit(VGPU_WAKEUP_INTERRUPT, &platform->service.wakeups);
 	vgpu_platform_wake(platform, VGPU_WAKEUP_TIMER);
 	return error;

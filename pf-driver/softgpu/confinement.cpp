@@ -18,7 +18,7 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// Memory of VFs and of doorbells, the io thread's sources, interrupts of clients.
+/// Calls for memory of VFs and of doorbells, the io thread's sources, interrupts of clients.
 constexpr std::array kCalls{SYS_memfd_create, SYS_ftruncate,   SYS_fstatfs,   SYS_epoll_ctl,
                             SYS_epoll_wait,   SYS_epoll_pwait, SYS_io_submit, SYS_io_getevents};
 constexpr std::array<int, kCalls.size()> kCallNumbers = [] {
@@ -33,7 +33,7 @@ constexpr vgpu_confine_rules kRules{.program = "softgpu",
                                     .calls = kCallNumbers.data(),
                                     .call_count = kCallNumbers.size()};
 
-/// A note that does not fit is not written, as before.
+/// If the path of a note is too long to be sealed, no note is written.
 Result<> seal_socket(const std::string& path) {
     (void)vgpu_seal_path(vfio_user::ClientNote::path_of(path).c_str(), VGPU_PATH_NOTE);
     const int error = vgpu_seal_socket(path.c_str());

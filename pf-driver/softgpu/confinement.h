@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How softgpu locks itself in (pf-driver/confine): which paths and system calls it needs while it
-// serves. main.cpp calls the functions in this order.
+// Locks softgpu in (pf-driver/confine), except for the paths and system calls that it needs while
+// it serves. main.cpp calls the functions in this order.
 #pragma once
 
 #include "pf-driver/softgpu/gpu.h"
@@ -10,7 +10,7 @@ namespace vgpu::softgpu {
 
 /// Before the sockets are bound. `has_control`: with the control socket.
 [[nodiscard]] Result<> seal_paths(const Gpu::Spec& spec, bool has_control);
-/// After the sockets are bound and before the threads start, which inherit what is left.
+/// After the sockets are bound and before the threads start, which inherit the remaining rights.
 [[nodiscard]] Result<> abandon_files();
 /// After the threads have started. From now on the process starts no thread.
 [[nodiscard]] Result<> abandon_calls();

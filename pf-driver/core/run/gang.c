@@ -9,7 +9,7 @@
  * table has precedence. Time that a slot loses to a late switch is not made up for.
  *
  * For the rest of the scheduler, a slot is a run of a reservation. Between slots the VF is
- * throttled (held), so that its entries are skipped. A VF in full access is not throttled but
+ * throttled, so that its entries are skipped. A VF in full access is not throttled but
  * served like any other VF: a driver that loads waits for its rings only for a limited time.
  */
 #include "pf-driver/core/run/internal.h"

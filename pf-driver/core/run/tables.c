@@ -12,7 +12,7 @@ static bool has_contracts(const struct vgpu_pf_run_table *table)
 	return memcmp(table->contracts, none, sizeof(none)) != 0;
 }
 
-/* notes the longest quantum of each priority class */
+/* records the longest quantum of each priority class */
 static void record_longest(struct vgpu_run_slots *slots)
 {
 	for (uint32_t i = 0; i < slots->table.count; i++) {
@@ -197,7 +197,7 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	if (scheduler->state == VGPU_SCHEDULER_RUNNING &&
 	    vgpu_pf_run_kind_is_endless(&scheduler->run))
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
-	/* decide now: a VF that stays parked without tokens may get no tokens for a long time */
+	/* decide now: an expired VF without tokens may get no tokens for a long time */
 	if (scheduler->state == VGPU_SCHEDULER_EXPIRED)
 		scheduler->wants_decision = true;
 	pf->checkpoint.is_table_dirty = true; /* checkpoint.c writes the table */

@@ -36,7 +36,7 @@ bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf)
 	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_DEVICE;
 }
 
-/* gives up the device, and the answers that guests wait for */
+/* declares the device lost, and drops the answers that guests wait for */
 static void abandon(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Full ("exclusive") access: a guest's driver loads, unloads or recovers, and may write registers
- * that are read-only at other times. By default only the register write gate of the VF
- * opens, and the other VFs keep running. EXCLUSIVE_FULL_ACCESS stops the run table meanwhile, as
- * silicon without banked registers must. A time limit ends full access; resuming a paused VF
- * restarts the limit.
+ * that are read-only at other times. By default only the register write gate of the VF opens, and
+ * the other VFs keep running. EXCLUSIVE_FULL_ACCESS stops the run table meanwhile, as silicon
+ * without banked registers must. A time limit ends full access; resuming a paused VF restarts the
+ * limit.
  */
 #include "pf-driver/core/vf/parts.h"
 

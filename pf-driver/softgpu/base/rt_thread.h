@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// RtThread: gives the thread that answers guests real-time priority while its RtBudget has budget.
+// RtThread: gives the thread that answers guests real-time priority while its RtBudget lasts.
 // The thread sleeps in real time, so that the host's other work cannot keep it from waking. When
 // its budget is spent, it is a normal thread until the budget has refilled. The thread itself makes
 // the object and is its only user.
