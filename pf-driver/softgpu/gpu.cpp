@@ -15,7 +15,7 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// Pause between two looks at the waits of inactive VFs: short after an event, then longer.
+/// Pause between two polls of the waits of inactive VFs: short after an event, then longer.
 constexpr std::chrono::microseconds kPollFirst{250};
 constexpr std::chrono::microseconds kPollLast{4000};
 
@@ -332,7 +332,7 @@ void Gpu::poll_loop() {
     }
 }
 
-/// True if the poller must look again: only polling finds the work of some VF. A VF that is known
+/// True if the poller must poll again: only polling finds the work of some VF. A VF that is known
 /// to be busy waits for the engine and needs no poll.
 bool Gpu::poll_once() {
     bool must_go_on = false;

@@ -145,7 +145,7 @@ Result<OwnedFd> take_signals() {
     return fd;
 }
 
-/// The threads run with what is left of the process's rights.
+/// The threads start after the files are given up, and inherit the remaining rights.
 Result<> start_locked_in(Gpu& gpu) {
     TRY_VOID(abandon_files());
     gpu.start();

@@ -46,7 +46,7 @@ struct vgpu_os_dma {
 
 /**
  * struct vgpu_os_ops - services of the platform; functions that return int return 0 or negative
- * errno
+ *	errno
  * @config_read: read 1, 2 or 4 bytes of the PF's config space, naturally aligned
  * @config_write: write 1, 2 or 4 bytes of the PF's config space, naturally aligned
  * @mmio_read: read a register of the PF (BAR5); reg: dword number

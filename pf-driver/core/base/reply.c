@@ -5,7 +5,7 @@
  */
 #include "pf-driver/core/base/parts.h"
 
-/* Note that a request that returned -EINPROGRESS has ended; token 0: no client waits for it. */
+/* Record the end of a request that returned -EINPROGRESS; token 0: no client waits for it. */
 void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message)
 {
 	struct vgpu_finished_request *finished;

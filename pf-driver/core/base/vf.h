@@ -74,7 +74,7 @@ struct vgpu_vf_reset {
 	bool flr_done;	   /* the FLR of this reset is done or was done by the client */
 	bool is_flr_known; /* the client has done an FLR; RESET is posted and not carried out */
 	bool guest_notified,
-		guest_ready; /* in this reset: FLR_NOTIFICATION sent, READY_TO_RESET got */
+		guest_ready; /* in this reset: FLR_NOTIFICATION sent; READY_TO_RESET received */
 	bool renotified;     /* the guest was notified a second time in this wait */
 	bool unanswered;     /* a late READY_TO_RESET answers the last reset: no new request */
 	uint32_t answer;     /* mailbox request to answer when the reset is done; 0: none */

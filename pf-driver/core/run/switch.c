@@ -3,7 +3,7 @@
  * DOC: World switch
  *
  *   from, to              CONTEXT_SWITCH            or, stepwise: IDLE SAVE LOAD RUN
- *   from == to            RUN                       (parked, its next quantum)
+ *   from == to            RUN                       (expired: its next quantum)
  *   from only             CONTEXT_SWITCH to the PF  or, stepwise: IDLE SAVE
  *   to only               CONTEXT_SWITCH from the PF   or: LOAD RUN
  *
@@ -57,7 +57,7 @@ static void plan(struct vgpu_pf *pf)
 	}
 }
 
-/* the present command, its function, and the function to which CONTEXT_SWITCH switches */
+/* composes the present command: its function, and the function to which CONTEXT_SWITCH switches */
 static uint32_t command_dword(const struct vgpu_pf_switch *sw)
 {
 	uint32_t command = sw->steps[sw->step];

@@ -3,8 +3,8 @@
 // CommandProcessor: the command processor (CP) of one VF: the gfx ring and 64 hardware queue
 // descriptors (HQDs) with PM4 or AQL packets, the scheduler that maps user queues from run lists,
 // and the kernels that these queues have in flight. step() executes packets, a bounded amount at a
-// time. take_group() hands out kernels to the engine's workers as work-groups, which come back with
-// release().
+// time. take_group() leases the work-groups of kernels to the engine's workers; release() returns
+// them.
 //
 // The VF lock is held for every call. Work-groups run outside the lock, between take_group() and
 // release(). All state of a group is in its Workgroup, so the command processor may stop, save or
@@ -125,8 +125,8 @@ public:
     [[nodiscard]] bool needs_polling() const override;
 
     // --- work-groups (cp::Engine) ------------------------------------------------------------
-    /// Lends worker `worker` a group to run, which must read `stop` often; nullopt if there is
-    /// none.
+    /// Leases a group to worker `worker`, which must read `stop` often while it runs the group;
+    /// nullopt if there is none.
     [[nodiscard]] std::optional<GroupLease> take_group(std::uint32_t worker,
                                                        std::atomic<bool>& stop);
     /// True if a group could be taken now, so that another worker would find work.

@@ -14,7 +14,8 @@ namespace {
 /// to allocate them would cost more than a small kernel.
 constexpr std::size_t kSpareGroups = 64;
 constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
-/// Most groups of one kernel in a stream: full CUs of groups of one wave, and one group in excess.
+/// Limit of the groups of one kernel in a stream: full CUs of groups of one wave, and one group in
+/// excess.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
 /// True if slots with equal numbers are the same memory.

@@ -31,7 +31,7 @@ class MessageSink {
 public:
     virtual ~MessageSink() = default;
     /// s_sendmsg(MSG_INTERRUPT): `payload` is M0. Called in the thread that runs the wave.
-    /// Must not run waves or touch the group; the engine notes it and asks the group back.
+    /// Must not run waves or touch the group; the engine records it and requests the group back.
     virtual void interrupt(std::uint32_t payload) = 0;
     /// The same, with the wave that sent it, for sinks that need the wave's state.
     virtual void interrupt_from(const WaveState& /*sender*/, std::uint32_t payload) {
