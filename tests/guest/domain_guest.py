@@ -15,14 +15,14 @@ from host import HostError, wait_for
 from suite import LOAD, LOAD_SECONDS
 from vm import Vm
 
-BOOT = ''''<kernel>{kernel}</kernel>
+BOOT = '''<kernel>{kernel}</kernel>
     <initrd>{initrd}</initrd>
-    <cmdline>console=ttyS0 panic=-1 loglevel=7 mitigations=off</cmdline>''''
-SHARE = '''<filesystem type='mount' accessmode='squash' multidevs='remap''>
+    <cmdline>console=ttyS0 panic=-1 loglevel=7 mitigations=off</cmdline>'''
+SHARE = '''<filesystem type='mount' accessmode='squash' multidevs='remap'>
       <source dir='{path}'/><target dir='{tag}'/><readonly/>
-    </filesystem>''''
-SERIALS = '''<serial type='file'><source path='{console}'/><target port='0''/></serial>
-    <serial type='unix'><source mode='bind' path='{channel}'/><target port='1'/></serial>''''
+    </filesystem>'''
+SERIALS = '''<serial type='file'><source path='{console}'/><target port='0'/></serial>
+    <serial type='unix'><source mode='bind' path='{channel}'/><target port='1'/></serial>'''
 
 
 class DomainGuest(Vm):

@@ -18,7 +18,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get('VGPU_BIN', os.path.join(ROOT, 'build', 'release', 'bin'))
 
-BUS_CONFIG = ''''<!DOCTYPE busconfig PUBLIC
+BUS_CONFIG = '''<!DOCTYPE busconfig PUBLIC
  "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
@@ -31,7 +31,7 @@ BUS_CONFIG = ''''<!DOCTYPE busconfig PUBLIC
     <allow own="*"/>
   </policy>
 </busconfig>
-''''
+'''
 
 
 class HostError(Exception):

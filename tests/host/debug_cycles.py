@@ -30,27 +30,27 @@ SCAN_BATCHES = 10  # lives of the module between two looks for leaks while it is
 WORKERS = (1, 2)
 SWITCHES = 4  # of each worker, before it is reset
 # one life, from probe to remove, in two parts; `pf` is the PF in sysfs
-BEGIN = ''''
+BEGIN = '''
     echo $address > $driver/bind &&
     echo 4 > $pf/sriov_numvfs &&
     echo 300 > $pf/sriov_admin/vf2/profile/weight &&
-    echo 1 > $pf/sriov_admin/.bulk_profile/exec_quantum_ms''''
-END = ''''
+    echo 1 > $pf/sriov_admin/.bulk_profile/exec_quantum_ms'''
+END = '''
     echo 1 > $pf/virtfn3/reset &&
     echo 1 > $pf/sriov_admin/vf3/stop &&
     cat $pf/sriov_admin/vf*/state > /dev/null &&
     for i in $(seq 200); do echo 0 2> /dev/null > $pf/sriov_numvfs && break; sleep 0.1; done &&
     test $(cat $pf/sriov_numvfs) = 0 &&
-    echo $address > $driver/unbind''''
+    echo $address > $driver/unbind'''
 # one program that reads again and again, for at most a minute: another process costs a quarter of a second here
-SWITCHED = ''''
-    awk -v min=%d -v dump=$(echo /sys/kernel/debug/vgpu_pf/pf*/dump) -v began=$(cut -d. -f1 /proc/uptime) \''
+SWITCHED = '''
+    awk -v least=%d -v dump=$(echo /sys/kernel/debug/vgpu_pf/pf*/dump) -v began=$(cut -d. -f1 /proc/uptime) \'
         BEGIN { do {
             ready = 0;
             while ((getline line < dump) > 0)
                 if (line ~ /^VF/) vf = line;
                 else if (vf ~ /^VF[12]:/ && match(line, /switches [0-9]+/))
-                    ready += substr(line, RSTART + 9, RLENGTH - 9) + 0 >= min;
+                    ready += substr(line, RSTART + 9, RLENGTH - 9) + 0 >= least;
             close(dump);
             getline now < "/proc/uptime"; close("/proc/uptime");
         } while (ready < 2 && now - began < 60); exit ready < 2 }\'''' % SWITCHES

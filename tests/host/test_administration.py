@@ -32,7 +32,7 @@ BULK = {
     'weight': ('200', '100')}
 CHOICES = {'sched_priority': ('low', 'normal', 'high')}
 # has a poll on the file of argv[1], writes argv[2] to the file of argv[3]
-NOTIFIED = ''''
+NOTIFIED = '''
 import select, sys
 watched, value, written = sys.argv[1:]
 with open(watched) as file:
@@ -45,7 +45,7 @@ with open(watched) as file:
     assert poller.poll(10000) != [], 'not told'
     file.seek(0)
     print(file.read().strip())
-''''
+'''
 
 
 def shown(name, value):

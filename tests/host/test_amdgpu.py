@@ -81,7 +81,7 @@ class Amdgpu(unittest.TestCase):
     def test_what_is_set_does_not_wait_for_a_driver_that_loads(self):
         assignment_mode = self.pf('sriov_admin/vf3/assignment_mode')
         weight = self.pf('sriov_admin/vf2/profile/weight')
-        self.vm.check(f'(echo host > {assignment mode}; echo $? > /tmp/loaded) > /dev/null 2>&1 & '
+        self.vm.check(f'(echo host > {assignment_mode}; echo $? > /tmp/loaded) > /dev/null 2>&1 & '
                       'for i in $(seq 100); do '
                       f'dmesg | grep -q "amdgpu .*01:00.3" && break; sleep 0.1; done; '
                       f'cat {weight} > /tmp/before && cat /tmp/before > {weight} && ! test -e /tmp/loaded', 120)
@@ -89,7 +89,7 @@ class Amdgpu(unittest.TestCase):
                       LOAD_SECONDS)
         self.assertEqual(self.driver_of(self.pf('virtfn2')), 'amdgpu')
         self.vm.check(f'echo {DOMAINS["bridge"]}:01:00.3 > /sys/bus/pci/drivers/amdgpu/unbind', LOAD_SECONDS)
-        self.vm.check(f'echo none > {assignment mode}', 120)
+        self.vm.check(f'echo none > {assignment_mode}', 120)
 
     def test_hip_computes_while_a_neighbour_does(self):
         with VfGuest(self.card.path('vf2.sock')) as guest:

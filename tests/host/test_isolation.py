@@ -235,7 +235,7 @@ class FunctionResets(IsolationTest):
     def test_two_resets_of_a_vf_at_once_are_one_or_two_and_not_a_hang(self):
         guest = self.victim('endless')
         before = self.counters()
-        told = self.python(''''
+        told = self.python('''
 def reset(number):
     try:
         uapi.Pf().control(2, uapi.RESET)
@@ -243,7 +243,7 @@ def reset(number):
     except uapi.Refused as error:
         return error.errno
 with futures.ThreadPoolExecutor() as pool:
-    print(json.dumps(list(pool.map(reset, range(2)))))'''')
+    print(json.dumps(list(pool.map(reset, range(2)))))''')
         self.assertIn(0, json.loads(told))
         self.await_reset(before, 2)
         self.assertIn(self.counters()[2]['flrs'] - before[2]['flrs'], (1, 2))
@@ -262,7 +262,7 @@ with futures.ThreadPoolExecutor() as pool:
         before = self.counters()
         self.python('uapi.ring = uapi.Ring(pf); time.sleep(1)')
         self.inject({'inject': {'vf': 2, 'point': point, 'effect': 'late', 'delay_ms': LATE_MS}})
-        asked, runs = json.loads(self.python(f''''
+        asked, runs = json.loads(self.python(f'''
 import os, re
 deadline = time.monotonic() + 60
 def in_flight():
@@ -283,7 +283,7 @@ while pf.vf(2).flrs == {before[2]['flrs']}:
     time.sleep(0.1)
 time.sleep(1)
 runs = [(e.time_ns - e.duration_ns, e.time_ns, e.vf) for e in uapi.ring.take() if e.type == uapi.EVENT_RUN]
-print(json.dumps([asked, runs]))''''))
+print(json.dumps([asked, runs]))'''))
         running = [run for run in runs if run[0] <= asked < run[1]]
         self.assertEqual(running, [], 'a VF ran when the reset was asked for')
         self.assertTrue([run for run in runs if run[1] <= asked], 'nothing ran before')
@@ -301,7 +301,7 @@ print(json.dumps([asked, runs]))''''))
     def test_flr_during_a_save_for_migration(self):
         guest = self.victim('endless')
         before = self.counters()
-        told = json.loads(self.python(''''
+        told = json.loads(self.python('''
 import os
 pf.control(2, uapi.PAUSE)
 reader, writer = os.pipe()
@@ -320,7 +320,7 @@ with futures.ThreadPoolExecutor() as pool:
     rest = 0
     while data := os.read(reader, 1 << 20):
         rest += len(data)
-    print(json.dumps(saver.result()))''''))
+    print(json.dumps(saver.result()))'''))
         self.await_reset(before, 2)
         # nobody may take a state that was reset half way for a whole one
         self.assertNotEqual(told[0], 0, told)

@@ -13,7 +13,7 @@ import test_module
 
 MIB = 1 << 20
 LOST = {'inject': {'point': 'device', 'effect': 'lost'}}
-SAVER = ''''
+SAVER = '''
 import errno, os, uapi
 with uapi.Pf() as pf:
     pf.control(1, uapi.PAUSE)
@@ -24,8 +24,8 @@ with uapi.Pf() as pf:
     except uapi.Refused as error:
         assert error.errno == errno.ENODEV, error
         print('ended:', error.text)
-''''
-WHILE_LOST = ''''
+'''
+WHILE_LOST = '''
 import errno, uapi
 with uapi.Pf() as pf:
     assert pf.info().device_lost == 1
@@ -38,13 +38,13 @@ with uapi.Pf() as pf:
             assert error.errno == errno.ENODEV, error
             assert 'device' in error.text, error
     assert pf.vf(1).vf == 1
-''''
-WAIT = ''''
+'''
+WAIT = '''
 import sys, time, uapi
 with uapi.Pf() as pf:
     while pf.info().device_lost != int(sys.argv[1]):
         time.sleep(0.05)
-''''
+'''
 
 
 class LossTest(test_module.ModuleTest):

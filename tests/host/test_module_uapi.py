@@ -693,7 +693,7 @@ class Streams(UapiTest):
     def test_a_signal_ends_the_wait(self):
         self.paused(1)
         read_end, write_end = os.pipe()
-        program = f''''
+        program = f'''
 import errno, signal, uapi
 signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
 signal.setitimer(signal.ITIMER_REAL, 0.5)
@@ -701,7 +701,7 @@ try:
     uapi.Pf().stream(uapi.SAVE, {write_end}, vf=1)
 except KeyboardInterrupt:
     print('interrupted')
-''''
+'''
         answer = subprocess.run([sys.executable, '-c', program], pass_fds=[write_end],
                                 stdout=subprocess.PIPE, timeout=60, check=False)
         os.close(write_end)

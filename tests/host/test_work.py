@@ -145,7 +145,7 @@ class Resets(WorkTest):
             victim.boot()
         self.assert_right(neighbour)
 
-    def assert_waited_at_max(self, runs, vf, seconds):
+    def assert_waited_at_most(self, runs, vf, seconds):
         """None of the VF's turns came later after the one before."""
         turns = [run for run in runs if run[2] == vf]
         gaps = [(later[0] - earlier[1]) / 1e9 for earlier, later in zip(turns, turns[1:])]
@@ -169,7 +169,7 @@ class Resets(WorkTest):
         neighbour.order('compute')
         time.sleep(1)
         self.assert_right(neighbour)
-        self.assert_waited_at_max(self.runs(), 1, SWITCH_MS * TIME_SCALE / 1000 + MARGIN_SECONDS)
+        self.assert_waited_at_most(self.runs(), 1, SWITCH_MS * TIME_SCALE / 1000 + MARGIN_SECONDS)
         self.assert_works_again(victim)
 
 

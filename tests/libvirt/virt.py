@@ -20,25 +20,25 @@ from vm import GUEST
 
 VGPUCTL = os.path.join(BIN, 'vgpuctl')
 NAMESPACE = 'urn:vgpu:libvirt:1'
-QEMU_CONF = ''''
+QEMU_CONF = '''
 dynamic_ownership = 0
 remember_owner = 0
 cgroup_controllers = [ ]
 security_driver = "none"
 stdio_handler = "file"
-''''
-LIBVIRTD_CONF = ''''
+'''
+LIBVIRTD_CONF = '''
 auth_unix_ro = "none"
 auth_unix_rw = "none"
 log_filters = "1:util.hook 3:object 3:event"
 log_outputs = "2:file:{log}"
-''''
-EMULATOR = ''''#!/bin/sh
+'''
+EMULATOR = '''#!/bin/sh
 root={root}
 exec $root/lib64/ld-linux-x86-64.so.2 --library-path $root/usr/lib/x86_64-linux-gnu --argv0 qemu-system-x86_64 \\
     $root/usr/bin/qemu-system-x86_64 -L $root/usr/share/qemu -L $root/usr/share/seabios "$@"
-''''
-DOMAIN = '''<domain type='qemu''>
+'''
+DOMAIN = '''<domain type='qemu'>
   <name>{name}</name>
   <uuid>{uuid}</uuid>
   <memory unit='MiB'>{memory}</memory>
@@ -58,7 +58,7 @@ DOMAIN = '''<domain type='qemu''>
   </devices>
   {more}
 </domain>
-''''
+'''
 
 
 def run(*command, text='', seconds=60):

@@ -26,7 +26,7 @@ ENVIRONMENT = {'DEBIAN_FRONTEND': 'noninteractive', 'LC_ALL': 'C.UTF-8', 'HOME':
                'PATH': '/usr/sbin:/usr/bin:/sbin:/bin'}
 
 # pid 1 of the system: mounts, then nothing but taking in orphans
-MOUNTS = r''''
+MOUNTS = r'''
 cd "$2"
 mount -t overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" overlay root
 cd root
@@ -51,19 +51,19 @@ while [ $# -gt 0 ]; do
     mount -o remount,bind,ro ".$1"
     shift 2
 done
-''''
+'''
 # a root of its own, not a chroot: what /proc/PID/exe says is as on a machine
-ENTER = r''''
+ENTER = r'''
 pivot_root . .
 umount -l .
 cd /
-''''
-INIT = MOUNTS + ENTER + r''''
+'''
+INIT = MOUNTS + ENTER + r'''
 exec /bin/bash -c 'echo ready; while :; do sleep 1000 & wait $!; done'
-''''
+'''
 
 # the same with systemd, which is to see no other control groups than those below its own
-SYSTEMD = MOUNTS + r''''
+SYSTEMD = MOUNTS + r'''
 # a null
 mknod -m 600 dev/console c 1 3
 mount -t sysfs sysfs sys
@@ -72,12 +72,12 @@ mkdir -p sys/fs/cgroup/vgpu-package-test
 echo 0 >sys/fs/cgroup/vgpu-package-test/cgroup.procs
 umount sys/fs/cgroup
 ''' + ENTER + r'''
-exec unshare --cgroup sh -euc ''
+exec unshare --cgroup sh -euc '
     mount -t cgroup2 cgroup2 /sys/fs/cgroup
     echo ready
-    exec env -i container=test PATH=/usr/sbin:/usr/bin /lib/systemd/systemd --show-status=no''
-''''
-REMOVE_CONTROL_GROUPS = r''''
+    exec env -i container=test PATH=/usr/sbin:/usr/bin /lib/systemd/systemd --show-status=no'
+'''
+REMOVE_CONTROL_GROUPS = r'''
 mount -t cgroup2 cgroup2 /mnt
 # what was killed takes its time to end
 for try in $(seq 300); do
@@ -85,7 +85,7 @@ for try in $(seq 300); do
     find /mnt/vgpu-package-test -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.1
 done
 exit 1
-''''
+'''
 
 
 def packages(place='first'):

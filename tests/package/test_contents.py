@@ -116,8 +116,8 @@ class Contents(unittest.TestCase):
 
     def test_completion_of_bash_loads_and_completes(self):
         path = self.path('vgpu', 'usr/share/bash-completion/completions/vgpuctl')
-        script = f''''. {path}; complete -p vgpuctl || exit 1
-            COMP_WORDS=(vgpuctl cre) COMP_CWORD=1; _vgpuctl; echo "${{COMPREPLY[@]}}"''''
+        script = f'''. {path}; complete -p vgpuctl || exit 1
+            COMP_WORDS=(vgpuctl cre) COMP_CWORD=1; _vgpuctl; echo "${{COMPREPLY[@]}}"'''
         done = run('bash', '--norc', '-c', script)
         self.assertEqual(done.stderr, '')
         self.assertEqual(done.stdout.splitlines()[-1], 'create')

@@ -70,7 +70,7 @@ class Units(unittest.TestCase):
         for package in UNITS:
             subprocess.run(['dpkg-deb', '-x', packages()[package], cls.directory], check=True)
 
-    def test_their_exposure_is_at_max_three(self):
+    def test_their_exposure_is_at_most_three(self):
         for unit in (unit for units in UNITS.values() for unit in units):
             path = os.path.join(self.directory, 'lib/systemd/system', unit)
             done = subprocess.run(['systemd-analyze', 'security', '--offline=true', '--no-pager',

@@ -16,11 +16,11 @@ from vm import GUEST
 # what the system sees of build/guest, and where QEMU and libvirt write
 IMAGE = '/srv/guest'
 WORK = '/var/lib/libvirt/images'
-EMULATOR = f''''#!/bin/sh
+EMULATOR = f'''#!/bin/sh
 root={IMAGE}/qemu
 exec $root/lib64/ld-linux-x86-64.so.2 --library-path $root/usr/lib/x86_64-linux-gnu --argv0 qemu-system-x86_64 \\
     $root/usr/bin/qemu-system-x86_64 -L $root/usr/share/qemu -L $root/usr/share/seabios "$@"
-''''
+'''
 SECRET = 0x5ec2e7
 MIB = 1 << 20
 

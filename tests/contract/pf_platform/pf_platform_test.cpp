@@ -509,7 +509,7 @@ TEST_P(PfPlatformContract, VfsInServiceSurviveTheDeathOfTheCore) {
     EXPECT_EQ(back.contracts[0].burst_ns, 3'450'000u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Homes, PfPlatformContract, testing::ValuesIn(PfPlatform::kinds()),
+INSTANTIATE_TEST_SUITE_P(Platforms, PfPlatformContract, testing::ValuesIn(PfPlatform::kinds()),
                          [](const auto& test) { return name(test.param); });
 
 }  // namespace

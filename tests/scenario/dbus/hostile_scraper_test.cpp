@@ -127,7 +127,7 @@ protected:
     std::unique_ptr<sdbus::IObject> object = sdbus::createObject(*connection, "/org/vgpu1");
 };
 
-TEST_F(CountedVgpud, IsAskedAtMaxOnceASecondByTwoHundredScrapersAtOnce) {
+TEST_F(CountedVgpud, IsAskedAtMostOnceASecondByTwoHundredScrapersAtOnce) {
     const auto start = Clock::now();
     const auto crowd = connect_many(200, kScrape);
     for (const UniqueFd& fd : crowd) {

@@ -40,7 +40,7 @@ TEST(Boot, StockDriverFollowsTheSameOrderInItsRecording) {
     EXPECT_EQ(check_order(events, visible), "");
 }
 
-TEST(Boot, OrderCheckAdminEventsASwappedAndAMissingStep) {
+TEST(Boot, OrderCheckNoticesASwappedAndAMissingStep) {
     const auto& milestones = boot_milestones();
     const std::vector<TraceEvent> detect_only{
         {TraceKind::Read, REG_NBIO_RCC_IOV_FUNC_IDENTIFIER, 1}};

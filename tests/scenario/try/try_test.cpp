@@ -145,7 +145,7 @@ TEST_F(Try, MissingPackagesAreNamedWithTheCommandThatInstallsThem) {
     EXPECT_THAT(done.out, ::testing::Not(HasSubstr(" cmake")));
 }
 
-TEST_F(Try, RunsForAnotherUserWithoutPlatformAndWhereThatOneCannotWrite) {
+TEST_F(Try, RunsForAnotherUserWithoutHomeAndWhereThatOneCannotWrite) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
     const auto done = bash(R"(mkdir -p -m 777 $TMPDIR/$(printf %090d 0) && cd / &&
         env -u HOME TMPDIR=$TMPDIR/$(printf %090d 0) setpriv --reuid=65534 --regid=65534 \

@@ -69,7 +69,7 @@ TEST(PciFacts, AFunctionWithoutSriovAndOneThatIsCutOff) {
     EXPECT_FALSE(at(reading, "0000:05:00.0").has_extended_config);
 }
 
-TEST(PciFacts, WhatCannotBeReadIsConditionAndNoEndOfTheProcess) {
+TEST(PciFacts, WhatCannotBeReadIsAConditionAndNoEndOfTheProcess) {
     const PciReading reading = read("not_there.txt");
     EXPECT_THAT(reading.functions, IsEmpty());
     EXPECT_THAT(reading.condition, HasSubstr("not_there.txt"));

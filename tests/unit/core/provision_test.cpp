@@ -266,7 +266,7 @@ TEST(Policy, AShorterPreemptTimeoutEndsAHangSooner) {
     EXPECT_GT(hang_ends(2'000'000), 2 * kSecond);
 }
 
-TEST(Policy, WhatThePlatformWasNotifiedIsAnEvent) {
+TEST(Policy, WhatThePlatformWasToldIsAnEvent) {
     Rig rig;
     const std::uint64_t notified = rig.gpu.notifications;
     vgpu_pf_report_policy(rig.pf.get(), 0, VGPU_PF_POLICY_WEIGHT, 300);

@@ -221,7 +221,7 @@ TEST(Cap, NoWindowHoldsMoreThanRateBucketAndOverrun) {
 }
 
 /// The engine never idles while a VF without a cap has work.
-TEST(Cap, NobodyElseIsThrottledUp) {
+TEST(Cap, NobodyElseIsHeldUp) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 4; ++vf) rig.make_busy(vf);
     ASSERT_EQ(

@@ -53,7 +53,7 @@ TEST(Share, AnOrderThatKeepsTheWeightsIsFollowed) {
     EXPECT_LE(longest_gap(record, 1), 6 * kMs + 3 * switch_ns);
 }
 
-TEST(Share, OverrunsAreTakenFromTheGuilty) {
+TEST(Share, OverrunsAreTakenFromTheGuiltyVf) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 3; ++vf) rig.make_busy(vf);
     rig.gpu.overrun = [](std::uint32_t vf) -> std::uint64_t { return vf == 2 ? kMs : 0; };

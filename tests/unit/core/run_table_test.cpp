@@ -436,7 +436,7 @@ TEST(RunTable, ATurnThatASleeperDoesNotNeedPaysWhatItOwes) {
     EXPECT_EQ(lag(), 0);
 }
 
-TEST(RunTable, ALostWakeCostsASecondAtMax) {
+TEST(RunTable, ALostWakeCostsASecondAtMost) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_ready(vf);
     rig.gpu.give_work(1, kMs);

@@ -25,7 +25,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 class FailingSwitch : public testing::TestWithParam<Case> {};
 
-TEST_P(FailingSwitch, ResetsTheGuiltyAloneAndTheNeighboursGoOn) {
+TEST_P(FailingSwitch, ResetsTheGuiltyVfAloneAndTheNeighboursGoOn) {
     const Case& c = GetParam();
     Rig rig({}, [&](vgpu_pf_params& params) { params.is_stepwise = c.is_stepwise; });
     rig.make_busy(1);

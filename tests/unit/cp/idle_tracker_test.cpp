@@ -47,7 +47,7 @@ TEST(IdleTracker, EachIdlePeriodIsNotifiedOnce) {
     EXPECT_EQ(idle.left(at(700)), at(0));
 }
 
-TEST(IdleTracker, RestIsAIdlePeriodThatWasToldWithoutTheLooksInIt) {
+TEST(IdleTracker, RestIsAnIdlePeriodThatWasToldWithoutTheLooksInIt) {
     IdleTracker idle(kGrace);
     idle.begin();
     idle.worked();

@@ -22,7 +22,7 @@ TEST(RtBudget, ItBeginsWithAFullBudget) {
     EXPECT_FALSE(rt_budget.go_on(5 * kSecond + 1 * kMs));
 }
 
-TEST(RtBudget, WhoSleepsNearlyAlwaysIsAlwaysInRtBudget) {
+TEST(RtBudget, WhoSleepsNearlyAlwaysAlwaysHasRealTimeBudgetLeft) {
     RtBudget rt_budget;
     Nanoseconds cpu{};
     for (Nanoseconds now{}; now < 10 * kSecond; now += 1 * kMs) {

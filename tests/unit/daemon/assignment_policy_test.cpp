@@ -41,7 +41,7 @@ protected:
 
 using AssignmentModeOfAVf = AssignmentPolicy;
 
-TEST_F(AssignmentModeOfAVf, IsTheHomesOwnUntilSomebodyDefinesAnother) {
+TEST_F(AssignmentModeOfAVf, IsThePlatformsOwnUntilSomebodyDefinesAnother) {
     ASSERT_TRUE(create("train"));
     EXPECT_EQ(view().assignment_mode, AssignmentMode::VfioUser);
     EXPECT_EQ(view().record.spec.assignment_policy.assignment_mode, AssignmentMode::Default);
@@ -163,7 +163,7 @@ TEST_F(AssignmentModeOfAVf, IsDurableAndHoldsAgainstAPlatformThatBeganAnew) {
     EXPECT_EQ(world.assignment_mode().of(1), AssignmentMode::None);
 }
 
-TEST_F(AssignmentModeOfAVf, WhichThePlatformWillNotDoAnyMoreIsConditionThatIsNotifiedOnce) {
+TEST_F(AssignmentModeOfAVf, WhichThePlatformWillNotDoAnyMoreIsAConditionThatIsNotifiedOnce) {
     ASSERT_TRUE(create("train", kNobody));
     world.assignment_mode().now.clear();
     world.assignment_mode().busy.insert(1);
@@ -339,7 +339,7 @@ TEST_F(ScrubBetweenOwners, OfAVfThatIsDestroyedMeanwhileIsItsLast) {
     EXPECT_TRUE(world.gpu().vfs().empty());
 }
 
-TEST_F(ScrubBetweenOwners, OfAVfThatGetsAnotherResourcesIsItsOwnersToMakeTheLast) {
+TEST_F(ScrubBetweenOwners, OfAVfThatGetsOtherResourcesIsItsOwnersToMakeTheLast) {
     make("request");
     ASSERT_TRUE(world.claim(vf, "a"));
     ASSERT_TRUE(world.gpu().resize(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));

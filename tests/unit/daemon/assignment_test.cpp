@@ -52,7 +52,7 @@ TEST(Assignment, ANameOfTwoVfsChoosesNeither) {
     EXPECT_EQ(chosen.error().error.cause, "'train' is the name of 2 VFs: gpu0/vf1, gpu1/vf2");
 }
 
-TEST(Assignment, AProfileComesFromTheGpuWithTheMinWeightInUse) {
+TEST(Assignment, AProfileComesFromTheGpuWithTheLeastWeightInUse) {
     const std::vector<Candidate> candidates{
         vf_that_is(Availability::Claimed, free_vf("gpu0", 1, "large", 300)),
         free_vf("gpu0", 2, "small"), free_vf("gpu1", 1, "small"),

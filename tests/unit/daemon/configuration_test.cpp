@@ -78,7 +78,7 @@ TEST(Configuration, ReadsBackWhatItWrites) {
     EXPECT_EQ(*again, read);
 }
 
-TEST(Configuration, ResourcesReachesThePfCoreWhole) {
+TEST(Configuration, ResourcesReachThePfCoreWhole) {
     const vgpu_pf_provision request = provision_of(two_sizes().profiles.at("large").resources);
     EXPECT_EQ(request.vram_bytes, 1u << 30);
     EXPECT_EQ(request.cu_mask, 0xfu);

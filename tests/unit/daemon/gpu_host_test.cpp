@@ -117,7 +117,7 @@ TEST_F(Hosts, ALookThatFindsAllAsItWasWakesNobody) {
     EXPECT_EQ(changes, 2) << "of the GPU itself";
 }
 
-TEST_F(Hosts, AnAnswerIsChangeAlsoWhereNothingHasChanged) {
+TEST_F(Hosts, AnAnswerIsAChangeAlsoWhereNothingHasChanged) {
     slow().turn();
     world.clock.advance(GpuModel::kRefresh);
     slow().turn();
@@ -131,7 +131,7 @@ TEST_F(Hosts, AnAnswerIsChangeAlsoWhereNothingHasChanged) {
     EXPECT_TRUE(is_answered);
 }
 
-TEST_F(Hosts, TheMainLoopIsTheLastToUnlockOfWhatARequestHolds) {
+TEST_F(Hosts, TheMainLoopIsTheLastToLetGoOfWhatARequestHolds) {
     auto held = std::make_shared<int>(0);
     const std::weak_ptr<int> seen = held;
     create("a", "gpu0");

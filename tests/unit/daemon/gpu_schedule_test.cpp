@@ -159,7 +159,7 @@ TEST(GpuSchedule, SlicesBecomeLongerAgainWhenTurnsTakeLess) {
     EXPECT_EQ(engine.schedule().plan().quantum_us, 8000u);
 }
 
-TEST(GpuSchedule, OverrunsCostAtMaxOneQuantumAndTheWorstOverrun) {
+TEST(GpuSchedule, OverrunsCostAtMostOneQuantumAndTheWorstOverrun) {
     Rng rng(23);
     Engine engine(members_of({1, 1, 2, 4}));
     constexpr std::int64_t kWorst = 2'000'000;

@@ -391,7 +391,7 @@ TEST(Planner, ReplanningAnywhereFromMeasuredLagKeepsLagWithinOneQuantum) {
     }
 }
 
-TEST(Planner, FairTableIsNotifiedFromAnUnfairOne) {
+TEST(Planner, FairTableIsDistinguishedFromAnUnfairOne) {
     const auto claims = claims_of({1, 2});
     const std::vector<Entry> fair{{1, 3000}, {2, 6000}}, unfair{{1, 6000}, {2, 6000}},
         foreign{{1, 3000}, {3, 6000}};

@@ -243,7 +243,7 @@ TEST(Restore, ADefinitionWithoutResourcesKeepsItsNumberAndCanBeChangedAndDestroy
     EXPECT_TRUE(world.gpu().has_vf(2));
 }
 
-TEST(Restore, ADefinitionThatDoesNotFitAnyMoreIsGivenAnotherResources) {
+TEST(Restore, ADefinitionThatDoesNotFitAnyMoreIsGivenOtherResources) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
     world.pf().refuse = "provision";
@@ -523,7 +523,7 @@ TEST(Restore, KilledInARefusedChangeOfSecurityTheRecordSaysWhatTheDeviceHas) {
 }
 
 /// A vgpud of before recorded the old shape only after the PF core had it again.
-TEST(Restore, AVfThatCameBackIsInTheResourcesThatThePfCoreTells) {
+TEST(Restore, AVfThatCameBackHasTheResourcesThatThePfCoreReports) {
     for (const bool is_new : {false, true}) {
         World world;
         ASSERT_TRUE(world.create({{"cu_mask", std::uint64_t{0xf}}}));

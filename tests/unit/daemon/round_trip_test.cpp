@@ -383,7 +383,7 @@ TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndReportedInOneLine) {
     EXPECT_FALSE(world.manager->store().is_read_only());
 }
 
-TEST(PfEvents, OfTheGuardNameTheLimitAndEmitWhenItIsLifted) {
+TEST(PfEvents, OfTheGuardNameTheLimitAndSayWhenItIsLifted) {
     World world;
     ASSERT_TRUE(world.create({}));
     const auto reported = [&](std::uint64_t limit, std::uint64_t level) {

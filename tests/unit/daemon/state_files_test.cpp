@@ -137,7 +137,7 @@ TEST(StateFiles, OneOfTheSameLengthInItsPlaceIsNoticed) {
 }
 
 /// The change that another program made stays, and is what the next vgpud reads.
-TEST(StateFiles, AStoreDoesNotUnassignWhatAnotherProgramWrote) {
+TEST(StateFiles, AStoreDoesNotTakeBackWhatAnotherProgramWrote) {
     const Directory directory;
     StateFiles files(directory.path());
     StateStore store(files);

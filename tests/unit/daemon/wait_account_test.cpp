@@ -68,7 +68,7 @@ TEST(WaitAccount, LostEventsEndWaitsUncountedAndAForgottenVfStartsAnew) {
     EXPECT_EQ(waits.waited(1), 0ms);
 }
 
-TEST(WaitAccount, QuantilesAreOfSingleWaitsAndAtMaxAQuarterTooLarge) {
+TEST(WaitAccount, QuantilesAreOfSingleWaitsAndAtMostAQuarterTooLarge) {
     WaitAccount waits;
     Nanoseconds now{0};
     for (int i = 0; i < 100; ++i) {

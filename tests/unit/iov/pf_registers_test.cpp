@@ -120,7 +120,7 @@ TEST_F(PfRegistersTest, WideCountersLatchTheirHighHalf) {
     EXPECT_EQ(read(bank(1, REG_VGPU_VF0_WAVE_INSTR_HI)), 3u);
 }
 
-TEST_F(PfRegistersTest, CountersAreThoseOfTheVfControl) {
+TEST_F(PfRegistersTest, CountersAreThoseOfTheVf) {
     vf_control.counters.switches = 1;
     vf_control.counters.doorbells_latched = 2;
     vf_control.counters.faults = 3;

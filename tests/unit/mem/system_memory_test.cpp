@@ -180,7 +180,7 @@ TEST_F(SystemMemoryTest, TheNumberOfMappingsIsBounded) {
     EXPECT_NE(neighbour.find(kBase).host, nullptr);
 }
 
-TEST_F(SystemMemoryTest, AllClientsTogetherLeaveTheProcessMaxOfItsMappings) {
+TEST_F(SystemMemoryTest, AllClientsTogetherLeaveTheProcessMostOfItsMappings) {
     constexpr std::uint64_t kClients = 17;  // VFs and the PF
     constexpr std::uint64_t kLinuxDefault = 65530;
     EXPECT_LE(SystemMemory::share_of(kLinuxDefault).mappings * kClients, kLinuxDefault / 4);

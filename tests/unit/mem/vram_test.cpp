@@ -78,7 +78,7 @@ TEST(DeviceVram, BackingOfAPageInUseIsNotReplacedButZeroed) {
     EXPECT_EQ(in_file, std::byte{0});
 }
 
-TEST(DeviceVram, APageHasOneOwnerAtMax) {
+TEST(DeviceVram, APageHasOneOwnerAtMost) {
     const auto device = make_device();
     const std::array<std::uint64_t, 2> mine = {16 * kMiB, 20 * kMiB};
     const std::array<std::uint64_t, 2> overlapping = {18 * kMiB, 20 * kMiB};

@@ -119,7 +119,7 @@ TEST_F(PspTest, EveryFrameUpToTheWritePointerIsRunInOrderAndTheRingWraps) {
     EXPECT_EQ(psp.state().commands, 120u);
 }
 
-TEST_F(PspTest, AGarbageWritePointerRunsAtMaxOneRing) {
+TEST_F(PspTest, AGarbageWritePointerRunsAtMostOneRing) {
     create();
     psp_command command{};
     command.id = PSP_CMD_DESTROY_VMR;

@@ -43,7 +43,7 @@ TEST(VfioUserResetRateLimiter, NoMoreThanABurstIsSavedUp) {
     EXPECT_EQ(limiter.free_at(), at(100100));
 }
 
-TEST(VfioUserResetRateLimiter, DriverThatWaitsAfterEachResetIsNeverHeld) {
+TEST(VfioUserResetRateLimiter, DriverThatWaitsAfterEachResetIsNeverDelayed) {
     ResetRateLimiter limiter;
     for (int ms = 0; ms < 100000; ms += 100) {
         limiter.count(1, at(ms));
