@@ -509,6 +509,20 @@ def check_json_parses(files):
                 yield f'{name}: {error}'
 
 
+def check_scripts_parse(files):
+    """Every Python file and every shell script parses, also those of levels outside the gate."""
+    for name in files:
+        if name.endswith('.py'):
+            try:
+                compile(text_of(name), name, 'exec')
+            except SyntaxError as error:
+                yield f'{name}:{error.lineno}: {error.msg}'
+        elif re.match(r'#!.*\b(ba)?sh\b', text_of(name)):
+            done = subprocess.run(['bash', '-n', name], capture_output=True, text=True)
+            if done.returncode:
+                yield f'{name}: {done.stderr.strip()}'
+
+
 def check_pages_are_packaged(files):
     """Every manual page that is built is in a package (the packages themselves take long to build)."""
     packaged = {line for name in files if name.startswith('debian/') and name.endswith('.install')
