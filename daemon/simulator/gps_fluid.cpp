@@ -40,14 +40,14 @@ void GpsFluid::left(std::uint32_t vf) {
 void GpsFluid::share_if_alone() {
     if (std::none_of(accounts_.begin(), accounts_.end(),
                      [](const Account& account) { return account.is_competing; }))
-        forfeited_lag();
+        distribute_forfeited_lag();
 }
 
 void GpsFluid::decided(std::uint32_t /*vf*/) {
-    forfeited_lag();
+    distribute_forfeited_lag();
 }
 
-void GpsFluid::forfeited_lag() {
+void GpsFluid::distribute_forfeited_lag() {
     while (forfeited_lag_ > 0) {
         long double weights = 0, step = forfeited_lag_;
         bool is_anybody_in = false;

@@ -43,7 +43,7 @@ private:
 
     void distribute(long double ns);
     void record_all();
-    void forfeited_lag();
+    void distribute_forfeited_lag();
     void share_if_alone();
 
     std::vector<Account> accounts_;

@@ -55,9 +55,9 @@ void ModelGpu::next_step() {
         return;
     }
     std::uint64_t duration = step_ns;
-    const bool is_throttled =
+    const bool is_delayed =
         overruns_hold && step == GPUIOV_CMD_IDLE && is_running_ && now_ >= quantum_end_;
-    if (is_throttled) duration = std::max(duration, run_end_ - now_);
+    if (is_delayed) duration = std::max(duration, run_end_ - now_);
     const auto fault =
         std::ranges::find_if(faults, [&](const Fault& f) { return f.step == step && f.vf == vf; });
     if (fault != faults.end()) {

@@ -51,7 +51,7 @@ private:
         std::uint32_t number = 0;  ///< on the device; 0: none
         std::deque<Job> jobs{};
         std::int64_t waits_since_ns = 0;
-        bool is_throttled_back = false;
+        bool is_throttled = false;
         std::uint32_t weight = 0;   ///< as the observer was last informed
         std::uint32_t account = 0;  ///< number of the VF whose account the observer has here
         bool is_listed = false;     ///< the table in force gives it a share
@@ -311,7 +311,7 @@ void ProductRun::complete_job(std::uint32_t index, std::int64_t at_ns) {
     Vf& vf = vfs_[index];
     figures_.vfs[index].complete(vf.jobs.front(), work(index), at_ns);
     vf.jobs.pop_front();
-    if (vf.jobs.empty() && !vf.is_throttled_back) record_competes(index, false);
+    if (vf.jobs.empty() && !vf.is_throttled) record_competes(index, false);
 }
 
 void ProductRun::start(std::uint32_t number) {
@@ -347,7 +347,7 @@ void ProductRun::lose_work(std::uint32_t number) {
     figures.lost += static_cast<std::uint64_t>(lost);
     ++figures.resets;
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, std::exchange(vf.hung_ns, 0));
-    if (!vf.jobs.empty() && !vf.is_throttled_back) record_competes(index, false);
+    if (!vf.jobs.empty() && !vf.is_throttled) record_competes(index, false);
     vf.jobs.clear();
     vf.driver->was_reset(vf.stays_out);
 }
@@ -365,7 +365,7 @@ std::uint64_t ProductRun::overrun(std::uint32_t number) {
 
 bool ProductRun::somebody_waits() const {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i)
-        if (!vfs_[i].jobs.empty() && !vfs_[i].is_throttled_back && !policy(i).is_gang) return true;
+        if (!vfs_[i].jobs.empty() && !vfs_[i].is_throttled && !policy(i).is_gang) return true;
     return false;
 }
 
@@ -431,7 +431,7 @@ void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
     if (observer_) observer_->arrived(arrival.vf, work_ns);
     if (!had_work) {
         vf.waits_since_ns = now();
-        if (!vf.is_throttled_back) record_competes(arrival.vf, true);
+        if (!vf.is_throttled) record_competes(arrival.vf, true);
     }
     pf_.gpu.give_work(vf.number, work_ns == Simulator::kEndlessNs
                                      ? kEndless
@@ -512,7 +512,7 @@ Result<> ProductRun::leave(std::uint32_t index) {
     if (observer_ && vf.is_listed) observer_->left(index);
     const std::uint32_t number = std::exchange(vf.number, 0);
     if (running_ == index) running_ = 0;
-    vf.is_throttled_back = false;
+    vf.is_throttled = false;
     vf.driver.reset();
     return vgpud_.destroy(number, daemon::Force::Yes);
 }
@@ -540,16 +540,16 @@ void ProductRun::begin_share(std::uint32_t index, std::uint32_t weight) {
     Vf& vf = vfs_[index];
     vf.is_listed = true;
     if (observer_) observer_->joined(index, weight);
-    if (!vf.jobs.empty() && !vf.is_throttled_back) record_competes(index, true);
+    if (!vf.jobs.empty() && !vf.is_throttled) record_competes(index, true);
 }
 
 void ProductRun::record_throttled() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
-        if (vf.number == 0 || pf_.vf(vf.number).is_capped == vf.is_throttled_back) continue;
-        vf.is_throttled_back = !vf.is_throttled_back;
+        if (vf.number == 0 || pf_.vf(vf.number).is_capped == vf.is_throttled) continue;
+        vf.is_throttled = !vf.is_throttled;
         vf.waits_since_ns = now();
-        if (!vf.jobs.empty()) record_competes(i, !vf.is_throttled_back);
+        if (!vf.jobs.empty()) record_competes(i, !vf.is_throttled);
     }
 }
 

@@ -95,7 +95,7 @@ struct vgpu_pf_device {
  * @has_stream: moves data through a file of the client
  * @is_leased: refused while another client holds the policy lease
  * @needs_device: refused while the device is lost
- * @is_homes: the platform answers the operation, not the core
+ * @is_platforms: the platform answers the operation, not the core
  */
 struct vgpu_pf_op_traits {
 	uint32_t op;
@@ -104,7 +104,7 @@ struct vgpu_pf_op_traits {
 	bool has_stream;
 	bool is_leased;
 	bool needs_device;
-	bool is_homes;
+	bool is_platforms;
 };
 
 /**

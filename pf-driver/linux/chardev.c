@@ -81,7 +81,7 @@ static int get_event_ring(const struct vgpu_platform *platform,
 static void lease_ended(struct vgpu_platform *platform)
 {
 	if (!platform->is_gone)
-		schedule_work(&platform->service.chores);
+		schedule_work(&platform->service.deferred);
 }
 
 /* ---- operations of the core ---- */
@@ -314,18 +314,18 @@ static int own(struct vgpu_platform_vf *node)
 	node->is_open = true;
 	snprintf(node->owner, sizeof(node->owner), "pid %d %s", task_tgid_nr(current),
 		 current->comm);
-	schedule_work(&node->platform->service.chores);
+	schedule_work(&node->platform->service.deferred);
 	return 0;
 }
 
-static void detach_vf(struct vgpu_platform_vf *node)
+static void release_owner(struct vgpu_platform_vf *node)
 {
 	if (node->number == 0)
 		return;
 	node->is_open = false;
 	node->owner[0] = 0;
 	if (!node->platform->is_gone)
-		schedule_work(&node->platform->service.chores);
+		schedule_work(&node->platform->service.deferred);
 }
 
 static int on_open(struct inode *inode, struct file *file)
@@ -362,7 +362,7 @@ static int on_release(struct inode *inode, struct file *file)
 	vgpu_platform_lock(platform);
 	if (vgpu_pf_request_gone(platform->pf, (uintptr_t)client))
 		lease_ended(platform);
-	detach_vf(client->node);
+	release_owner(client->node);
 	vgpu_platform_unlock(platform);
 	kfree(client);
 	put_device(platform->device);

@@ -312,7 +312,7 @@ static void wake_core(struct vgpu_platform *platform, struct vgpu_stream *stream
 }
 
 /* a stream in progress is not restarted, even if the signal's handler requests it */
-static ssize_t notified_as(ssize_t moved)
+static ssize_t error_as(ssize_t moved)
 {
 	return moved == -ERESTARTSYS ? -EINTR : moved;
 }
@@ -327,7 +327,7 @@ static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 f
 		return moved;
 	moved = kernel_write(file, request->stream->data + first, at_once(file, used), &position);
 	file->f_pos = position;
-	return moved == 0 ? -EIO : notified_as(moved);
+	return moved == 0 ? -EIO : error_as(moved);
 }
 
 static int pump_out(struct vgpu_platform *platform, struct vgpu_request *request, struct file *file)
@@ -373,7 +373,7 @@ static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 wa
 		return moved;
 	moved = kernel_read(file, request->stream->data, min(wanted, VGPU_STREAM_BYTES), &position);
 	file->f_pos = position;
-	return notified_as(moved);
+	return error_as(moved);
 }
 
 static int pump_in(struct vgpu_platform *platform, struct vgpu_request *request, struct file *file)

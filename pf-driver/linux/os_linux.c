@@ -24,7 +24,7 @@ bool vgpu_linux_is_device_there(struct vgpu_platform *platform)
 
 static int check_reachable(const struct vgpu_platform *platform)
 {
-	return platform->is_device_lost || platform->is_device_parked ? -ENODEV : 0;
+	return platform->is_device_lost || platform->is_device_suspended ? -ENODEV : 0;
 }
 
 /* all ones may be a valid value */

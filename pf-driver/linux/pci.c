@@ -53,7 +53,7 @@ static int check_silicon(struct pci_dev *pdev)
 	return -ENODEV;
 }
 
-/* ---- chores: work that must not run under the core's lock ---- */
+/* ---- deferred work: work that must not run under the core's lock ---- */
 
 /*
  * Keeps the module loaded while it is needed. vfio-pci disables the function last when it is
@@ -75,9 +75,9 @@ static void pin_module(struct vgpu_platform *platform)
 	}
 }
 
-static void do_chores(struct work_struct *work)
+static void do_deferred(struct work_struct *work)
 {
-	struct vgpu_platform *platform = container_of(work, struct vgpu_platform, service.chores);
+	struct vgpu_platform *platform = container_of(work, struct vgpu_platform, service.deferred);
 
 	mutex_lock(&platform->admin);
 	if (!READ_ONCE(platform->is_gone) && !platform->sysfs.is_gone) {
@@ -95,15 +95,16 @@ static void do_recheck(struct work_struct *work)
 	struct vgpu_platform *platform =
 		container_of(to_delayed_work(work), struct vgpu_platform, service.recheck);
 
-	schedule_work(&platform->service.chores);
+	schedule_work(&platform->service.deferred);
 }
 
-/* cancels the chores twice, because recheck starts them; they do nothing if the platform is gone */
+/* cancels the deferred work twice, because recheck starts it; it does nothing if the platform is
+ * gone */
 static void stop_chores(struct vgpu_platform *platform)
 {
-	cancel_work_sync(&platform->service.chores);
+	cancel_work_sync(&platform->service.deferred);
 	cancel_delayed_work_sync(&platform->service.recheck);
-	cancel_work_sync(&platform->service.chores);
+	cancel_work_sync(&platform->service.deferred);
 }
 
 /* ---- probe and remove ---- */
@@ -234,7 +235,7 @@ static int start_core(struct vgpu_platform *platform)
 	return error;
 }
 
-static int propose(struct vgpu_platform *platform)
+static int publish(struct vgpu_platform *platform)
 {
 	int error = vgpu_sysfs_add(platform);
 
@@ -260,14 +261,14 @@ static int start_platform(struct vgpu_platform *platform)
 
 	if (error)
 		return error;
-	INIT_WORK(&platform->service.chores, do_chores);
+	INIT_WORK(&platform->service.deferred, do_deferred);
 	INIT_DELAYED_WORK(&platform->service.recheck, do_recheck);
 	vgpu_sriov_prepare(platform);
 	pci_set_drvdata(platform->pdev, platform);
 	error = start_core(platform);
 	if (error)
 		goto disable;
-	error = propose(platform);
+	error = publish(platform);
 	if (error)
 		goto stop;
 	return 0;
@@ -318,7 +319,7 @@ static void shutdown(struct pci_dev *pdev)
 	vgpu_platform_lock(platform);
 	pci_clear_master(pdev);
 	vgpu_pf_shutdown(platform->pf);
-	platform->is_device_parked = true;
+	platform->is_device_suspended = true;
 	vgpu_platform_unlock(platform);
 }
 

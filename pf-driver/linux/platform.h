@@ -92,7 +92,7 @@ struct vgpu_platform_vf {
 	enum vgpu_assignment_mode assignment_mode; /* admin */
 	u32 auto_generation;	  /* admin; of the provisioning that came with numvfs; 0: none */
 	bool has_link;		  /* admin; sysfs "device" */
-	bool is_offered;	  /* admin; assigned to a driver since the VF got resources */
+	bool is_assigned;	  /* admin; assigned to a driver since the VF got resources */
 	struct work_struct probe; /* probes the driver that gets the function */
 	struct pci_dev *function; /* functions.lock; NULL: not enabled */
 	bool is_driver_changing;  /* VF's device lock; a driver of this host comes or goes */
@@ -155,8 +155,9 @@ struct vgpu_platform_service {
 	struct hrtimer timer;
 	unsigned long wakeups;
 	bool is_failure_notified; /* lock; of the last attempt to attach */
-	struct work_struct chores;
-	struct delayed_work recheck; /* runs the chores again, for changes that no event reports */
+	struct work_struct deferred;
+	struct delayed_work
+		recheck; /* runs the deferred work again, for changes that no event reports */
 };
 
 /* client.c; lock */
@@ -203,11 +204,11 @@ struct vgpu_platform {
 	struct vgpu_pf *pf; /* lock */
 	struct pci_dev *pdev;
 	int index;
-	struct device *device; /* &vfs[0].dev: its reference count is the platform's */
-	u32 total_vfs;	       /* as found by probe; does not change */
-	bool is_gone;	       /* lock to write: removed; the device is not accessed any more */
-	bool is_device_lost;   /* lock: does not answer */
-	bool is_device_parked; /* lock: suspended, or being reset by others */
+	struct device *device;	  /* &vfs[0].dev: its reference count is the platform's */
+	u32 total_vfs;		  /* as found by probe; does not change */
+	bool is_gone;		  /* lock to write: removed; the device is not accessed any more */
+	bool is_device_lost;	  /* lock: does not answer */
+	bool is_device_suspended; /* lock: suspended, or being reset by others */
 	wait_queue_head_t state_wait; /* a VF changed its state */
 	struct vgpu_platform_bars bars;
 	struct vgpu_platform_service service;

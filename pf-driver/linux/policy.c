@@ -152,7 +152,7 @@ static int provision(struct vgpu_platform *platform, u32 vf, u64 bytes, u32 *gen
 }
 
 /* whether a process, a client or a guest's driver uses the VF; platform->lock is held */
-static bool is_throttled(const struct vgpu_platform *platform, u32 vf)
+static bool in_use(const struct vgpu_platform *platform, u32 vf)
 {
 	const struct vgpu_platform_vf *node = &platform->vfs[vf];
 
@@ -165,7 +165,7 @@ bool vgpu_policy_is_in_use(struct vgpu_platform *platform, u32 vf)
 	bool is_used;
 
 	vgpu_platform_lock(platform);
-	is_used = is_throttled(platform, vf);
+	is_used = in_use(platform, vf);
 	vgpu_platform_unlock(platform);
 	return is_used || vgpu_sriov_is_busy(platform, vf);
 }
@@ -179,7 +179,7 @@ int vgpu_policy_close(struct vgpu_platform *platform, u32 vf)
 	bool is_closed;
 
 	vgpu_platform_lock(platform);
-	is_closed = !is_throttled(platform, vf);
+	is_closed = !in_use(platform, vf);
 	platform->vfs[vf].is_closed = is_closed;
 	vgpu_platform_unlock(platform);
 	if (is_closed && !vgpu_sriov_is_busy(platform, vf))
@@ -318,7 +318,7 @@ void vgpu_policy_release_auto(struct vgpu_platform *platform)
 void vgpu_policy_release_left(struct vgpu_platform *platform)
 {
 	if (pci_num_vf(platform->pdev) || READ_ONCE(platform->is_device_lost) ||
-	    READ_ONCE(platform->is_device_parked) || vgpu_pf_view_is_leased(platform->pf))
+	    READ_ONCE(platform->is_device_suspended) || vgpu_pf_view_is_leased(platform->pf))
 		return;
 	for (u32 i = 1; i <= platform->total_vfs; i++) {
 		if (platform->vfs[i].auto_generation == 0 || vgpu_policy_close(platform, i))

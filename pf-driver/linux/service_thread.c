@@ -81,7 +81,7 @@ static bool record_attachment(struct vgpu_platform *platform, struct vgpu_platfo
  * release of a VF, which will not happen. Wakes the thread, which polls for the device from now on:
  * another thread may have noticed the loss, and no interrupt will come.
  */
-static void release(struct vgpu_platform *platform)
+static void detach_device(struct vgpu_platform *platform)
 {
 	pci_clear_master(platform->pdev);
 	vgpu_pf_surprise_remove(platform->pf);
@@ -96,12 +96,12 @@ static void finish_call(struct vgpu_platform *platform)
 	if (platform->is_gone)
 		return;
 	if (platform->is_device_lost && vgpu_pf_view_device(platform->pf)->is_attached)
-		release(platform);
+		detach_device(platform);
 	/* the core itself gives up a device that does not return from its reset */
 	if (vgpu_pf_view_was_lost_in_reset(platform->pf) && !platform->is_device_lost &&
-	    !platform->is_device_parked) {
+	    !platform->is_device_suspended) {
 		platform->is_device_lost = true;
-		release(platform);
+		detach_device(platform);
 	}
 	for (u32 i = 1; i <= platform->total_vfs; i++)
 		if (platform->vfs[i].confirms_scrub)
@@ -112,7 +112,7 @@ static void finish_call(struct vgpu_platform *platform)
 	if (!is_changed)
 		return;
 	wake_up_all(&platform->state_wait);
-	schedule_work(&platform->service.chores);
+	schedule_work(&platform->service.deferred);
 }
 
 void vgpu_platform_unlock(struct vgpu_platform *platform)
@@ -161,7 +161,7 @@ static int attach(struct vgpu_platform *platform)
 	platform->is_device_lost |= error != 0;
 	/* work that had to wait for the device */
 	if (!error)
-		schedule_work(&platform->service.chores);
+		schedule_work(&platform->service.deferred);
 	return error;
 }
 
@@ -179,7 +179,7 @@ static void serve(struct vgpu_platform *platform)
 	unsigned long why = xchg(&platform->service.wakeups, 0);
 
 	vgpu_platform_lock(platform);
-	if (!platform->is_gone && !platform->is_device_parked) {
+	if (!platform->is_gone && !platform->is_device_suspended) {
 		if (why & BIT(VGPU_WAKEUP_INTERRUPT))
 			vgpu_pf_interrupt(platform->pf);
 		if (why & BIT(VGPU_WAKEUP_TIMER))
@@ -247,7 +247,7 @@ void vgpu_platform_suspend(struct vgpu_platform *platform)
 	vgpu_platform_lock(platform);
 	/* the core frees memory that the device writes to */
 	pci_clear_master(platform->pdev);
-	platform->is_device_parked = true;
+	platform->is_device_suspended = true;
 	vgpu_pf_suspend(platform->pf);
 	vgpu_platform_unlock(platform);
 }
@@ -258,7 +258,7 @@ int vgpu_platform_unsuspend(struct vgpu_platform *platform)
 	int error;
 
 	vgpu_platform_lock(platform);
-	platform->is_device_parked = false;
+	platform->is_device_suspended = false;
 	if (platform->is_device_lost) {
 		/* the state of the device could not be saved or restored */
 		error = try_attach(platform);

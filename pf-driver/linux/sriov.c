@@ -82,12 +82,12 @@ static void driver_has_changed(struct vgpu_platform_vf *vf)
 	struct vgpu_platform *platform = vf->platform;
 
 	vgpu_platform_lock(platform);
-	if (!platform->is_gone && !platform->is_device_parked)
+	if (!platform->is_gone && !platform->is_device_suspended)
 		vgpu_pf_interrupt(platform->pf);
 	vgpu_platform_unlock(platform);
 	WRITE_ONCE(vf->is_driver_changing, false);
 	/* the user of the VF may have changed */
-	schedule_work(&platform->service.chores);
+	schedule_work(&platform->service.deferred);
 }
 
 static int on_bus_event(struct notifier_block *block, unsigned long action, void *data)
@@ -166,12 +166,12 @@ static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 	bool is_transferred = !override || strcmp(override, OVERRIDE_NOBODY) != 0;
 	int error;
 
-	if (is_transferred && (is_bound(function) || vf->is_offered))
+	if (is_transferred && (is_bound(function) || vf->is_assigned))
 		return;
 	/* set the override first, so that the old driver does not get the function again */
 	error = vgpu_set_driver_override(function, override);
 	/* after a failure the next change tries again */
-	vf->is_offered = is_transferred && !error;
+	vf->is_assigned = is_transferred && !error;
 	if (error)
 		warn_not_handed_over(vf, error);
 	else if (is_transferred)
@@ -258,7 +258,7 @@ int vgpu_sriov_set_assignment_mode(struct vgpu_platform *platform, u32 vf,
 	if (!function)
 		return 0;
 	device_release_driver(&function->dev);
-	platform->vfs[vf].is_offered = false;
+	platform->vfs[vf].is_assigned = false;
 	assign_driver(&platform->vfs[vf], function);
 	pci_dev_put(function);
 	return 0;
@@ -287,7 +287,7 @@ static void unlink_functions(struct vgpu_platform *platform)
 		if (platform->vfs[i].has_link && dir)
 			sysfs_remove_link(dir, "device");
 		platform->vfs[i].has_link = false;
-		platform->vfs[i].is_offered = false;
+		platform->vfs[i].is_assigned = false;
 	}
 }
 

@@ -58,13 +58,13 @@ Result<> seal_paths(const Gpu::Spec& spec, bool has_control) {
     return {};
 }
 
-Result<> abandon_files() {
+Result<> drop_files() {
     if (vgpu_confine_landlock_version() == 0)
         log::info("this kernel has no Landlock: only seccomp confines softgpu");
     return result_of(vgpu_confine_files(kRealTimeWatch));
 }
 
-Result<> abandon_calls() {
+Result<> drop_calls() {
     return result_of(vgpu_confine_calls(&kRules));
 }
 

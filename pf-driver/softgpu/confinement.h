@@ -11,8 +11,8 @@ namespace vgpu::softgpu {
 /// Before the sockets are bound. `has_control`: with the control socket.
 [[nodiscard]] Result<> seal_paths(const Gpu::Spec& spec, bool has_control);
 /// After the sockets are bound and before the threads start, which inherit the remaining rights.
-[[nodiscard]] Result<> abandon_files();
+[[nodiscard]] Result<> drop_files();
 /// After the threads have started. From now on the process starts no thread.
-[[nodiscard]] Result<> abandon_calls();
+[[nodiscard]] Result<> drop_calls();
 
 }  // namespace vgpu::softgpu

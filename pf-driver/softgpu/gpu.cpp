@@ -67,7 +67,7 @@ Gpu::Gpu(const Spec& spec, const Clock& clock)
 Result<> Gpu::build() {
     TRY(server_, vfio_user::Server::create());
     TRY(vram_, mem::DeviceVram::create(spec_.vram));
-    iov::VfPanels panels;
+    iov::VfControls panels;
     for (std::uint32_t number = 1; number <= spec_.vfs; ++number) {
         const GpuVf::Spec vf{VfId{static_cast<std::uint8_t>(number)}, spec_.aperture,
                              spec_.compute_units, spec_.threads, spec_.doorbell_mode};

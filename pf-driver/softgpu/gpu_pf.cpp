@@ -17,7 +17,7 @@ constexpr std::uint32_t kVsecHeaderBytes = GPUIOV_CTRL;
 /// BAR0 has the size of VRAM, which pf_function() rounds up to a power of two; addresses beyond
 /// VRAM read all ones.
 GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
-             const iov::VfPanels& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device)
+             const iov::VfControls& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device)
     : faults_(faults),
       device_(device),
       log_([this](Iova at, std::span<const std::byte> data) { return system_.write(at, data); }),

@@ -45,7 +45,7 @@ public:
     /// All references outlive the PF. The caller starts the op thread, which runs
     /// operations().run().
     GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
-          const iov::VfPanels& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device);
+          const iov::VfControls& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device);
 
     [[nodiscard]] pci::Function& function() { return function_; }
     [[nodiscard]] iov::Vsec& vsec() { return vsec_; }

@@ -147,9 +147,9 @@ Result<OwnedFd> take_signals() {
 
 /// The threads start after the files are given up, and inherit the remaining rights.
 Result<> start_locked_in(Gpu& gpu) {
-    TRY_VOID(abandon_files());
+    TRY_VOID(drop_files());
     gpu.start();
-    return abandon_calls();
+    return drop_calls();
 }
 
 /// Order: signals are blocked before the first thread, the directory is locked before a socket is

@@ -580,12 +580,12 @@ enum vgpu_pf_policy {
  * enum vgpu_pf_idle - where a VF was when it became idle
  * @VGPU_PF_IDLE_RUNNING: in the engine; the VF is idle from the end of its run on, which a later
  *	RUN event reports
- * @VGPU_PF_IDLE_PREEMPTED: off the engine
+ * @VGPU_PF_IDLE_INACTIVE: off the engine
  * @VGPU_PF_IDLE_CAPPED: off the engine with work, but without tokens; WAKE follows when it has some
  */
 enum vgpu_pf_idle {
 	VGPU_PF_IDLE_RUNNING = 0,
-	VGPU_PF_IDLE_PREEMPTED = 1,
+	VGPU_PF_IDLE_INACTIVE = 1,
 	VGPU_PF_IDLE_CAPPED = 2,
 };
 

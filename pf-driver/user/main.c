@@ -309,7 +309,7 @@ static int start(struct platform *platform)
 }
 
 /* logs why the device is refused once, and again if the reason changes, not at each attempt */
-static void notify_refusal(struct platform *platform)
+static void log_refusal(struct platform *platform)
 {
 	if (!strcmp(platform->refusal, vgpu_pf_view_message(platform->pf)))
 		return;
@@ -331,7 +331,7 @@ static int try_attach(struct platform *platform)
 		return 0;
 	}
 	vgpu_user_client_close(&platform->os.device);
-	notify_refusal(platform);
+	log_refusal(platform);
 	return error;
 }
 

@@ -26,24 +26,24 @@ device difference different dir directory disk do done down drift driver dropped
 duration each earlier elapsed empty end ended entries entry error errors even event events exact
 exclusive exec exit expires export fail failed failure fd file files find finding findings first
 fix flag flags follow for force format forward found free from full get gid given go gpu gpus
-guest has head header health held help hide hint holds host hung id ideal idle if illegal in index
-info init initial input instructions interval invalid ioc is items joins json keep kept kernel
-kind kinds known label largest last late latency later left length level levels libvirt limit
-limits line lines list load log longest lost magic major manager manual mask match max mb mean
-median member members memory message messages method min minor misbehaved mismatch missed missing
-mode module ms msec name names needs new next no node noheadings none not note notes now ns number
-object of off offset ok old on once only op open openmetrics operator option options order out
-output own page pages part parts path paths pci pct percent period phase pid piece pieces policies
-possible ppm programs progress properties property protocol put qemu quanta query quiet rate ratio
-raw read reading ready reason reasons recent record records refused removed rename render replaces
-report request requests reserved resolve result results rocr room root row rows run running sched
-schema script seconds seed seen select self send sent seq sequence server service set share shares
-show since size socket source srcversion start started state states status stays step steps stop
-stopped stopping string switch switches switching sysfs system table target targets test text then
-threads time timed timeout timeouts times timestamp to token tokens too total trace true type uid
-unique unit units unix unknown unreported up update us usage use used user uuid value values
-verify version vgpu vgpuctl vgpud wait waits want wanted was welcomed what when why window with
-within without work worst write written xml yes zero
+guest has head header health held help hide hint holds host hung id ideal idle if illegal in
+inactive index info init initial input instructions interval invalid ioc is items joins json keep
+kept kernel kind kinds known label largest last late latency later left length level levels
+libvirt limit limits line lines list load log longest lost magic major manager manual mask match
+max mb mean median member members memory message messages method min minor misbehaved mismatch
+missed missing mode module ms msec name names needs new next no node noheadings none not note
+notes now ns number object of off offset ok old on once only op open openmetrics operator option
+options order out output own page pages part parts path paths pci pct percent period phase pid
+piece pieces policies possible ppm programs progress properties property protocol put qemu quanta
+query quiet rate ratio raw read reading ready reason reasons recent record records refused removed
+rename render replaces report request requests reserved resolve result results rocr room root row
+rows run running sched schema script seconds seed seen select self send sent seq sequence server
+service set share shares show since size socket source srcversion start started state states
+status stays step steps stop stopped stopping string switch switches switching sysfs system table
+target targets test text then threads time timed timeout timeouts times timestamp to token tokens
+too total trace true type uid unique unit units unix unknown unreported up update us usage use
+used user uuid value values verify version vgpu vgpuctl vgpud wait waits want wanted was welcomed
+what when why window with within without work worst write written xml yes zero
 '''.split())
 
 

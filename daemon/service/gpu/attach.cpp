@@ -58,7 +58,7 @@ Result<> GpuModel::attach(Nanoseconds now) {
         if (active.has_work != 0)
             schedule_.on_wake(vf, now);
         else
-            record_preempted_idle(vf, now);
+            record_inactive_idle(vf, now);
     }
     TRY(const vgpu_pf_run_table table, pf_.ask(&PfPort::get_run_table));
     schedule_.adopt(table, now);

@@ -113,8 +113,8 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
         case VGPU_PF_EVENT_IDLE:
             if (event.arg == VGPU_PF_IDLE_CAPPED)
                 record_capped(event.vf, time_of(event, now));
-            else if (event.arg == VGPU_PF_IDLE_PREEMPTED)
-                record_preempted_idle(event.vf, time_of(event, now));
+            else if (event.arg == VGPU_PF_IDLE_INACTIVE)
+                record_inactive_idle(event.vf, time_of(event, now));
             else
                 record_idle(event.vf, time_of(event, now));
             return;
@@ -182,15 +182,15 @@ void GpuModel::record_idle(std::uint32_t vf, Nanoseconds at) {
     waits_.on_idle(vf);
 }
 
-void GpuModel::record_preempted_idle(std::uint32_t vf, Nanoseconds at) {
+void GpuModel::record_inactive_idle(std::uint32_t vf, Nanoseconds at) {
     schedule_.tell(trace::WentIdle{.at = at, .vf = vf, .is_parked = true});
-    waits_.on_preempted_idle(vf, at);
+    waits_.on_inactive_idle(vf, at);
 }
 
 /// A VF that waits for tokens does not wait for the engine.
 void GpuModel::record_capped(std::uint32_t vf, Nanoseconds at) {
     schedule_.tell(trace::Throttled{.at = at, .vf = vf});
-    waits_.on_preempted_idle(vf, at);
+    waits_.on_inactive_idle(vf, at);
 }
 
 void GpuModel::record_event(const vgpu_pf_event& event) {
@@ -362,7 +362,7 @@ Result<> GpuModel::look_at(std::uint32_t vf) {
     if (active->has_work != 0)
         schedule_.on_wake(vf, ports_.clock.now());
     else if (may_be_idle)
-        record_preempted_idle(vf, ports_.clock.now());
+        record_inactive_idle(vf, ports_.clock.now());
     if (!defined_.contains(vf)) defined_[vf] = record_for(*active);
     return {};
 }

@@ -297,7 +297,7 @@ private:
     void wake(const vgpu_pf_event& event, Nanoseconds now);
     void record_wake(std::uint32_t vf, Nanoseconds at);
     void record_idle(std::uint32_t vf, Nanoseconds at);
-    void record_preempted_idle(std::uint32_t vf, Nanoseconds at);
+    void record_inactive_idle(std::uint32_t vf, Nanoseconds at);
     void record_capped(std::uint32_t vf, Nanoseconds at);
     void record_event(const vgpu_pf_event& event);
     /// Records finished scrubs; retries those that the disk refused.

@@ -196,7 +196,7 @@ void GpuHost::publish(std::vector<Answer> answers) {
         if (model_->has_record(vf)) fresh.vfs.set(vf, model_->view(vf), before->vfs);
     published_at_ = fresh.made_at;
     has_unpublished_ = false;
-    allocate(std::move(fresh), std::move(answers));
+    publish_snapshot(std::move(fresh), std::move(answers));
 }
 
 void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
@@ -204,11 +204,11 @@ void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
     fresh.vfs = look()->vfs;
     fresh.vfs.set(vf, model_->view(vf));
     has_unpublished_ = true;
-    allocate(std::move(fresh), std::move(answers));
+    publish_snapshot(std::move(fresh), std::move(answers));
 }
 
 /// Wakes the main loop only for news, because most refreshes change nothing.
-void GpuHost::allocate(GpuSnapshot fresh, std::vector<Answer> answers) {
+void GpuHost::publish_snapshot(GpuSnapshot fresh, std::vector<Answer> answers) {
     // `made` becomes the previous snapshot
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
     std::vector<AdminEvent> admin_events = model_->take_admin_events();

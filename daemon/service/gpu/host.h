@@ -136,7 +136,7 @@ private:
     /// For a job that changed only the record of `vf`: the views of other VFs stay.
     void publish_record(std::uint32_t vf, std::vector<Answer> answers);
     [[nodiscard]] GpuSnapshot snapshot_without_vfs();
-    void allocate(GpuSnapshot fresh, std::vector<Answer> answers);
+    void publish_snapshot(GpuSnapshot fresh, std::vector<Answer> answers);
 
     std::string id_;
     std::unique_ptr<GpuModel> model_;  ///< GPU thread only

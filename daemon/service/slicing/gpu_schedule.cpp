@@ -270,7 +270,7 @@ void GpuSchedule::on_capped(std::uint32_t vf) {
     state_.fluid.sleep(vf);
 }
 
-void GpuSchedule::on_preempted_idle(std::uint32_t vf, Nanoseconds at) {
+void GpuSchedule::on_inactive_idle(std::uint32_t vf, Nanoseconds at) {
     on_idle(vf, at);
     if (!is_strict(vf)) state_.fluid.sleep(vf);
 }

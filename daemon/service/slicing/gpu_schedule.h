@@ -112,7 +112,7 @@ public:
     /// The VF in the engine has no more work; its run is reported later.
     void on_idle(std::uint32_t vf, Nanoseconds at);
     /// A VF that is not in the engine has no work.
-    void on_preempted_idle(std::uint32_t vf, Nanoseconds at);
+    void on_inactive_idle(std::uint32_t vf, Nanoseconds at);
     /// A VF that is not in the engine has work but no tokens; on_wake() ends that state.
     void on_capped(std::uint32_t vf);
     /// `vf` received `ns`, `reserved_ns` of it reserved, in lost events.

@@ -19,7 +19,7 @@ void WaitAccount::end_wait(Vf& vf, Nanoseconds at) {
     vf.since.reset();
 }
 
-void WaitAccount::on_preempted_idle(std::uint32_t number, Nanoseconds at) {
+void WaitAccount::on_inactive_idle(std::uint32_t number, Nanoseconds at) {
     Vf& vf = vfs_[number];
     end_wait(vf, at);
     vf.has_work = false;

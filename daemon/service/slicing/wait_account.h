@@ -22,7 +22,7 @@ public:
     /// The VF in the engine has no more work; its run is reported later.
     void on_idle(std::uint32_t vf) { vfs_[vf].has_work = false; }
     /// A VF that is not in the engine has no work.
-    void on_preempted_idle(std::uint32_t vf, Nanoseconds at);
+    void on_inactive_idle(std::uint32_t vf, Nanoseconds at);
     void on_run(std::uint32_t vf, Nanoseconds ns, Nanoseconds end);
     /// Events were lost, so it is not known which VFs wait.
     void on_lost();

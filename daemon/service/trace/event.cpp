@@ -250,7 +250,7 @@ struct Teller {
     }
     bool operator()(const WentIdle& event) const {
         if (event.is_parked)
-            schedule.on_preempted_idle(event.vf, event.at);
+            schedule.on_inactive_idle(event.vf, event.at);
         else
             schedule.on_idle(event.vf, event.at);
         return true;

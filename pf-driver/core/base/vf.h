@@ -164,7 +164,7 @@ struct vgpu_vf_guard {
 enum vgpu_vf_timer {
 	VGPU_VF_TIMER_RESET = 0, /* poll the FLR, or end the wait for the guest */
 	VGPU_VF_TIMER_ACCESS,	 /* end full access */
-	VGPU_VF_TIMER_ANSWER,	 /* answer the held request */
+	VGPU_VF_TIMER_ANSWER,	 /* answer the deferred request */
 	VGPU_VF_TIMER_OUTBOX,	 /* stop waiting for the guest to take its message */
 	VGPU_VF_TIMER_THROTTLE,	 /* read the message of a throttled guest */
 	VGPU_VF_TIMER_GUARD,	 /* check whether the guard's windows have emptied */

@@ -60,7 +60,7 @@ void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 			vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, vf->number,
 					     scheduler->work.busy & held & bit
 						     ? VGPU_PF_IDLE_CAPPED
-						     : VGPU_PF_IDLE_PREEMPTED,
+						     : VGPU_PF_IDLE_INACTIVE,
 					     0);
 	}
 	if (woken)

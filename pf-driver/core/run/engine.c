@@ -352,7 +352,7 @@ void vgpu_pf_run_engine_poll(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
 		return;
-	vgpu_pf_run_share_request_preempt(pf);
+	vgpu_pf_run_share_withdraw(pf);
 	drain(pf);
 }
 

@@ -135,7 +135,7 @@ enum vgpu_outlook {
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work);
 void vgpu_pf_run_share_update(struct vgpu_pf *pf);
-void vgpu_pf_run_share_request_preempt(struct vgpu_pf *pf);
+void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf);
 void vgpu_pf_run_share_settle(struct vgpu_pf *pf);
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);

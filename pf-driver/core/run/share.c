@@ -153,7 +153,7 @@ static int64_t min_ahead(struct vgpu_pf *pf, uint32_t priority_class)
 }
 
 /* shares out the pool while no VF is owed anything; its parts must not add to positive lags */
-static void forfeited_lag(struct vgpu_pf *pf, uint32_t number)
+static void distribute_forfeited_lag(struct vgpu_pf *pf, uint32_t number)
 {
 	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
 
@@ -187,7 +187,7 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (share->is_competing || !share->wanted)
 		return;
 	/* share out the pool first: a VF that joins now gets no part of it */
-	forfeited_lag(pf, share->priority_class);
+	distribute_forfeited_lag(pf, share->priority_class);
 	if (!share->has_negative_lag) {
 		share->weight = share->wanted;
 		share->slice_us = table_slice_us(pf, vf);
@@ -320,7 +320,7 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 }
 
 /* End the competition of VFs that were stopped or will leave the engine. */
-void vgpu_pf_run_share_request_preempt(struct vgpu_pf *pf)
+void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
@@ -357,7 +357,7 @@ void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
 
 	for (uint32_t priority_class = 0; priority_class < VGPU_PF_PRIORITY_CLASSES;
 	     priority_class++)
-		forfeited_lag(pf, priority_class);
+		distribute_forfeited_lag(pf, priority_class);
 	vgpu_for_each_vf(pf, vf)
 		if (vf->share.wanted)
 			take_terms(pf, vf);

@@ -42,7 +42,7 @@ static void abandon(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
-			 "whole reset did not finish in %u ms (ETIMEDOUT); the device is lost",
+			 "device reset did not finish in %u ms (ETIMEDOUT); the device is lost",
 			 DEVICE_RESET_MS);
 	vgpu_for_each_vf(pf, vf)
 		vgpu_pf_reset_cancel(vf);

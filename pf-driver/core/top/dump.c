@@ -31,7 +31,7 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	    LLU(device->aperture_bytes >> 20), device->cu_count);
 	put(dump, "VRAM: %u units free of %u\n", vgpu_pf_range_free_units(&pf->vram),
 	    pf->vram.count);
-	put(dump, "whole resets %llu; bulk: %u queued; stream: kind %u of VF%u, %llu bytes\n",
+	put(dump, "device resets %llu; bulk: %u queued; stream: kind %u of VF%u, %llu bytes\n",
 	    LLU(pf->device_reset.count), pf->bulk.used, pf->stream.kind, pf->stream.vf,
 	    LLU(pf->stream.bytes));
 }
@@ -56,7 +56,7 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 	if (vf->contract.terms.budget_ns || vf->contract.terms.rate_ppm)
 		put(dump,
 		    "  contract: %llu ns in %llu ns, left %lld ns until %llu ns; cap %u ppm, "
-		    "burst %llu ns, left %lld ns, held %u; priority class %u\n",
+		    "burst %llu ns, left %lld ns, throttled %u; priority class %u\n",
 		    LLU(vf->contract.terms.budget_ns), LLU(vf->contract.terms.period_ns),
 		    (long long)vf->contract.budget_ns, LLU(vf->contract.deadline_ns),
 		    vf->contract.terms.rate_ppm, LLU(vf->contract.terms.burst_ns),
@@ -67,7 +67,7 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 	put(dump, "  resets %llu (guest %llu, hang %llu), stage %u; scrub stage %u, failures %u\n",
 	    LLU(vf->reset.count), LLU(vf->reset.guest_count), LLU(vf->reset.hang_count),
 	    vf->reset.stage, vf->scrub.stage, vf->scrub.failures);
-	put(dump, "  mailbox %llu messages, %llu unknown, held request %u\n",
+	put(dump, "  mailbox %llu messages, %llu unknown, deferred request %u\n",
 	    LLU(vf->mailbox.messages), LLU(vf->mailbox.unknown), vf->mailbox.deferred_request);
 }
 

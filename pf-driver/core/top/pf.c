@@ -153,7 +153,7 @@ void vgpu_pf_stream_ready(struct vgpu_pf *pf)
 
 /* ---- the device goes ---- */
 
-static void release(struct vgpu_pf *pf)
+static void detach_device(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
@@ -179,7 +179,7 @@ void vgpu_pf_surprise_remove(struct vgpu_pf *pf)
 	if (!pf->device.is_attached)
 		return;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "device lost");
-	release(pf);
+	detach_device(pf);
 }
 
 void vgpu_pf_suspend(struct vgpu_pf *pf)
@@ -187,7 +187,7 @@ void vgpu_pf_suspend(struct vgpu_pf *pf)
 	if (!pf->device.is_attached)
 		return;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "device parked: it will be reset or lose its power");
-	release(pf);
+	detach_device(pf);
 }
 
 /*
@@ -197,7 +197,7 @@ void vgpu_pf_suspend(struct vgpu_pf *pf)
 void vgpu_pf_declare_dead(struct vgpu_pf *pf)
 {
 	vgpu_pf_device_stop_dma(pf);
-	release(pf);
+	detach_device(pf);
 }
 
 void vgpu_pf_shutdown(struct vgpu_pf *pf)

@@ -185,11 +185,11 @@ static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	return 0;
 }
 
-#define READS  .is_reading = true
-#define STREAM .has_stream = true
-#define LEASE  .is_leased = true
-#define DEVICE .needs_device = true
-#define HOMES  .is_homes = true
+#define READS	  .is_reading = true
+#define STREAM	  .has_stream = true
+#define LEASE	  .is_leased = true
+#define DEVICE	  .needs_device = true
+#define PLATFORMS .is_platforms = true
 #define ROW(name, type, vf, handle, ...)                                                           \
 	{                                                                                          \
 		{.op = VGPU_PF_OP_##name, .bytes = sizeof(struct type), __VA_ARGS__}, vf, handle   \
@@ -204,7 +204,7 @@ static const struct request_row request_table[] = {
 	ROW(CONTROL, vgpu_pf_control, REQUEST_VF_GENERATION, control, DEVICE),
 	ROW(SET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, vgpu_pf_run_tables_set, LEASE, DEVICE),
 	ROW(GET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, get_run_table, READS),
-	ROW(GET_EVENT_RING, vgpu_pf_event_ring_info, REQUEST_NO_VF, NULL, READS, HOMES),
+	ROW(GET_EVENT_RING, vgpu_pf_event_ring_info, REQUEST_NO_VF, NULL, READS, PLATFORMS),
 	ROW(SAVE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_vf_state_save, STREAM, DEVICE),
 	ROW(RESTORE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_vf_state_restore, STREAM,
 	    DEVICE),
@@ -212,8 +212,8 @@ static const struct request_row request_table[] = {
 	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_verify, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
 	/* for ioctls only: a reply message has the error, and closing the socket cancels */
-	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READS, HOMES),
-	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READS, HOMES),
+	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READS, PLATFORMS),
+	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READS, PLATFORMS),
 };
 
 static const struct request_row *find_row(uint32_t op)
@@ -252,7 +252,7 @@ static int check_vf(struct vgpu_pf *pf, const struct request_row *row, struct vg
 
 static int check_row(struct vgpu_pf *pf, const struct request_row *row, uint64_t client)
 {
-	if (row->traits.is_homes)
+	if (row->traits.is_platforms)
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP,
 					 "this platform does not offer operation %u",
 					 row->traits.op);

@@ -253,7 +253,7 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 }
 
 /* logs an impossible transition and the transitions before it */
-static void notify_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
+static void log_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
 {
 	uint32_t first = pf->trace.used > 8 ? pf->trace.used - 8 : 0;
 
@@ -270,7 +270,7 @@ static void notify_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 
 static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event)
 {
-	notify_mismatch(pf, vf, event);
+	log_mismatch(pf, vf, event);
 	trace(pf, vf, event, VGPU_PF_VF_MISMATCH);
 	vf->state = VGPU_PF_VF_MISMATCH;
 	vf->control.mismatches++;

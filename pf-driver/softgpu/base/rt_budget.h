@@ -20,7 +20,7 @@ public:
         unsigned refill = 20;  ///< wall time that refills one unit of CPU time
 
         /// The smallest budget for which the thread returns to real time.
-        [[nodiscard]] Nanoseconds crumbs() const { return budget / 4; }
+        [[nodiscard]] Nanoseconds remainder() const { return budget / 4; }
     };
 
     RtBudget() = default;
@@ -32,7 +32,7 @@ public:
         left_ = std::min(spec_.budget, left_ + (now - refilled_) / spec_.refill);
         refilled_ = now;
         used_ = cpu;
-        if (left_ >= spec_.crumbs()) is_on_ = true;
+        if (left_ >= spec_.remainder()) is_on_ = true;
         return is_on_;
     }
 
@@ -50,7 +50,7 @@ public:
 
     /// Wall time from the last wake() until wake() would return true; zero if it would already.
     [[nodiscard]] Nanoseconds recovery() const {
-        return std::max(Nanoseconds::zero(), spec_.crumbs() - left_) * spec_.refill;
+        return std::max(Nanoseconds::zero(), spec_.remainder() - left_) * spec_.refill;
     }
 
 private:

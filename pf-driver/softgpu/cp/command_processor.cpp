@@ -198,7 +198,7 @@ StepResult CommandProcessor::step() {
 
 bool CommandProcessor::has_work() {
     Core& core = *core_;
-    if (core.dispatcher.has_runnable() || core.dispatcher.has_loans()) return true;
+    if (core.dispatcher.has_runnable() || core.dispatcher.has_leased_groups()) return true;
     return has_run_list_work(core) ||
            std::any_of(core.queues.begin(), core.queues.end(),
                        [&](Queue& queue) { return is_runnable(core, queue); });
@@ -266,8 +266,8 @@ void CommandProcessor::invalidate_code(std::uint16_t vmids) {
     core_->invalidate_code(vmids);
 }
 
-bool CommandProcessor::has_loans() const {
-    return core_->dispatcher.has_loans();
+bool CommandProcessor::has_leased_groups() const {
+    return core_->dispatcher.has_leased_groups();
 }
 
 // --- management ---------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ void CommandProcessor::reset() {
 }
 
 void CommandProcessor::drain() {
-    assert(!has_loans());
+    assert(!has_leased_groups());
 }
 
 void CommandProcessor::save(Writer& out) const {

@@ -134,7 +134,7 @@ public:
     /// Takes a group back, with the result of its run and the messages that it sent.
     void release(const GroupLease& lease, const isa::RunResult& result, const Messages& messages);
     /// True while a group is leased; reset(), save() and load() must not be called then.
-    [[nodiscard]] bool has_loans() const;
+    [[nodiscard]] bool has_leased_groups() const;
 
     /// Bit per VMID: workers drop their decoded code of the VMID before their next block. With the
     /// VF's lock held; waves may run.

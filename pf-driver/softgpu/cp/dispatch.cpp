@@ -41,21 +41,22 @@ std::uint32_t Dispatcher::in_flight(QueueId queue) const {
                       [&](const Owned& d) { return d->state.queue == queue && !d->is_dropped; }));
 }
 
-bool Dispatcher::has_loans(QueueId queue) const {
-    return std::any_of(dispatches_.begin(), dispatches_.end(),
-                       [&](const Owned& d) { return d->state.queue == queue && !d->lent.empty(); });
+bool Dispatcher::has_leased_groups(QueueId queue) const {
+    return std::any_of(dispatches_.begin(), dispatches_.end(), [&](const Owned& d) {
+        return d->state.queue == queue && !d->leased.empty();
+    });
 }
 
-bool Dispatcher::has_loans() const {
+bool Dispatcher::has_leased_groups() const {
     return std::any_of(dispatches_.begin(), dispatches_.end(),
-                       [](const Owned& d) { return !d->lent.empty(); });
+                       [](const Owned& d) { return !d->leased.empty(); });
 }
 
 void Dispatcher::hold(QueueId queue) {
     held_[raw(queue)] = true;
     for (const Owned& dispatch : dispatches_) {
         if (dispatch->state.queue != queue) continue;
-        for (const auto& group : dispatch->lent) group->stop->store(true);
+        for (const auto& group : dispatch->leased) group->stop->store(true);
     }
 }
 
@@ -66,12 +67,12 @@ void Dispatcher::release(QueueId queue) {
 /// Leased groups are discarded when they come back; their flag makes them come back soon.
 void Dispatcher::drop(Dispatch& dispatch) {
     dispatch.is_dropped = true;
-    for (const auto& group : dispatch.lent) group->stop->store(true);
+    for (const auto& group : dispatch.leased) group->stop->store(true);
     for (auto& group : dispatch.ready) retire(dispatch, std::move(group));
     for (auto& group : dispatch.halted) retire(dispatch, std::move(group));
     dispatch.ready.clear();
     dispatch.halted.clear();
-    remove_if([](const Dispatch& d) { return d.is_dropped && d.lent.empty(); });
+    remove_if([](const Dispatch& d) { return d.is_dropped && d.leased.empty(); });
 }
 
 /// Collects the kernels first, because drop() removes from the list.
@@ -209,9 +210,9 @@ ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExc
         }
         if (!group) continue;
         group->stop = &stop;
-        dispatch.lent.push_back(std::move(group));
+        dispatch.leased.push_back(std::move(group));
         turn_ = (turn_ + i + 1) % dispatches_.size();
-        return dispatch.lent.back().get();
+        return dispatch.leased.back().get();
     }
     return nullptr;
 }
@@ -219,15 +220,15 @@ ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExc
 /// A dropped kernel never completes; it is freed when its last leased group is back.
 Dispatch* Dispatcher::reclaim(ResidentGroup* group, Return how) {
     Dispatch& dispatch = *group->owner;
-    const auto found = std::find_if(dispatch.lent.begin(), dispatch.lent.end(),
-                                    [&](const auto& lent) { return lent.get() == group; });
-    assert(found != dispatch.lent.end());
+    const auto found = std::find_if(dispatch.leased.begin(), dispatch.leased.end(),
+                                    [&](const auto& leased) { return leased.get() == group; });
+    assert(found != dispatch.leased.end());
     std::unique_ptr<ResidentGroup> owned = std::move(*found);
-    dispatch.lent.erase(found);
+    dispatch.leased.erase(found);
     owned->stop = nullptr;
     if (dispatch.is_dropped) {
         retire(dispatch, std::move(owned));
-        remove_if([&](const Dispatch& d) { return &d == &dispatch && d.lent.empty(); });
+        remove_if([&](const Dispatch& d) { return &d == &dispatch && d.leased.empty(); });
         return nullptr;
     }
     switch (how) {
@@ -254,7 +255,7 @@ void Dispatcher::retire(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group
 // --- state --------------------------------------------------------------------------------------
 
 void Dispatcher::reset() {
-    assert(!has_loans());
+    assert(!has_leased_groups());
     dispatches_.clear();
     occupancy_.clear();
     held_.fill(false);
@@ -271,7 +272,7 @@ void Dispatcher::save(Writer& out, QueueId queue) const {
         std::count_if(dispatches_.begin(), dispatches_.end(), is_wanted)));
     for (const Owned& dispatch : dispatches_) {
         if (!is_wanted(dispatch)) continue;
-        assert(dispatch->lent.empty());
+        assert(dispatch->leased.empty());
         out.value(dispatch->state);
         const auto save_group = [&](const ResidentGroup& group) {
             out.value(group.cu);

@@ -73,11 +73,11 @@ struct Dispatch {
     Footprint footprint;
     std::deque<std::unique_ptr<ResidentGroup>> ready;
     std::vector<std::unique_ptr<ResidentGroup>> halted;  ///< all waves wait in s_sethalt
-    std::vector<std::unique_ptr<ResidentGroup>> lent;
+    std::vector<std::unique_ptr<ResidentGroup>> leased;
     bool is_dropped = false;  ///< waits only for its leased groups
 
     [[nodiscard]] std::size_t resident() const {
-        return ready.size() + halted.size() + lent.size();
+        return ready.size() + halted.size() + leased.size();
     }
     /// Every group has started and none is left.
     [[nodiscard]] bool is_complete() const { return state.is_launched != 0 && resident() == 0; }
@@ -96,8 +96,8 @@ public:
     /// Number of kernels of the queue that are not complete.
     [[nodiscard]] std::uint32_t in_flight(QueueId queue) const;
     /// True if workers have groups of the queue.
-    [[nodiscard]] bool has_loans(QueueId queue) const;
-    [[nodiscard]] bool has_loans() const;
+    [[nodiscard]] bool has_leased_groups(QueueId queue) const;
+    [[nodiscard]] bool has_leased_groups() const;
     /// True if a group could be leased now.
     [[nodiscard]] bool has_runnable() const;
 

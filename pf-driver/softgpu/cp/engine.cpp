@@ -42,7 +42,7 @@ Engine::Engine(const Spec& spec, const Clock& clock, Listener& listener)
     }
     for (const auto& worker : workers_)
         threads_.emplace_back([this, &worker = *worker] { work(worker); });
-    quantum_timer_ = std::thread([this] { govern(); });
+    quantum_timer_ = std::thread([this] { run_quantum_timer(); });
 }
 
 Engine::~Engine() {
@@ -51,7 +51,7 @@ Engine::~Engine() {
         const std::lock_guard lock(mutex_);
         shutdown_ = true;
         changed_.notify_all();
-        governed_.notify_all();
+        quantum_timer_wake_.notify_all();
     }
     for (std::thread& thread : threads_) thread.join();
     quantum_timer_.join();
@@ -67,7 +67,7 @@ Result<std::uint64_t> Engine::run(Context& context, std::optional<Nanoseconds> q
     idle_.begin();
     stopping_.store(false);
     changed_.notify_all();
-    governed_.notify_all();
+    quantum_timer_wake_.notify_all();
     return stay_.number();
 }
 
@@ -117,7 +117,7 @@ std::optional<RunReport> Engine::park() {
     }
     const std::uint64_t stay = stay_.number();
     parked_.wait(lock, [&] {
-        return (stay_.phase() != Stay::Phase::Parking && !is_telling_) || stay_.number() != stay;
+        return (stay_.phase() != Stay::Phase::Parking && !is_reporting_) || stay_.number() != stay;
     });
     return std::nullopt;
 }
@@ -129,7 +129,7 @@ std::optional<VfId> Engine::running() const {
 
 /// Ends stays whose quantum is over. Waits at most kLongest at a time, so that a jump of a virtual
 /// clock is noticed even without tick().
-void Engine::govern() {
+void Engine::run_quantum_timer() {
     constexpr Nanoseconds kLongest = std::chrono::seconds(1);
     // The default timer slack of 50 us would prolong every quantum.
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -137,21 +137,21 @@ void Engine::govern() {
     std::unique_lock lock(mutex_);
     while (!shutdown_) {
         if (!stay_.is_running() || !stay_.deadline()) {
-            governed_.wait(lock);
+            quantum_timer_wake_.wait(lock);
             continue;
         }
         const Nanoseconds left = *stay_.deadline() - clock_.now();
         if (left > Nanoseconds::zero()) {
-            governed_.wait_for(lock, std::min(left, kLongest));
+            quantum_timer_wake_.wait_for(lock, std::min(left, kLongest));
             continue;
         }
         request_park();
         const RunReport report = close_run(lock);
-        is_telling_ = true;
+        is_reporting_ = true;
         lock.unlock();
         listener_.quantum_expired(report);
         lock.lock();
-        is_telling_ = false;
+        is_reporting_ = false;
         parked_.notify_all();
     }
 }
@@ -169,7 +169,7 @@ void Engine::kick() {
 
 void Engine::tick() {
     const std::lock_guard lock(mutex_);
-    governed_.notify_all();
+    quantum_timer_wake_.notify_all();
     changed_.notify_all();
 }
 

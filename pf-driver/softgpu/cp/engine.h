@@ -97,7 +97,7 @@ private:
     enum class Turn : std::uint8_t { Worked, NothingToDo };
 
     /// Body of the quantum timer thread: ends quanta.
-    void govern();
+    void run_quantum_timer();
     /// Body of a worker thread.
     void work(Worker& worker);
     void serve(Worker& worker, Context& context);
@@ -122,14 +122,14 @@ private:
     const Clock& clock_;
     Listener& listener_;
 
-    mutable PiMutex mutex_;  // leaf: taken with a VF lock held, never the other way round
-    PiCondition changed_;    // run, kick, park, shutdown: workers
-    PiCondition governed_;   // deadline, shutdown: quantum timer
-    PiCondition parked_;     // last worker out, stay closed, quantum's end reported
+    mutable PiMutex mutex_;           // leaf: taken with a VF lock held, never the other way round
+    PiCondition changed_;             // run, kick, park, shutdown: workers
+    PiCondition quantum_timer_wake_;  // deadline, shutdown: quantum timer
+    PiCondition parked_;              // last worker out, stay closed, quantum's end reported
     Stay stay_;
     IdleTracker idle_;
-    bool is_telling_ = false;   ///< the quantum timer is in quantum_expired()
-    std::uint32_t inside_ = 0;  ///< workers that may touch the VF
+    bool is_reporting_ = false;  ///< the quantum timer is in quantum_expired()
+    std::uint32_t inside_ = 0;   ///< workers that may touch the VF
     bool shutdown_ = false;
     /// Stops the whole stay; each worker's own flag stops one group.
     std::atomic<bool> stopping_{false};

@@ -22,7 +22,7 @@ public:
 
     /// Call when a stay begins.
     void begin() {
-        is_dry_ = false;
+        is_idle_ = false;
         has_worked_ = false;
         rests_since_.reset();
         rested_ = {};
@@ -30,12 +30,12 @@ public:
     /// A worker inside has done work; any thread.
     void worked() {
         has_worked_ = true;
-        is_dry_ = false;
+        is_idle_ = false;
     }
     /// No worker is inside the VF and there is no work. After a spurious wake the rest continues.
     void found_dry(Nanoseconds now) {
-        if (!is_dry_.exchange(true)) {
-            dry_since_ = now;
+        if (!is_idle_.exchange(true)) {
+            idle_since_ = now;
             is_notified_ = false;
         }
         if (is_notified_ && !rests_since_) rests_since_ = now;
@@ -43,13 +43,13 @@ public:
     /// Time until the idle period is to be reported; zero or less: now. nullopt if there is no
     /// idle period, or if it was reported.
     [[nodiscard]] std::optional<Nanoseconds> left(Nanoseconds now) const {
-        if (!is_dry_ || is_notified_) return std::nullopt;
-        return has_worked_ ? dry_since_ + grace_ - now : Nanoseconds::zero();
+        if (!is_idle_ || is_notified_) return std::nullopt;
+        return has_worked_ ? idle_since_ + grace_ - now : Nanoseconds::zero();
     }
     /// The idle period is being reported: it counts as rest from its beginning.
     void tell() {
         is_notified_ = true;
-        rests_since_ = dry_since_;
+        rests_since_ = idle_since_;
     }
     /// A worker looks for work again, or the stay ends.
     void end_rest(Nanoseconds now) {
@@ -61,9 +61,9 @@ public:
 
 private:
     const Nanoseconds grace_;
-    std::atomic<bool> is_dry_{false};  ///< no work since dry_since_
+    std::atomic<bool> is_idle_{false};  ///< no work since idle_since_
     std::atomic<bool> has_worked_{false};
-    Nanoseconds dry_since_{};
+    Nanoseconds idle_since_{};
     bool is_notified_ = false;                ///< this idle period was reported
     std::optional<Nanoseconds> rests_since_;  ///< reported, and no worker looks for work
     Nanoseconds rested_{};

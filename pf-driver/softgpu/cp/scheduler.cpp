@@ -484,7 +484,8 @@ Outcome handle_map_queues(Packet& packet) {
     if (!is_slot_given || !is_compute || index == raw(packet.queue.id)) return Outcome::BadPacket;
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(MAP_QUEUES_1, VMID, control))};
     Queue& slot = core.queues[index];
-    if (core.dispatcher.has_loans(slot.id)) {  // remapped under running waves: stop those first
+    if (core.dispatcher.has_leased_groups(
+            slot.id)) {  // remapped under running waves: stop those first
         begin_stop(core, slot, StopMode::Reset);
         slot.state.stopped_by = packet.queue.id;
         packet.queue.state.wait.kind = WaitKind::Unmap;

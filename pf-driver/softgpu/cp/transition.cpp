@@ -112,7 +112,7 @@ void finish_stop(Core& core, Queue& queue) {
     queue.store_pointers();
     queue.set_reg(REG_GC_CP_HQD_ACTIVE, 0);
     queue.set_reg(REG_GC_CP_HQD_DEQUEUE_REQUEST, 0);
-    assert(!core.dispatcher.has_loans(queue.id));
+    assert(!core.dispatcher.has_leased_groups(queue.id));
     core.dispatcher.drop(queue.id);
     core.dispatcher.release(queue.id);
     if (!write_mqd(core, queue)) {
@@ -207,7 +207,7 @@ bool step_stopping(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     if (is_inside_packet(state)) return finish_packet_part(core, queue, budget);
     if (state.is_draining == 0) {
-        return !core.dispatcher.has_loans(queue.id) && leave(core, queue);
+        return !core.dispatcher.has_leased_groups(queue.id) && leave(core, queue);
     }
     if (!has_to_drain(core, queue)) {
         finish_stop(core, queue);
@@ -384,7 +384,7 @@ bool can_step_transition(Core& core, Queue& queue) {
             return false;
     }
     if (is_inside_packet(state)) return true;
-    if (state.is_draining == 0) return !core.dispatcher.has_loans(queue.id);
+    if (state.is_draining == 0) return !core.dispatcher.has_leased_groups(queue.id);
     return !has_to_drain(core, queue) ||
            (state.frame_count != 0 && state.halt == Halt::None && is_wait_over(core, queue));
 }

@@ -38,7 +38,7 @@ const BulkOps::Row BulkOps::kRows[] = {
     {VGPU_OP_LOAD_STATE, Row::Vf, &BulkOps::load_state},
 };
 
-BulkOps::BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfPanels vfs)
+BulkOps::BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfControls vfs)
     : vram_(vram), bus_(bus), vfs_(std::move(vfs)) {}
 
 /// The status is BUSY before this returns: a PF that polls right after its write must not see the

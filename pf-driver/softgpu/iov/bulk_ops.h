@@ -43,7 +43,7 @@ public:
     static constexpr std::uint64_t kMaxStateBytes = 256ull << 20;
 
     /// `bus` is the PF's memory.
-    BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfPanels vfs);
+    BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfControls vfs);
 
     /// Returns at once; status() is BUSY then. If another operation is busy, the new one is
     /// dropped, which only the log reports: a PF polls status() before it starts the next
@@ -91,7 +91,7 @@ private:
 
     mem::DeviceVram& vram_;
     mem::SystemMemory& bus_;
-    const VfPanels vfs_;
+    const VfControls vfs_;
 
     std::mutex mutex_;
     std::condition_variable changed_;

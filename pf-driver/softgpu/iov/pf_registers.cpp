@@ -56,7 +56,7 @@ const PfRegisters::BankRow PfRegisters::kBank[] = {
      nullptr},
 };
 
-PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPanels vfs,
+PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfControls vfs,
                          BulkOps& ops, RunLog& log, const Clock& clock, Hooks hooks)
     : spec_(spec),
       registers_(registers),

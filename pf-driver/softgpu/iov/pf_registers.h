@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // PfRegisters: the PF-only range of BAR5 (block VGPU of hw/regs.def) and the PF's side of the
-// mailboxes. It turns register accesses into calls: accesses to VF banks go to VfPanels, operations
-// to BulkOps, the run log to RunLog. Its only state is in the registers.
+// mailboxes. It turns register accesses into calls: accesses to VF banks go to VfControls,
+// operations to BulkOps, the run log to RunLog. Its only state is in the registers.
 //
 // Built once over the PF's RegisterFile. Everything runs on the io thread, without a lock of the
 // PF; a VfControl takes its VF's lock.
@@ -38,7 +38,7 @@ public:
 
     /// All references outlive the PfRegisters. Claims its registers at once and writes the
     /// constants.
-    PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfPanels vfs, BulkOps& ops,
+    PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfControls vfs, BulkOps& ops,
                 RunLog& log, const Clock& clock, Hooks hooks);
     PfRegisters(const PfRegisters&) = delete;
     PfRegisters& operator=(const PfRegisters&) = delete;
@@ -88,7 +88,7 @@ private:
 
     const Spec spec_;
     regs::RegisterFile& registers_;
-    const VfPanels vfs_;
+    const VfControls vfs_;
     BulkOps& ops_;
     RunLog& log_;
     const Clock& clock_;

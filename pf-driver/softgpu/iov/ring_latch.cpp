@@ -42,8 +42,8 @@ void RingLatch::keep(const Ring& ring) {
     put(page->latest, dword, ring);
 }
 
-void RingLatch::allocate(std::size_t page, std::size_t dword,
-                         const std::function<void(const Ring&)>& ring) const {
+void RingLatch::deliver(std::size_t page, std::size_t dword,
+                        const std::function<void(const Ring&)>& ring) const {
     const Page& from = *pages_[page];
     const bool is_wide = from.is_wide[dword];
     Ring out{DoorbellIndex{static_cast<std::uint32_t>(page * kPageDwords + dword)},
@@ -59,7 +59,7 @@ void RingLatch::take(std::size_t max, const std::function<void(const Ring&)>& ri
         auto& page = pages_[next_page_];
         for (std::size_t i = 0; page && i < kPageDwords && max != 0; ++i) {
             if (!page->is_kept[i]) continue;
-            allocate(next_page_, i, ring);
+            deliver(next_page_, i, ring);
             page->is_kept[i] = false;
             --count_;
             --max;
@@ -73,7 +73,7 @@ void RingLatch::take(std::size_t max, const std::function<void(const Ring&)>& ri
 void RingLatch::for_each(const std::function<void(const Ring&)>& ring) const {
     for (std::size_t page = 0; page < pages_.size(); ++page)
         for (std::size_t i = 0; pages_[page] && i < kPageDwords; ++i)
-            if (pages_[page]->is_kept[i]) allocate(page, i, ring);
+            if (pages_[page]->is_kept[i]) deliver(page, i, ring);
 }
 
 void RingLatch::read(std::uint64_t offset, std::span<std::byte> out) const {

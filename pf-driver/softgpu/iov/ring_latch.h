@@ -56,8 +56,8 @@ private:
         std::bitset<kPageDwords> is_wide;
     };
 
-    void allocate(std::size_t page, std::size_t dword,
-                  const std::function<void(const Ring&)>& ring) const;
+    void deliver(std::size_t page, std::size_t dword,
+                 const std::function<void(const Ring&)>& ring) const;
 
     std::uint64_t count_ = 0;  ///< doorbells with a ring
     std::size_t next_page_ = 0;

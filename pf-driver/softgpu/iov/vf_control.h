@@ -91,7 +91,7 @@ public:
 };
 
 /// All VFs of a device, VF 1 first.
-struct VfPanels {
+struct VfControls {
     std::vector<VfControl*> all;
 
     [[nodiscard]] std::size_t count() const { return all.size(); }

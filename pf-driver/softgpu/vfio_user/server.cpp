@@ -102,7 +102,7 @@ private:
     void plan_next_turn(SourceId id, Client& client);
     void take_turn(SourceId id);
     void resume_held();
-    [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const RtThread& rt_budget) const;
+    [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const RtThread& rt_thread) const;
     void drop(SourceId id);
     [[nodiscard]] Channel::Loop loop_of(SourceId id, int fd);
     Result<> serve_name(Listener& listener);
@@ -112,7 +112,7 @@ private:
     void make_room_for_fds(int listener);
     void add_client(Listener& listener, OwnedFd socket);
     void drop_oldest_negotiating(const Listener& listener);
-    void run_posted(RtThread& rt_budget);
+    void run_posted(RtThread& rt_thread);
 
     const OwnedFd epoll_;
     const OwnedFd wake_up_;
@@ -236,19 +236,19 @@ void EpollServer::hang_up_now(const Device& device) {
 /// Runs posted work after a round's events: a session's socket must not starve the work it posts.
 void EpollServer::run() {
     std::array<epoll_event, 64> events{};
-    RtThread rt_budget;
+    RtThread rt_thread;
     while (!is_stopping_) {
         context_.work->rest();
         const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
-                                       timeout(longest_sleep(rt_budget)));
-        rt_budget.woke();
+                                       timeout(longest_sleep(rt_thread)));
+        rt_thread.woke();
         for (int i = 0; i < count; i++) {
             dispatch(events[static_cast<std::size_t>(i)]);
-            rt_budget.worked();
+            rt_thread.worked();
         }
-        run_posted(rt_budget);
+        run_posted(rt_thread);
         resume_held();
-        rt_budget.worked();
+        rt_thread.worked();
     }
 }
 
@@ -265,7 +265,7 @@ void EpollServer::post(std::function<void()> work) {
     ::eventfd_write(wake_up_.get(), 1);
 }
 
-void EpollServer::run_posted(RtThread& rt_budget) {
+void EpollServer::run_posted(RtThread& rt_thread) {
     std::vector<std::function<void()>> work;
     {
         const std::lock_guard lock(posted_mutex_);
@@ -274,7 +274,7 @@ void EpollServer::run_posted(RtThread& rt_budget) {
     for (auto& one : work) {
         context_.work->begin(BusySince::Clock::now());
         one();
-        rt_budget.worked();
+        rt_thread.worked();
     }
 }
 
@@ -330,8 +330,8 @@ void EpollServer::resume_held() {
     }
 }
 
-std::optional<Nanoseconds> EpollServer::longest_sleep(const RtThread& rt_budget) const {
-    std::optional<Nanoseconds> longest = rt_budget.longest_sleep();
+std::optional<Nanoseconds> EpollServer::longest_sleep(const RtThread& rt_thread) const {
+    std::optional<Nanoseconds> longest = rt_thread.longest_sleep();
     for (const auto& [id, until] : held_) {
         const Nanoseconds left = until - std::chrono::steady_clock::now();
         longest = std::clamp(left, Nanoseconds::zero(), longest.value_or(Nanoseconds::max()));

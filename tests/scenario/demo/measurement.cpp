@@ -38,7 +38,7 @@ void Measurement::take() {
         const auto time = static_cast<std::int64_t>(event.time_ns);
         if (event.type == VGPU_PF_EVENT_IDLE) {
             ++idles_;
-            if (event.arg == VGPU_PF_IDLE_PREEMPTED)
+            if (event.arg == VGPU_PF_IDLE_INACTIVE)
                 oracle_.idle_preempted(event.vf);
             else
                 oracle_.idle(event.vf);

@@ -148,7 +148,7 @@ TEST_P(EngineThreads, ParkStopsAnEndlessKernelAndRunContinuesIt) {
         });
         const auto report = engine.park();
         ASSERT_TRUE(report);
-        EXPECT_FALSE(vf.rig.cp.has_loans());
+        EXPECT_FALSE(vf.rig.cp.has_leased_groups());
         EXPECT_EQ(report->instructions, vf.rig.cp.counters().wave_instructions - before);
         before = vf.rig.cp.counters().wave_instructions;
     }
@@ -325,7 +325,7 @@ TEST_P(EngineThreads, QuiesceReturnsWhileWavesRun) {
     ASSERT_TRUE(engine.run(vf.context, std::nullopt));
     for (int i = 0; i < 200; ++i) engine.quiesce(VfId{1});
     (void)engine.park();
-    EXPECT_FALSE(vf.rig.cp.has_loans());
+    EXPECT_FALSE(vf.rig.cp.has_leased_groups());
 }
 
 /// A wave that cannot come to a stop point, because memory does not answer it.

@@ -197,7 +197,7 @@ TEST(GpuSchedule, VfFoundWithoutWorkAfterItsRunIsOwedNothingFromThenOn) {
     schedule.on_wake(1, 1s);
     schedule.on_wake(2, 1s);
     schedule.on_run(2, 1'000'000, 1s + 1ms);
-    schedule.on_preempted_idle(2, 1s + 1ms);
+    schedule.on_inactive_idle(2, 1s + 1ms);
     EXPECT_FALSE(schedule.fluid().is_awake(2));
     for (int i = 2; i < 50; ++i) schedule.on_run(1, 1'000'000, 1s + i * 1ms);
     schedule.on_wake(2, 1s + 50ms);
@@ -235,7 +235,7 @@ TEST(GpuSchedule, VfWithoutWorkHasAPlaceInTheReserveUntilItWakes) {
     EXPECT_EQ(table->reserve_count, 0u);
     schedule.installed(1s);
     schedule.on_run(1, 1'000'000, 1s + 19ms);
-    schedule.on_preempted_idle(3, 1s + 20ms);
+    schedule.on_inactive_idle(3, 1s + 20ms);
     table = schedule.make_table(2, 1s + 150ms);
     ASSERT_TRUE(table);
     ASSERT_EQ(table->reserve_count, 1u);
@@ -253,7 +253,7 @@ TEST(GpuSchedule, SleeperThatOwesGetsItsReserveLessItsDebt) {
     schedule.set_members(members_of({1, 1, 1}), 60, 1s);
     for (std::uint32_t vf = 1; vf <= 3; ++vf) schedule.on_wake(vf, 1s);
     schedule.on_run(3, 3'000'000, 1s + 3ms);  // 2 ms more than its part
-    schedule.on_preempted_idle(3, 1s + 3ms);
+    schedule.on_inactive_idle(3, 1s + 3ms);
     const auto table = schedule.make_table(1, 1s + 4ms);
     ASSERT_TRUE(table);
     ASSERT_EQ(table->reserve_count, 1u);

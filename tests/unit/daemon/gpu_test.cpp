@@ -509,7 +509,7 @@ TEST_F(IdleUnseen, WhileThePfCoreWasLost) {
 TEST_F(IdleUnseen, AmongLostEvents) {
     world.pf().ring_entries = 8;
     world.pf().vfs.at(2).has_work = 0;
-    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_PREEMPTED);
+    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_INACTIVE);
     for (int i = 0; i < 100; ++i) world.pf().run(1, 6'000'000);
     world.step();
     EXPECT_GT(world.gpu().view().events_lost, 0u);
@@ -521,7 +521,7 @@ TEST_F(IdleUnseen, WhileItWasStrict) {
     ASSERT_TRUE(world.set_vf(second, {{"mode", std::string("strict")}}));
     work_in_turns();
     world.pf().vfs.at(2).has_work = 0;
-    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_PREEMPTED);
+    world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_INACTIVE);
     world.step();
     EXPECT_DOUBLE_EQ(world.gpu().view(1).share_ideal, 0.5) << "its slots are its own";
     ASSERT_TRUE(world.set_vf(second, {{"mode", std::string("work-conserving")}}));

@@ -275,7 +275,7 @@ TEST(RoundTrip, OfARecordedSchedule) {
             now += std::chrono::microseconds(random.signed_number(20'000));
             if (random.flag()) schedule.on_wake(vf, now);
             if (random.flag()) schedule.on_run(vf, random.signed_number(9'000'000), now);
-            if (random.flag()) schedule.on_preempted_idle(vf, now);
+            if (random.flag()) schedule.on_inactive_idle(vf, now);
             if (random.flag()) schedule.on_capped(vf);
         }
         if (schedule.make_table(1, now)) schedule.installed(now);

@@ -51,8 +51,8 @@ TEST(WaitAccount, AWakeWithinItsOwnRunIsNoWait) {
 TEST(WaitAccount, WorkThatEndsWithoutTheEngineEndsTheWait) {
     WaitAccount waits;
     waits.on_wake(2, 10ms);
-    waits.on_preempted_idle(2, 13ms);
-    waits.on_preempted_idle(2, 50ms);
+    waits.on_inactive_idle(2, 13ms);
+    waits.on_inactive_idle(2, 50ms);
     EXPECT_EQ(waits.waited(2), 3ms);
 }
 

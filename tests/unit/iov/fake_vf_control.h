@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Four VfPanels that write down what the PF does to its VFs and give each one 1 MiB of VRAM.
+// Four VfControls that write down what the PF does to its VFs and give each one 1 MiB of VRAM.
 #pragma once
 
 #include <fmt/format.h>
@@ -107,7 +107,7 @@ public:
             list.all.push_back(&panels_.emplace_back(VfId{vf}, *this));
     }
 
-    VfPanels list;
+    VfControls list;
 
 private:
     std::deque<FakeVfControl> panels_;
