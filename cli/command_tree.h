@@ -14,8 +14,7 @@ enum class ValueKind { None, Target, File, Word };
 
 struct TreeOption {
     std::vector<std::string> names;  ///< "-o", "--output"; empty: positional
-    std::string label;               ///< label of the value: "TARGET", "SIZE", "chrome
-                                     ///< svg"
+    std::string label;               ///< of the value: "TARGET", "SIZE", "chrome|svg"
     std::string description;         ///< with the range and the default value
     ValueKind value = ValueKind::None;
     std::vector<std::string> choices;  ///< possible values of a Word; empty: any

@@ -45,8 +45,7 @@ private:
     bool is_dirty_ = false;
 };
 
-/// Draws "
-///  destroy train: 3 s" every `pace`. While it exists, nothing else may write.
+/// Draws "| destroy train: 3 s" every `pace`. While it exists, nothing else may write.
 class Waiting {
 public:
     static constexpr std::chrono::milliseconds kPace{200};

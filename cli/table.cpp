@@ -59,8 +59,7 @@ std::string cell_text(const std::string& text, std::size_t width, Align align) {
     return align == Align::Left ? cell + blanks : blanks + cell;
 }
 
-/// The name of a column for -o: "P50-MS" for "P50 ms", "IDEAL" for "
-///  IDEAL".
+/// The name of a column for -o: "P50-MS" for "P50 ms", "IDEAL" for "| IDEAL".
 std::string name_of(const Column& column) {
     std::string name;
     for (const char letter : column.title) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl attach-xml DOMAIN [--profile P
-//  --vf V] …: adds VFs to a libvirt domain's XML, or removes them (--none). Prints the XML, or
-//  defines it (--write). A file needs neither libvirtd nor vgpud.
+// vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: adds VFs to a libvirt domain's XML, or
+// removes them (--none). Prints the XML, or defines it (--write). A file needs neither libvirtd nor
+// vgpud.
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"

@@ -165,7 +165,7 @@ private:
         }
     }
 
-    /// Prints new events. If vgpud ends before it answers, the next news reports that.
+    /// Prints new events. If vgpud ends before it answers, the next change on the bus reports that.
     void print_new(Invocation& invocation) {
         std::vector<Properties> fresh;
         try {

@@ -33,8 +33,7 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
     return text;
 }
 
-/// A bar: the recent share in ten cells and a mark at the ideal, such as "######
-/// ...".
+/// A bar: the recent share in ten cells and a mark at the ideal, such as "######|...".
 std::string bar_text(double share, double ideal) {
     constexpr std::size_t kCells = 10;
     const auto cell = [](double part) {

@@ -315,7 +315,7 @@ private:
         return wanted.has_come(poll_data.fd);
     }
 
-    /// Writes notices to the log and to the list of `vgpuctl events`. objects.step() signals them.
+    /// Writes events to the log and to the list of `vgpuctl events`. objects.step() signals them.
     void tell(const std::vector<AdminEvent>& admin_events) {
         for (const AdminEvent& admin_event : admin_events) {
             lines_.write(admin_event);

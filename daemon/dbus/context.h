@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Context: the services and helpers that every D-Bus object needs. A method that changes something
-// runs only through authorized(): ask the Authority, let the service work, reply. Waiters hold
-// replies that wait, for example for a scrub. One thread.
+// runs only through authorized(): ask the Authority, let the service work, reply. Replies that
+// wait, for example for a scrub, are in PendingConditions. One thread.
 #pragma once
 
 #include "daemon/dbus/authority.h"
@@ -86,7 +86,8 @@ inline bool wants_words(const VfView& view) {
     return !view.record.owner.name.empty() || !view.orphan.empty();
 }
 
-/// Adds the owner's title and the reason why the VF is an orphan. Only the main loop knows both.
+/// Adds the owner's domain name and the reason why the VF is an orphan. Only the main loop knows
+/// both.
 inline void add_words(const Context& context, VfView& view) {
     view.owner_domain_name = context.assignments.domain_name_of(view.record.owner.name);
     if (view.orphan.empty()) return;

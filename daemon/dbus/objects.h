@@ -86,8 +86,8 @@ public:
     void record_change() { has_changes_ = true; }
     /// Call when libvirt has reported something new about owners.
     void note_words() { has_changes_ = has_words_ = true; }
-    /// Signals `notices`, sends replies that are due, reads one document, and checks for news every
-    /// kInterval.
+    /// Signals `admin_events`, sends replies that are due, reads one document, and checks for
+    /// changes every kInterval.
     void step(const std::vector<AdminEvent>& admin_events);
     [[nodiscard]] bool are_documents_waiting() const { return !deferred_.is_empty(); }
     /// When to call step() again, if wants_step().

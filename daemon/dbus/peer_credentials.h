@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Callers: finds the user of a unique bus name, once per caller. Uses a separate connection,
-// because on the shared one the answer would queue behind all other messages. Main loop only.
+// PeerCredentials: finds the user of a unique bus name, once per caller. Uses a separate
+// connection, because on the shared one the answer would queue behind all other messages. Main loop
+// only.
 #pragma once
 
 #include "daemon/dbus/sdbus_compat.h"

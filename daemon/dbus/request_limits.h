@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Admission: limits open requests. Each keeps its message until the reply, as long as polkit or a
-// scrub takes. Limits: kMaxPerSender per connection, kMaxPerUser per user, kMax in all. The last
-// kReserve of these are only for root. A request above a limit gets TooManyRequests at once. Main
-// loop only.
+// RequestLimits: admits requests up to limits. An open request keeps its message until the reply,
+// as long as polkit or a scrub takes. Limits: kMaxPerSender per connection, kMaxPerUser per user,
+// kMax in all. The last kReserve of these are only for root. A request above a limit gets
+// TooManyRequests at once. Main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -25,7 +25,7 @@ public:
     static constexpr std::size_t kMax = 112;
     static constexpr std::size_t kReserve = 32;
 
-    /// The request is open while its ticket exists. A ticket may outlive the Admission.
+    /// The request is open while its ticket exists. A ticket may outlive the RequestLimits.
     using Ticket = std::shared_ptr<const void>;
 
     /// `sender`: unique bus name. `user`: user of that connection, as the bus reports it.

@@ -35,7 +35,7 @@ public:
 
     /// The choice in force; never Default.
     virtual Result<AssignmentMode> get(std::uint32_t vf) = 0;
-    /// No effect if `assignment mode` is already in force.
+    /// No effect if `assignment_mode` is already in force.
     virtual Result<> set(std::uint32_t vf, AssignmentMode assignment_mode) = 0;
 };
 

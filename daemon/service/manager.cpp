@@ -31,7 +31,7 @@ Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     return name;
 }
 
-/// `names` and the settings of a VF.
+/// `names`, and the keys of all settings of a VF.
 std::vector<std::string_view> with_settings(std::span<const std::string_view> names) {
     std::vector<std::string_view> all(names.begin(), names.end());
     const auto settings = setting_keys();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ArrivalQueue: the arrivals of work at all VFs, in order of time, and the kinds of workload. The
-// caller's rng give random pauses.
+// caller's Rng gives random pauses.
 #pragma once
 
 #include "daemon/simulator/rng.h"
@@ -51,7 +51,7 @@ struct Workload {
 struct Arrival {
     std::int64_t at_ns = 0;
     std::uint32_t vf = 0;
-    std::uint64_t incarnation = 0;  ///< incarnation of the VF; arrivals of an earlier one are void
+    std::uint64_t incarnation = 0;  ///< of the VF; arrivals of an earlier one are void
     std::int64_t work_ns = 0;
     std::size_t next_job = 0;  ///< in Workload::jobs
     VfFault fault{};           ///< if it has a kind, this is a fault and not a job

@@ -14,10 +14,8 @@ namespace vgpu::simulator {
 
 namespace {
 
-/// max
-/// received / due − 1
-/// over the VFs that always have work and compete only by weight. due = Σ received · weight / Σ
-/// weight.
+/// max |received / due − 1| over the VFs that always have work and compete only by weight.
+/// due = Σ received · weight / Σ weight.
 double share_error_of(const Simulation& setup, const Figures& figures) {
     double weights = 0, received = 0;
     const auto counts = [&](std::size_t i) {

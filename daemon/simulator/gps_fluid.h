@@ -47,7 +47,7 @@ private:
     void share_if_alone();
 
     std::vector<Account> accounts_;
-    long double forfeited_lag_ = 0;  ///< forfeited lag, to be shared once no VF has lag > 0
+    long double forfeited_lag_ = 0;  ///< to be shared once no VF has lag > 0
     long double worst_lag_ = 0;
 };
 

@@ -62,8 +62,8 @@ public:
         bool to_vf_valid = false;
         bool to_pf_acked = false;
         std::vector<std::uint32_t> received;  ///< events the PF sent, in order
-        /// Notices sent while the interrupt ring was off. The driver reads its mailbox only on an
-        /// interrupt, and an FLR turns the ring off until the driver loads again.
+        /// FLR notifications sent while the interrupt ring was off. The driver reads its mailbox
+        /// only on an interrupt, and an FLR turns the ring off until the driver loads again.
         std::vector<std::uint32_t> unheard;
         bool has_interrupts = false;
     };

@@ -4,9 +4,8 @@
 // depends only on setup and seed. As in the product's engine, a world switch costs switch_ns, and
 // no VF is charged for this time. Slices may overrun. A VF leaves when its work ends. A waking VF
 // may cut the slice if the policy allows that. Kernels that hang are endless work here, because
-// nothing resets a VF (product.h does). A Observer judges the run: it gets all service and all
-// changes of competing VFs with their times.
-// changes of competing VFs with their times.
+// nothing resets a VF (product.h does). An Observer judges the run: it gets all service and
+// all changes of competing VFs with their times.
 #pragma once
 
 #include "daemon/service/scheduler/contract.h"
@@ -129,7 +128,7 @@ private:
         std::int64_t waits_since_ns = 0;
         bool is_in = false;
         bool has_work = false;
-        std::uint64_t incarnation = 0;  ///< arrivals of an earlier life are void
+        std::uint64_t incarnation = 0;  ///< arrivals of an earlier one are void
     };
 
     /// A slice by weight. VF 0: between two runs.

@@ -77,7 +77,7 @@ public:
     void ask(AgentAct act, std::chrono::milliseconds limit, Done done);
 
     [[nodiscard]] AgentView view() const;
-    /// News for administrators since the last call.
+    /// Changes since the last call, as kind and text of events.
     std::vector<std::pair<std::string_view, std::string>> take_changes();
 
 private:
@@ -90,7 +90,7 @@ private:
         Nanoseconds deadline{0};
         Done done;
     };
-    /// Token bucket: `more` tokens in each `every`, up to `most`.
+    /// Token bucket: `more` tokens in each `every`, up to `max`.
     struct Bucket {
         std::uint64_t max, more;
         Nanoseconds every = std::chrono::seconds(1);
@@ -111,7 +111,7 @@ private:
     /// Forgets the connection's state; version and driver stay in view.
     void lose(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
-    /// Emits news. Beyond kBurstChanges and kChangeEvery, changes are only counted.
+    /// Adds to take_changes(). Beyond kBurstChanges and kChangeEvery, changes are only counted.
     void tell(std::string_view kind, std::string text);
 
     std::string target_, path_;

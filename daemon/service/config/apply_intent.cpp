@@ -24,7 +24,7 @@ DesiredGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
     DesiredGpu section = as_it_is(gpu);
-    // owners are not part of what is wanted
+    // A configuration does not ask for owners.
     for (DesiredVf& vf : section.vfs) vf = DesiredVf{.spec = std::move(vf.spec), .vf = vf.vf};
     return section;
 }

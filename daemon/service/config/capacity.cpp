@@ -87,7 +87,7 @@ std::string reserve_text(const GpuInventory& gpu) {
                                   : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
 }
 
-/// The smallest VF that makes up for the shortage, or else several, the largest first.
+/// Names the smallest VF that makes up for the shortage, or else several, the largest first.
 std::string what_to_leave_out(std::span<const VfSpec> vfs, std::uint64_t shortage) {
     std::vector<const VfSpec*> by_size;
     for (const VfSpec& vf : vfs) by_size.push_back(&vf);

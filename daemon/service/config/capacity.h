@@ -16,11 +16,13 @@ namespace vgpu::daemon {
 /// NoDoorbells, NoComputeUnits. The resources must be normalised.
 Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 
-/// All `vfs` together on an empty `gpu`: each alone, admit(), NoFreeVf.
+/// Checks each of `vfs`, and all of them together on an empty `gpu`. Errors: as above, those of
+/// admit(), and NoFreeVf.
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfSpec> vfs);
 
-/// NoSchedule, with what would fit, or OutOfRange for an invalid contract.
+/// Whether the schedule can keep all contracts. NoSchedule, with what would fit, or OutOfRange for
+/// an invalid contract.
 Result<> admit(const std::string& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
 
 /// The mask of all existing compute units.

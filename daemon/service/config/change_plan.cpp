@@ -189,7 +189,7 @@ Result<> Planner::record_name(const std::string& name, const std::string& gpu, b
         fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
 }
 
-/// Up to three steps per VF, each with the current `from`: their order does not matter.
+/// Adds up to three steps for a VF. Each has the current `from`, so their order does not matter.
 void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& wanted) {
     const VfSpec& now = vf.spec;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .condition = vf.condition};

@@ -39,12 +39,12 @@ struct Step {
     Action action = Action::Keep;
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
-    /// A VF before and after. Set: the settings and the profile. Rename: the name.
-    /// Resize: the resources. Create has no `from`, Destroy no `to`.
+    /// The VF before and after. They differ in settings and profile (Set), in the name (Rename) or
+    /// in the resources (Resize). Create has no `from`, Destroy has no `to`.
     std::optional<VfSpec> from{}, to{};
-    std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< of a GPU
-    std::optional<OwnerRecord> owner{};  ///< of a destroyed VF, restored if the VF comes back
-    std::string in_use{};     ///< the user of the VF, for whom the step requires force; or empty
+    std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< set if the step changes the GPU itself
+    std::optional<OwnerRecord> owner{};  ///< former owner of a VF that is destroyed or made again
+    std::string in_use{};     ///< who uses the VF, if the step therefore requires force; else empty
     std::string condition{};  ///< why the VF is not in service as defined; or empty
     std::string why{};
 

@@ -87,7 +87,7 @@ void read_guard(const Json& json, const std::string& path, Error& error, VfSecur
     }
 }
 
-/// `own` keys, and those of the settings that a profile has here.
+/// The keys in `own`, and the keys of the settings that a profile has in `section`.
 std::vector<std::string_view> keys_of(Section section, std::vector<std::string_view> own) {
     const auto settings = setting_keys(section);
     own.insert(own.end(), settings.begin(), settings.end());

@@ -38,8 +38,8 @@ struct GpuSection {
     bool operator==(const GpuSection&) const = default;
 };
 
-/// `profiles`: common properties of VFs. A VF may be changed later; it keeps the profile's name as
-/// a remark. `configs`: by label, each with at most one section per GPU.
+/// `profiles`: common properties of VFs. A VF that is changed later still shows the name of its
+/// profile. `configs`: by label, each with at most one section per GPU.
 struct Configuration {
     std::map<std::string, VfSpec> profiles;
     std::map<std::string, std::vector<GpuSection>> configs;

@@ -31,8 +31,8 @@ std::string descriptive_name(const VfSpec& profile) {
     return name;
 }
 
-/// The name of a profile with the values of `vf`: its own profile's name if the values match, else
-/// a new one. VFs of one profile name with different values need two profiles.
+/// The name of the profile with the values of `vf`: the VF's own profile name if the values match,
+/// else a new name. VFs with one profile name but different values need two profiles.
 std::string name_among(std::map<std::string, VfSpec>& profiles, const VfSpec& vf) {
     const VfSpec profile = profile_of(vf);
     if (vf.profile.empty())

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: how plans are carried out. Has the inventory, many settings in one durable step, and
-// new resources for a VF. Steps of a resize: record durable (VfRecord::next), RELEASE, scrub seen,
-// scrub durable, SCRUB_DURABLE, PROVISION, record durable. A crash before the release leaves the
-// old shape. A crash after it leaves the new shape, or the old one if the PF core refuses the new
-// one.
+// GpuModel: how plans are carried out. Makes the inventory, changes many settings in one durable
+// step, and gives a VF new resources. Steps of a resize: record durable (VfRecord::next), RELEASE,
+// scrub seen, scrub durable, SCRUB_DURABLE, PROVISION, record durable. After a crash before the
+// release the VF has its old resources. After a later crash it gets the new resources, or the old
+// ones if the PF core refuses the new ones.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -88,7 +88,7 @@ Result<> GpuModel::configure(const Settings& settings) {
     return {};
 }
 
-/// A VF in a resize only gets a new target.
+/// A VF that is already being resized only gets a new target.
 Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force force) {
     TRY_VOID(refresh_before_change(vf));
     TRY_VOID(defined_here(vf));
@@ -106,8 +106,8 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
     if (active.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
         return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
     if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
-    // Durable before the release, so that a new vgpud knows that this VF returns, and in which
-    // shape.
+    // Durable before the release, so that a new vgpud knows that this VF returns, and with which
+    // resources.
     record.next = VfNext{.resources = resources,
                          .replaces = active.generation,
                          .needs_scrub = record.next && record.next->needs_scrub};
@@ -196,7 +196,7 @@ void GpuModel::record_all_again(Nanoseconds now) {
     if (!erase_uncreated()) scrub_retry_at_ = now + kRefresh;
 }
 
-/// Gives an ABSENT VF its new shape, or its old shape if the PF core refuses.
+/// Gives an ABSENT VF its new resources, or its old resources if the PF core refuses.
 Result<> GpuModel::finish_resize(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     VfRecord old_one = record.vfs.at(vf);
@@ -214,8 +214,9 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     emit(vf, "not-resized",
          fmt::format("'{}' did not get {}: {}", new_one.spec.name,
                      size_text(new_one.spec.resources.vram_bytes), made.error().cause));
-    // Record first, then the old resources: a VF found in service with `next` on record, and
-    // another generation, must have its new resources, even where the PF core shows no difference.
+    // The record is written first, then the old resources are requested. A VF that is in service
+    // with `next` on record and another generation must have its new resources, even if the PF core
+    // reports no difference.
     record.vfs[vf] = old_one;
     const auto kept = ports_.store.commit(id_, record);
     made = restore_vf(old_one);
@@ -225,14 +226,14 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     return made;
 }
 
-/// Finds the shape of a VF after a crash during a resize. With an unchanged generation the VF was
-/// not released, and still owes its scrub, if any (require_scrub). With another generation it came
-/// back with one of the two sets of resources.
+/// Finds the resources of a VF after a crash during a resize. If the generation is unchanged, the
+/// VF was not released, and a required scrub is still to be done (require_scrub). With another
+/// generation the VF came back with one of the two sets of resources.
 void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& active) const {
     if (!record.next) return;
     const VfNext next = *record.next;
     const bool came_back = active.generation != next.replaces;
-    // Earlier versions of vgpud recorded an owed scrub only as an unchanged shape.
+    // Earlier versions of vgpud recorded a required scrub only as unchanged resources.
     const bool needs_scrub =
         next.needs_scrub || (record.owner.name.empty() && next.resources == record.spec.resources);
     record.next.reset();

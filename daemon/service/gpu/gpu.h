@@ -37,11 +37,11 @@ namespace vgpu::daemon {
 /// A VF as an operator requests it. Manager and parse_configuration() check types and ranges;
 /// create() checks values that depend on the device.
 struct CreateRequest {
-    /// Without a name: "<gpu>-vf<n>". Without VRAM, which is a multiple of the device's unit: free
-    /// VRAM / number of free VFs. With the UUID of a VF that is made again.
+    /// Default name: "<gpu>-vf<n>". VRAM: a multiple of the device's unit; 0: free VRAM / number of
+    /// free VFs. The UUID is set only for a VF that is made again.
     VfSpec spec{};
     std::uint32_t vf = 0;  ///< 0: the first free one
-    OwnerRecord owner{};   ///< its owner before, who owns it again
+    OwnerRecord owner{};   ///< owner of a VF that is made again
 };
 
 /// Without force, WrongState refuses a request that takes a VF from a client that has it open, and
@@ -74,7 +74,7 @@ enum class AfterRelease { Keep, Scrub, Pause };
 /// Errors: StateReadOnly, VersionMismatch, PfLost or DeviceLost while the GPU takes no requests;
 /// NoSuchVf without resources and record; StateNotWritten if the disk refuses; PfRefused if the PF
 /// core refuses. A failed request leaves record and device unchanged. If the disk also refuses to
-/// restore the record, a notice ("record-left") reports the difference, and the write is tried
+/// restore the record, an event ("record-left") reports the difference, and the write is tried
 /// again.
 class GpuModel {
 public:
@@ -249,7 +249,7 @@ private:
     /// Tries every kRestoreRetry, and at once after resources were freed.
     void restore_missing(Nanoseconds now);
     Result<> forget_definition(std::uint32_t vf);
-    /// Gives a VF that need not exist another shape. Success: the definition is durable.
+    /// Gives a VF that need not exist other resources. Success: the definition is durable.
     Result<> redefine(std::uint32_t vf, const VfResources& resources);
     [[nodiscard]] std::string state_text() const;
     /// WrongState, with the reason, while the VF has a record but no resources.
@@ -344,15 +344,15 @@ private:
     [[nodiscard]] GpuInventory capacity() const;
     /// NoSchedule or OutOfRange. Paused VFs count, because they may resume without asking.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
-    /// Forgets the VF, because its number will be another VF's. Its function's assignment and a
-    /// record that the disk kept belong to the number, and stay.
+    /// Forgets the VF, because its number will be another VF's. Keeps the assignment of its
+    /// function, and a record that could not be erased: both belong to the number.
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
     void undo_resize(std::uint32_t vf, const GpuRecord& before);
     /// Restores the record after the PF core refused a change that is on record already.
     void undo_record(std::uint32_t vf, const GpuRecord& before);
-    /// Copies the shown record into `record`, if both describe the same VF.
+    /// Copies the VF's record in defined_ into `record`, if both describe the same VF.
     void put_defined(std::uint32_t vf, GpuRecord& record) const;
     /// The record, including all changes that the disk has refused.
     [[nodiscard]] GpuRecord record_to_be() const;
@@ -368,7 +368,7 @@ private:
     /// scrub.
     void settle_next(VfRecord& record, const vgpu_pf_vf& active) const;
 
-    /// Emits a notice. `kind` must live as long as vgpud (a literal, name_of()), because notices
+    /// Emits an event. `kind` must live as long as vgpud (a literal, name_of()), because events
     /// keep the view. VF 0: the GPU.
     void emit(std::uint32_t vf, std::string_view kind, std::string text);
     void tell(AdminEvent admin_event, Nanoseconds now);
@@ -398,13 +398,13 @@ private:
     Nanoseconds impossible_at_{0};  ///< earliest time of the next line
     std::string table_condition_;
     std::map<std::uint32_t, vgpu_pf_vf> active_;  ///< VFs that are not ABSENT
-    std::map<std::uint32_t, VfRecord> defined_;   ///< record of each live VF; made up if read-only
+    std::map<std::uint32_t, VfRecord> defined_;   ///< record of each VF; made up if read-only
     /// Service from RUN events, on top of the PF core's counters at attach. Later differences to
     /// these counters are service in lost events.
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
-    std::set<std::uint32_t> unrecorded_;               ///< VFs whose record is not yet defined_
+    std::set<std::uint32_t> unrecorded_;               ///< VFs whose record on disk is older
     std::map<std::uint32_t, Uuid> unmade_;             ///< refused creates whose record is still on
                                                        ///< disk
     Nanoseconds scrub_retry_at_{0};
@@ -426,7 +426,7 @@ private:
                                                          ///< forgotten
     std::map<std::uint32_t, Nanoseconds> unattached_since_;
     std::map<std::uint32_t, std::string>
-        clients_;  ///< as shown last; read again after each refresh
+        clients_;  ///< as last reported; read again after each refresh
     Nanoseconds owners_at_{0};
     std::map<std::uint32_t, Nanoseconds> to_scrub_;  ///< per VF: time of the release
     Nanoseconds scrub_begin_at_{0};                  ///< earliest time, after a refusal

@@ -99,7 +99,7 @@ public:
     void await_fresh(Nanoseconds limit);
     /// Waits for the first turn.
     void wait_for_first(Nanoseconds limit);
-    /// Notices since the last call, oldest first.
+    /// Events since the last call, oldest first.
     std::vector<AdminEvent> take_admin_events();
 
     // --- GpuTurns

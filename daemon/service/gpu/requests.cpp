@@ -133,7 +133,7 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
 }
 
-/// The checks of a plan, and that the VRAM is free now.
+/// Makes the checks of a plan, and checks that the VRAM is free now.
 Result<> GpuModel::check_room(const VfSpec& wanted) const {
     TRY_VOID(check_capacity(capacity(), wanted));
     const std::uint64_t vram = wanted.resources.vram_bytes, available = vram_available();

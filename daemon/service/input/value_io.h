@@ -31,7 +31,7 @@ std::optional<Enum> value_among(const Words<Enum, N>& words, std::string_view na
     return {};
 }
 
-/// What is wrong with a line of text, and what to do; empty if nothing.
+/// The mistake in a line of text and its fix; empty if there is none.
 std::string wrong_in(std::string_view text, const Line& kind);
 
 /// WrongType or OutOfRange; `to` stays if the option is absent.
@@ -68,7 +68,7 @@ Result<> read_value(const OptionReader& options, const std::string& key,
 Result<> read_value(const OptionReader& options, const std::string& key, const Line& kind,
                     std::string& to);
 
-/// Complains of a mistake; `to` stays if the member is absent.
+/// Complains about a wrong value; `to` stays if the member is absent.
 inline void read_value(JsonSection& section, const std::string& key, const Whole& kind,
                        std::uint32_t& to) {
     const nlohmann::json* value = section.find(key);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Kinds of values: the fourth column of schemas/vf_settings.def. A number within bounds, or one of
-// a list of words, or a line of text. Plain values; vf/settings reads and writes values of each
-// kind.
+// Kinds of values, for the fourth column of schemas/vf_settings.def: a number within bounds, one of
+// a list of words, or a line of text. Plain values; value_io reads and writes values of each kind.
 #pragma once
 
 #include <array>
@@ -14,7 +13,7 @@ namespace vgpu::daemon {
 
 struct Whole {
     std::uint32_t min = 0, max = 0;
-    bool takes_zero = false;  ///< also 0, which stands for a default
+    bool takes_zero = false;  ///< 0 is valid, too, and stands for a default
 };
 constexpr Whole whole(std::uint32_t min, std::uint32_t max) {
     return {.min = min, .max = max};
@@ -23,7 +22,7 @@ constexpr Whole whole_or_zero(std::uint32_t min, std::uint32_t max) {
     return {.min = min, .max = max, .takes_zero = true};
 }
 
-/// With or without a fraction.
+/// A number that may have a fraction.
 struct Real {
     double min = 0, max = 0;
 };

@@ -27,7 +27,7 @@ std::optional<std::string> uuid_of(const std::string& owner) {
     return domain == nullptr ? std::nullopt : std::optional(domain->uuid);
 }
 
-/// Makes a title printable, because a domain's name may contain anything.
+/// Shortens a domain's name and makes it printable, because the name may contain anything.
 std::string printable_domain_name(const std::string& title) {
     return printable(start_of(title, kMaxDomainNameBytes));
 }
@@ -204,7 +204,7 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
     return {};
 }
 
-// --- take back
+// --- unassign
 
 /// Revokes first, because a dying VM could open the VF between release and scrub.
 void Assignments::unassign_one(const Target& target, const Held& held, Done<> done) {
@@ -382,8 +382,8 @@ void Assignments::set_domain_name(const std::string& owner, const std::string& t
     titles_[owner] = printable_domain_name(title);
 }
 
-/// Forgets titles without a VF, which are not shown. A later claim, or libvirt, names the owner
-/// again.
+/// Forgets the domain names of owners without a VF, which are not shown. A later claim, or libvirt,
+/// names the owner again.
 void Assignments::forget_unused_titles() {
     std::set<std::string> owners;
     for (const auto& [id, gpu] : manager_.store().records())

@@ -7,7 +7,7 @@
 //
 //   assign     choose -> claim each (GPU thread) -> link -> answer
 //                 ^--- lost a race: choose again;  scrubs in the way: again after them
-//   unassign  end each claim and owe its scrub (durable) -> answer; then scrub
+//   unassign   end each claim and owe its scrub (durable) -> answer; then scrub
 //
 // Main loop only; main.cpp calls step() in every turn.
 #pragma once
@@ -32,7 +32,7 @@ struct GivenVf {
     std::string path;              ///< the consumer's path of the socket; empty: none
 };
 
-/// Answers come in the main loop. Claims are durable; titles and waiting requests are not.
+/// Answers come in the main loop. Claims are durable; domain names and waiting requests are not.
 class Assignments {
 public:
     /// Time between two attempts of a waiting request.
@@ -46,8 +46,8 @@ public:
     Assignments(Manager& manager, VmSocketsPort& sockets, const Clock& clock)
         : manager_(manager), sockets_(sockets), clock_(clock) {}
 
-    /// Options: wait_ms, title. On success, also ends the claims of all other VFs of `owner`, as
-    /// unassign() does.
+    /// Options: wait_ms, title (the domain name). On success, also ends the claims of all other VFs
+    /// of `owner`, as unassign() does.
     void assign(const std::string& owner, const std::vector<VfSelector>& wants,
                 const Options& options, Done<std::vector<GivenVf>> done);
     /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
@@ -71,7 +71,7 @@ public:
     /// Drops waiting requests without answers.
     void end() { requests_.clear(); }
 
-    /// Limit of kept titles. Titles of owners of VFs are kept beyond it.
+    /// Limit of kept domain names. Names of owners of VFs are kept beyond this limit.
     static constexpr std::size_t kMaxDomainNames = 5120;
     /// A readable name of the owner; empty if unknown. Not durable.
     [[nodiscard]] std::string domain_name_of(const std::string& owner) const;

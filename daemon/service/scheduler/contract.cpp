@@ -217,8 +217,8 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
 }
 
 /// Sums the reservations of all VFs, which take time from the run table, and finds the first
-/// priority class with VFs. The run table bounds the gaps of that priority class only, because
-/// other priority classes wait while it has work.
+/// priority class with VFs. The run table bounds only the gaps of that class, because the other
+/// classes wait while it has work.
 class Gaps {
 public:
     Gaps(std::span<const VfPolicy> policies, const Engine& engine) {

@@ -59,7 +59,7 @@ bool are_cuttable(const std::vector<Part>& parts, std::uint64_t cycle_us) {
     });
 }
 
-/// The largest n ≤ `most` for which n · `step` us fit into the table; 0 if none. Uses a binary
+/// The largest n ≤ `max` for which n · `step` us fit into the table; 0 if none. Uses a binary
 /// search, because the number of entries grows with the cycle.
 std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t step,
                                std::uint64_t max, std::uint64_t max_entries) {

@@ -4,12 +4,10 @@
 // quantum) entries without end, so the table must be fair by itself: one cycle gives every VF
 // exactly its part of the cycle, in whole microseconds. A table starts from the current lags and
 // ends at the same lags, so lags stay within the bound however often tables are replaced. The order
-// is EEVDF (earliest eligible virtual deadline first;
-// lag
-// ≤ one quantum), or an order with smaller lags if the weights allow one: 1:1:2:4 stays within half
-// a quantum. If the current lags make that impossible, a table pays them back, at most one quantum
-// per table (Plan::corrects), and is replaced after one cycle. The reserve of a table has advances
-// for VFs that may wake.
+// is EEVDF (earliest eligible virtual deadline first; |lag| ≤ one quantum), or an order with
+// smaller lags if the weights allow one: 1:1:2:4 stays within half a quantum. If the current lags
+// make that impossible, a table pays them back, at most one quantum per table (Plan::corrects), and
+// is replaced after one cycle. The reserve of a table has advances for VFs that may wake.
 //
 // Pure: no clock, no I/O. All arithmetic is exact (integers, 128 bits where products need them).
 #pragma once

@@ -73,7 +73,7 @@ std::vector<scheduler::Entry> entries_of(const vgpu_pf_run_table& table) {
     return entries;
 }
 
-/// Appends a priority class's table. The PF core goes through each priority class separately.
+/// Appends the table of one priority class. The PF core goes through each class separately.
 void append(scheduler::Plan& plan, scheduler::Plan priority_class) {
     plan.entries.insert(plan.entries.end(), priority_class.entries.begin(),
                         priority_class.entries.end());
@@ -380,8 +380,8 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
                      contract.budget_ns +
                          std::max(static_cast<std::uint64_t>(policy.request_ns), kNsPerMinQuantum));
     }
-    // With one priority class the number of the priority class has no meaning, and must not make
-    // contracts differ.
+    // If there is only one priority class, its number has no meaning and must not make contracts
+    // differ.
     if (has_priority_classes())
         contract.priority_class = static_cast<std::uint32_t>(policy.priority_class);
     if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
@@ -465,8 +465,8 @@ void GpuSchedule::refused(Nanoseconds now) {
     state_.is_stale = true;
 }
 
-/// Whether each priority class's entries are fair, there are no other entries, and all contracts
-/// are equal.
+/// Whether the entries of each priority class are fair, there are no other entries, and all
+/// contracts are equal.
 bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
     if (misfit_ || table.count == 0) return false;
     const std::vector<scheduler::Entry> entries = entries_of(table);

@@ -145,9 +145,7 @@ public:
     [[nodiscard]] bool is_capped(std::uint32_t vf) const { return state_.held.contains(vf); }
     /// Whether the VF keeps its slots without work, so that its idling changes no table.
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
-    /// Largest
-    /// lag
-    /// of `vf` since it joined, in quanta of the table in force at that time.
+    /// Largest |lag| of `vf` since it joined, in quanta of the table in force at that time.
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
     /// lag / largest slice of the table in force. This is the unit of the fairness bound.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
@@ -162,7 +160,7 @@ private:
     [[nodiscard]] bool turns_left_plan() const;
     /// Whether the VF has work, with tokens or without; always true for a gang.
     [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
-    /// One priority class's input for the planner, including wakes not accounted yet.
+    /// The planner's input for one priority class, including wakes not accounted yet.
     [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t priority_class) const;
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
     void set_terms(vgpu_pf_run_table& table) const;

@@ -20,8 +20,8 @@
 
 namespace vgpu::daemon {
 
-/// A resize under way: the resources after generation `replaces` is scrubbed. Durable from before
-/// the release until the new VF is made, so that a new vgpud can continue.
+/// A resize that is under way: the VF gets `resources` once generation `replaces` is scrubbed. On
+/// record from before the release until the new VF is made, so that a new vgpud can continue.
 struct VfNext {
     VfResources resources;
     std::uint32_t replaces = 0;
@@ -30,18 +30,18 @@ struct VfNext {
     bool operator==(const VfNext&) const = default;
 };
 
-/// One VF as it is defined. It says only what somebody asked for, and leaves the rest by default.
+/// The definition of one VF. It contains only requested values; all others are defaults.
 struct VfRecord {
     std::uint32_t vf = 0;
     VfSpec spec{};
     bool is_releasing = false;     ///< to be destroyed; scrub not yet recorded
-    std::optional<VfNext> next{};  ///< it is being given other resources
+    std::optional<VfNext> next{};  ///< set while a resize or a required scrub is under way
     OwnerRecord owner{};
 
     bool operator==(const VfRecord&) const = default;
 };
 
-/// Zeroes from a PF core that does not keep UUIDs.
+/// The UUID in the PF core; all zeroes if the PF core does not keep UUIDs.
 [[nodiscard]] inline Uuid uuid_of(const vgpu_pf_vf& active) {
     Uuid uuid{};
     std::copy(std::begin(active.uuid), std::end(active.uuid), uuid.begin());
@@ -61,7 +61,7 @@ struct GpuRecord {
     bool operator==(const GpuRecord&) const = default;
 };
 
-/// What the file of one GPU says.
+/// Content of the state file of one GPU.
 struct GpuFile {
     std::string gpu;               ///< id
     std::uint64_t generation = 0;  ///< counts the changes of this file

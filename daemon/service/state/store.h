@@ -36,9 +36,9 @@ public:
 
     /// The record of one GPU; a new one has defaults.
     [[nodiscard]] GpuRecord gpu(const std::string& id) const;
-    /// As much of a GPU's record as is asked for often: no copy of its VFs.
+    /// The part of a GPU's record that is often needed, without a copy of its VFs.
     [[nodiscard]] GpuSettings settings(const std::string& id) const;
-    /// A copy, by the ids of all GPUs on record, seen or not.
+    /// A copy of the records of all GPUs on record, present or not, by id.
     [[nodiscard]] std::map<std::string, GpuRecord> records() const;
     [[nodiscard]] std::vector<std::string> gpus() const;
     /// Names of all VFs on record, with GPU and number. A name may occur twice.

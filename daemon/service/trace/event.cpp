@@ -18,9 +18,7 @@ using scheduler::FluidImage;
 /// Limit of service in ns, larger than any run. The limits here bound a replay of a hostile
 /// recording: sums and products fit in 128 bits, and lists have at most the size that a GPU allows.
 constexpr std::int64_t kServiceLimit = std::int64_t{1} << 56;
-/// Limit of
-/// lag
-/// in ns.
+/// Limit of |lag| in ns.
 constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
 constexpr std::int64_t kGenerationLimit = INT64_MAX;
 constexpr std::int64_t kLongestGapMs = 60'000;
@@ -130,7 +128,7 @@ template <typename A> void walk(A& archive, FluidClient& client) {
     archive.wide(client.slept_at);
 }
 
-/// complete_fluid() computes the priority classes' weights, so a file cannot contradict itself.
+/// complete_fluid() computes the weights of priority classes, so a file cannot contradict itself.
 template <typename A> void walk(A& archive, FluidImage& fluid) {
     for (FluidClass& priority_class : fluid.priority_classes) archive.wide(priority_class.now);
     walk_map(archive, fluid.clients, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& client) {
@@ -204,7 +202,7 @@ void check_members(const std::vector<GpuSchedule::Member>& members) {
         if (!vfs.insert(member.vf).second) throw BadTrace(fmt::format("VF {} twice", member.vf));
 }
 
-/// Sums the priority classes' weights from their clients, and checks the lags.
+/// Computes the weight of each priority class from its clients, and checks the lags.
 scheduler::Fluid complete_fluid(FluidImage image) {
     for (auto& [vf, client] : image.clients) {
         FluidClass& priority_class = image.priority_classes.at(client.priority_class);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfAssignmentPolicy: assignment of a VF: who gets its function, and whether the end of a claim
-// empties its VRAM. Part of VfSpec. Plain values; GpuModel acts on them. VRAM that leaves a VF is
+// VfAssignmentPolicy: which driver gets the function of a VF, and whether the end of a claim
+// empties its VRAM. Part of VfSpec. Plain values, which GpuModel applies. VRAM that leaves a VF is
 // always scrubbed and verified.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuInventory: resources and VFs of one GPU, as plans need them. GpuModel::inventory() makes it.
-// Shapes are normalised: a mask of all compute units, and a number of all doorbell pages, are 0.
+// The resources are normalised: a mask of all compute units, and a number of all doorbell pages,
+// are 0.
 #pragma once
 
 #include "daemon/service/vf/ownership.h"
@@ -32,7 +33,7 @@ struct GpuSettings {
     bool operator==(const GpuSettings&) const = default;
 };
 
-/// Values not given stay.
+/// Values that are not given stay.
 struct GpuChange {
     std::optional<std::uint32_t> quantum_us{};
     std::optional<std::uint32_t> max_gap_ms{};
@@ -44,7 +45,7 @@ inline void apply(const GpuChange& change, GpuSettings& settings) {
     settings.max_gap_ms = change.max_gap_ms.value_or(settings.max_gap_ms);
 }
 
-/// Plans change their own copy (change_plan.h, perform()).
+/// A plan changes its own copy (change_plan.h, perform()).
 struct GpuInventory {
     std::string id;
     std::uint64_t vram_bytes = 0;     ///< of all VFs, used or not

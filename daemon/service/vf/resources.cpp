@@ -48,7 +48,7 @@ vgpu_pf_provision provision_of(const VfResources& resources) {
     return request;
 }
 
-/// Limits of the guest are left out if all are by default.
+/// Omits the limits of the guest if all have their default.
 nlohmann::json resources_json(const VfResources& resources) {
     Json json = {{"vram_bytes", resources.vram_bytes},
                  {"cu_mask", resources.cu_mask},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VfResources: the properties of a VF that only provisioning can change: VRAM, compute units,
-// doorbells, limits of its guest. Part of VfSpec. The JSON is the state file's.
+// doorbells, limits of its guest. Part of VfSpec. The JSON here is that of the
+// state file.
 #pragma once
 
 #include "pf-driver/uapi/vgpu_pf.h"
@@ -14,7 +15,7 @@
 
 namespace vgpu::daemon {
 
-/// What the PF core's guard counts, in the order of vgpu_pf_provision::guard_limits.
+/// The events that the PF core's guard counts, in the order of vgpu_pf_provision::guard_limits.
 inline constexpr std::array<std::string_view, 4> kGuardKinds{"flr", "exclusive",
                                                              "exclusive_timeout", "interrupt"};
 inline constexpr std::uint32_t kGuardOff = std::numeric_limits<std::uint32_t>::max();
@@ -43,7 +44,7 @@ struct VfResources {
     bool operator==(const VfResources&) const = default;
 };
 
-/// As the PF core reports it: without security.
+/// The resources that the PF core reports, without security.
 VfResources resources_of(const vgpu_pf_vf& active);
 
 /// The request to the PF core. The caller adds VF number and UUID.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Settings: the properties of a VfSpec that change while the VF works, one row each in
-// schemas/vf_settings.def. They are read and written here, for all rows alike. Checks of single
-// values; admission checks the whole.
+// Settings: the properties of a VfSpec that may change while the VF works. Each has a row in
+// schemas/vf_settings.def, and these functions read and write all rows alike. They check single
+// values; admission checks all together.
 #pragma once
 
 #include "daemon/service/input/json_section.h"
@@ -20,7 +20,8 @@ namespace vgpu::daemon {
 /// Where a profile has a setting: in the profile itself or in one of its members.
 enum class Section { Profile, Scheduler, Security };
 
-/// The members of `to` whose keys are given: settings, "name" and "profile".
+/// A change of a VF: the members of `to` whose keys are in `given`. Keys: those of settings, "name"
+/// and "profile".
 struct VfChange {
     VfSpec to{};
     std::set<std::string_view> given{};  ///< views of literals
@@ -30,25 +31,24 @@ void apply(const VfChange& change, VfSpec& spec);
 /// The change that gives a VF all settings and the profile of `spec`.
 [[nodiscard]] VfChange settings_of(const VfSpec& spec);
 
-/// Of one section, or of all.
+/// The keys of one section, or of all settings.
 [[nodiscard]] std::vector<std::string_view> setting_keys(std::optional<Section> section = {});
 
 /// The settings among the options. WrongType or OutOfRange with the option.
 [[nodiscard]] Result<VfChange> read_settings(const OptionReader& options);
-/// Absent members stay.
+/// Reads the settings of `section`. If a member is absent, the value stays.
 void read_settings(JsonSection& json, Section section, VfSpec& to);
 
 enum class Detail {
     All,
-    Special,  ///< those that differ from the default
+    Special,  ///< settings that differ from the default
 };
 [[nodiscard]] nlohmann::ordered_json settings_json(const VfSpec& spec, Detail which);
-/// Adds special settings to a member of a profile.
+/// Adds the settings of `section` that differ from the default to a member of a profile.
 void add_settings(const VfSpec& spec, Section section, nlohmann::ordered_json& to);
 
-/// The form of state files, with the members of VfQos and VfAssignmentPolicy in objects. Numbers
-/// without a fraction are always there. Reading throws as nlohmann::json does, also for an unknown
-/// word.
+/// As in state files: members of VfQos and of VfAssignmentPolicy are in objects, and whole numbers
+/// are always written. read_settings() throws as nlohmann::json does, also for an unknown word.
 void add_settings(const VfSpec& spec, nlohmann::json& to);
 void read_settings(const nlohmann::json& json, VfSpec& to);
 

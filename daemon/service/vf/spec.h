@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfSpec: all that defines a VF. The same struct is in records, profiles, plans and requests, so
-// that they are copied and compared as a whole. The number, the owner and what is under way are not
-// part of it: VfRecord, InventoryVf and DesiredVf add them.
+// VfSpec: everything that defines a VF. Records, profiles, plans and requests contain this struct,
+// so that a VF is copied and compared as a whole. The number, the owner and operations under way
+// are not part of it; VfRecord, InventoryVf and DesiredVf add them.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
@@ -18,7 +18,7 @@ namespace vgpu::daemon {
 
 inline constexpr Line kDescription = line(256);
 
-/// A profile has no name, UUID and profile. Values of 0 and empty ones stand for a default.
+/// In a profile, name, UUID and profile are empty. 0 and empty values stand for a default.
 struct VfSpec {
     std::string name{};
     Uuid uuid{};
@@ -27,7 +27,7 @@ struct VfSpec {
     std::uint32_t quantum_us = 0;  ///< 0: the GPU's
     VfQos qos{};
     VfAssignmentPolicy assignment_policy{};
-    std::string profile{};      ///< it was made from; empty: from none
+    std::string profile{};      ///< profile that the VF was made from; empty: none
     std::string description{};  ///< free text of one line
 
     bool operator==(const VfSpec&) const = default;

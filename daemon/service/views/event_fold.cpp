@@ -10,7 +10,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Kinds of notices that guests can cause, and a prefix of such kinds.
+/// Kinds of events that guests can cause, and a prefix of such kinds.
 constexpr std::array<std::string_view, 5> kByGuests{"hang", "reset-done", "guard", "guest-error",
                                                     "taken-back"};
 constexpr std::string_view kByAgents = "agent-";

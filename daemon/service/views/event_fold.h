@@ -23,9 +23,9 @@ public:
     static constexpr std::uint32_t kReported = 8;
     static constexpr Nanoseconds kWindow = std::chrono::minutes(1);
 
-    /// Whether the notice passes. If not, it is counted, and take_due() reports it.
+    /// Whether the event passes. If not, it is counted, and take_due() reports it.
     [[nodiscard]] bool admits(const AdminEvent& admin_event, Nanoseconds now);
-    /// For each finished window with counted notices: the last such notice and their number.
+    /// For each finished window with counted events: the last such event and their number.
     [[nodiscard]] std::vector<AdminEvent> take_due(Nanoseconds now);
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 

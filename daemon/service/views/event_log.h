@@ -32,7 +32,7 @@ public:
     static constexpr std::size_t kMaxText = 1024;
 
     void add(const AdminEvent& admin_event, std::uint64_t time_us);
-    /// Events with numbers above `after`, oldest first; at most the newest `most`.
+    /// Events with numbers above `after`, oldest first; at most the newest `max`.
     [[nodiscard]] std::vector<LoggedEvent> since(std::uint64_t after, std::size_t max) const;
 
 private:

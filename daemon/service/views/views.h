@@ -101,7 +101,7 @@ struct VfView {
     VfRecord record;
     vgpu_pf_vf active{};  ///< as last read
     std::string socket;
-    /// Counted from events. Newer than live.service_ns, which is as old as the last read.
+    /// Counted from events. Newer than active.service_ns, which is as old as the last read.
     std::uint64_t service_ns = 0;
     double share_window = 0, share_total = 0, share_ideal = 0;
     std::int64_t lag_ns = 0;
@@ -121,7 +121,8 @@ struct VfView {
     bool operator==(const VfView&) const = default;
 };
 
-/// News for administrators, for the signal Manager.Event. `kind` views a literal for scripts.
+/// An event for administrators, sent as the signal Manager.Event. `kind` views a literal that
+/// scripts may compare.
 struct AdminEvent {
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
