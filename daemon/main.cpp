@@ -327,7 +327,7 @@ private:
         if (wanted.has_come(changes_.fd()) && changes_.clear()) objects.record_change();
     }
 
-    /// Without the feed, the states of domains are unknown, but their names stay.
+    /// Without vgpu-libvirt, the states of domains are unknown, but their names stay.
     void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
         domain_event_source_.look(wanted);
         if (const std::string problem = domain_event_source_.take_problem(); !problem.empty())

@@ -2,8 +2,8 @@
 /**
  * DOC: uapi of the PF core
  *
- * This header is the interface of a GPU's PF driver for vgpud, tests and tools. Two platforms offer
- * it, so that clients need not know which one runs:
+ * This header is the interface of a GPU's PF driver for vgpud, tests and tools. Two platforms
+ * offer it, so that clients need not know which one runs:
  *
  *   kernel    /dev/vgpu-pfN: one ioctl for each operation, mmap(), poll() and read()
  *   process   vgpu-pf: a SOCK_SEQPACKET unix socket with one request per message. A request is

@@ -136,9 +136,7 @@ private:
     std::int64_t weights_;
     std::vector<Number> lags_;           ///< lag · Σ weight, per part
     std::vector<std::int64_t> next_ns_;  ///< length of the next slice, per part
-    Number worst_lag_ = 0;               ///< largest
-                                         ///< lag
-                                         ///< , in the unit of lags_
+    Number worst_lag_ = 0;               ///< largest |lag|, in the unit of lags_
     std::optional<Number> bound_;        ///< bound of the lag, in the unit of lags_
     Plan plan_;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// RtThread: gives the thread that answers guests real-time priority while its RtBudget lasts.
-// The thread sleeps in real time, so that the host's other work cannot keep it from waking. When
-// its budget is spent, it is a normal thread until the budget has refilled. The thread itself makes
-// the object and is its only user.
+// RtThread: gives the thread that answers guests real-time priority while its RtBudget has budget
+// left. The thread sleeps in real time, so that the host's other work cannot keep it from waking.
+// When its budget is spent, it is a normal thread until the budget has refilled. The thread itself
+// makes the object and is its only user.
 #pragma once
 
 #include <optional>

@@ -2,9 +2,9 @@
 //
 // IdleTracker: decides when the VF on the engine counts as out of work, and measures for how long.
 //
-// A VF that has worked and has no more work counts as out of work only after a grace period.
-// Otherwise a guest that waits for each packet before it submits the next would lose its slice with
-// every packet. A VF that has had no work since its stay began has no such guest and gets no grace.
+// A VF that has worked and runs out of packets is out of work only after a grace period. Otherwise
+// a guest that waits for each packet before it submits the next would lose its slice with every
+// packet. A VF that has had no work since its stay began has no such guest and gets no grace.
 //
 // Guarded by the engine's lock, except worked().
 #pragma once
@@ -63,7 +63,7 @@ private:
     const Nanoseconds grace_;
     std::atomic<bool> is_idle_{false};  ///< no work since idle_since_
     std::atomic<bool> has_worked_{false};
-    Nanoseconds idle_since_{};
+    Nanoseconds dry_since_{};
     bool is_notified_ = false;                ///< this idle period was reported
     std::optional<Nanoseconds> rests_since_;  ///< reported, and no worker looks for work
     Nanoseconds rested_{};

@@ -38,8 +38,8 @@ public:
 
     void keep(const Ring& ring);
     [[nodiscard]] bool is_empty() const { return count_ == 0; }
-    /// Passes the rings of at most `max` doorbells to `ring` and forgets them, lowest doorbell
-    /// first. If some are left, the next call begins at the next page.
+    /// Hands out the rings of at most `max` doorbells and forgets them, lowest doorbell first.
+    /// After a call that leaves some, the next call begins at the page behind.
     void take(std::size_t max, const std::function<void(const Ring&)>& ring);
     void for_each(const std::function<void(const Ring&)>& ring) const;
     /// The latest values as bytes of the BAR; 0 on a page where no ring waits.
