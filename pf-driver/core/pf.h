@@ -2,8 +2,8 @@
 /**
  * DOC: The PF core
  *
- * This header declares the functions of the PF core of one GPU for its platform: the kernel module,
- * the process vgpu-pf, or a test.
+ * This header declares the functions of the PF core of one GPU for the platform on which the core
+ * runs: the kernel module, the process vgpu-pf, or a test.
  *
  *   init -> attach (the device is there) -> interrupt, timer, request, stream_ready ...
  *        -> surprise_remove (the device is lost), suspend (the device is about to be reset),

@@ -170,10 +170,7 @@ static int plan_over(struct vgpu_platform *platform, u64 known)
 	return error;
 }
 
-/*
- * Plan the run table, now and after later changes; platform->admin is held, and no client has the
- * lease.
- */
+/* Plan the run table, now and after changes. platform->admin is held; no client has the lease. */
 int vgpu_plan_table(struct vgpu_platform *platform)
 {
 	return plan_over(platform, 0);

@@ -398,7 +398,7 @@ struct policy_row {
 	u64 min, max;
 	int (*set)(struct vgpu_platform *platform, u32 vf, u64 value);
 	bool is_of_table; /* the run table is planned again */
-	bool is_notified; /* a lease holder gets an event; false: EBUSY while a lease is held */
+	bool is_notified; /* a lease holder gets an event; false: EBUSY under a lease */
 };
 
 static const struct policy_row rows[] = {

@@ -92,10 +92,7 @@ int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t
 	return pf->os->ops->config_write(pf->os, pf->device.scheduler + offset, 4, value);
 }
 
-/*
- * End an untrusted device's access to host memory. The platform restores the access before the next
- * attach.
- */
+/* End an untrusted device's access to host memory; the platform restores it before an attach. */
 void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 {
 	uint32_t command = 0;

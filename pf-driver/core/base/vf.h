@@ -103,7 +103,7 @@ struct vgpu_vf_contract {
 	struct vgpu_pf_contract terms;
 	bool is_awake;		  /* the VF had work when the reservation was last updated */
 	bool is_exhausted;	  /* the reservation waits for its next budget */
-	bool is_throttled;	  /* throttled: skipped until it has enough tokens for a slice */
+	bool is_throttled;	  /* skipped until it has enough tokens for a slice */
 	int64_t budget_ns;	  /* left of the reservation; negative after an overrun */
 	int64_t tokens;		  /* in millionths of a ns; negative after an overrun */
 	uint64_t deadline_ns;	  /* deadline of the budget */
@@ -117,12 +117,12 @@ struct vgpu_vf_contract {
 struct vgpu_vf_share {
 	uint32_t weight;	 /* in force; 0: none */
 	uint32_t wanted;	 /* the weight of the table in force */
-	uint32_t priority_class; /* 0: highest */
+	uint32_t priority_class; /* that of the table in force */
 	uint32_t slice_us;	 /* the slice length from which the VF's deadline is computed */
 	bool is_competing;
 	bool has_negative_lag; /* has no work and a negative lag; its weight still counts */
 	bool was_by_weight;    /* the last run was not served by the reservation */
-	uint64_t received;     /* the VF has been served up to this virtual time of its class */
+	uint64_t received;     /* virtual time of its class up to which the VF has been served */
 	uint64_t rest;	       /* remainder of the last division that advanced received */
 	uint64_t early_ns;     /* service counted before its run was in the log */
 };

@@ -14,7 +14,7 @@
  *                no tokens are added. The tokens of the run are deducted first, so that no new
  *                tokens are lost in a full bucket. Tokens that the VF's own reservation may need
  *                are retained: the VF's entries cannot use them.
- *   priority     this file only compares the priority classes of VFs
+ *   priority     a class with a smaller number is served first; this file only compares numbers
  *   gang slot    see gang.c; in this file a reservation that is throttled between its slots
  *
  * If all terms are zero, this file has no effect.

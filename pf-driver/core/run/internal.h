@@ -39,7 +39,7 @@ enum vgpu_run_input {
 /* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	bool may_be_cut;   /* the rest is resumed after an urgent run or a higher priority class */
+	bool may_be_cut;   /* preempted by an urgent run or a higher class: the rest is resumed */
 	bool has_end;	   /* ends with its quantum; if not, idle time is not counted as service */
 	bool is_by_weight; /* counts for the VF's share by weight */
 	bool is_urgent;	   /* preempts; only a reservation or a higher priority class preempts it */

@@ -86,10 +86,7 @@ static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 	return theirs * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/*
- * Whether the VF would be too far ahead after the slice, if all sleeping VFs, also those with a
- * negative lag, woke.
- */
+/* whether the VF would be too far ahead after the slice, if all VFs without work woke */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -146,10 +143,7 @@ static bool is_safe(struct vgpu_pf *pf, uint32_t priority_class, const struct ou
 	return true;
 }
 
-/*
- * Are the sums of the VF's priority class within the bound now? Return: also true if the VF's
- * weight does not count.
- */
+/* Are the sums of the VF's priority class in bounds? Return: true if its weight does not count. */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct outlook outlook;

@@ -42,9 +42,9 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 }
 
 /*
- * Gets the entry at a priority class's cursor: an entry of the table, or one made for a VF without
- * an entry. vf is 0 if the position belongs to another priority class. Each priority class has its
- * own cursor, so that runs of one priority class do not move the position of another.
+ * Gets the entry at the cursor of a priority class: an entry of the table, or one made for a VF
+ * without an entry. vf is 0 if the position belongs to another class. Each class has its own
+ * cursor, so that runs of one class do not move the position of another.
  */
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
@@ -260,7 +260,7 @@ bool vgpu_pf_run_pick_uncontended(struct vgpu_pf *pf, uint32_t competing, struct
 	return false;
 }
 
-/* the priority class of the competing VFs, which is the same for all */
+/* the priority class of the competing VFs, which is the same for all of them */
 static uint32_t priority_class_of(struct vgpu_pf *pf, uint32_t competing)
 {
 	return pf->vfs[(uint32_t)__builtin_ctz(competing) + 1].contract.terms.priority_class;
@@ -342,10 +342,7 @@ static void set_boost(struct vgpu_pf *pf, uint32_t competing, uint32_t late, str
 				     quantum_ns);
 }
 
-/*
- * Pick the VF whose turn it is in the table, or the VF with the earliest deadline. All competing
- * VFs are of one priority class.
- */
+/* Pick the next VF of a priority class: by the table, or else by the earliest deadline. */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t priority_class = priority_class_of(pf, competing);

@@ -5,10 +5,7 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/*
- * Find the VFs that had work and waited for the engine when the busy bits were last read, without
- * VFs of lower priority classes.
- */
+/* Find the waiting VFs with work, as last read, except those of later priority classes. */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -48,10 +45,7 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 		       pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
 }
 
-/*
- * Whether a VF outside the engine has work, even without tokens, or an open slot. The VF may be of
- * any priority class.
- */
+/* whether any VF outside the engine has work, even without tokens, or an open slot */
 static bool anybody_waits(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

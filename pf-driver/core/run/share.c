@@ -113,10 +113,7 @@ static struct vgpu_vf *first_negative(struct vgpu_pf *pf, uint32_t priority_clas
 	return first;
 }
 
-/*
- * Advances a priority class's time by service, in ns << FRACTION_BITS. A VF that pays for a
- * negative lag drops out when its lag reaches 0.
- */
+/* advances a priority class's time by service, in ns << FRACTION_BITS; VFs that paid drop out */
 static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 {
 	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
@@ -378,10 +375,7 @@ static void change_priority_class(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32
 		wake(pf, vf);
 }
 
-/*
- * Activate weights and priority classes of the table in force. Lags stay, because they do not
- * depend on tables.
- */
+/* Activate weights and priority classes of the table in force; lags stay. */
 void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);

@@ -31,7 +31,7 @@ struct vgpu_run_slots {
 	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: sum of its quanta */
 	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: first quantum; 0: no entry */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number: budget in a cycle; 0: none */
-	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* by priority class: longest quantum */
+	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* longest quantum of its VFs */
 };
 
 /* share.c: virtual time of one priority class, in 2^-24 ns per unit of weight */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The life of the PF: start, loss and return of the device, adoption of VFs in service, and the
- * order in which the core settles at the end of a call. pf.h documents the functions for platforms.
+ * order in which the core settles at the end of a call. pf.h documents the functions for
+ * platforms.
  *
  *   attach, checkpoint valid     adopt: VFs stay in service, nothing is reset (a new core, or a
  *                                connection that was cut while the device kept running)
@@ -419,7 +420,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);
 	else
-		adopt_all(pf); /* without a checkpoint: VFs become ABSENT, the device is cleared */
+		adopt_all(pf); /* no checkpoint: all VFs become ABSENT, the device is cleared */
 	if (pf->was_attached)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, is_known, 0);
 	pf->was_attached = true;

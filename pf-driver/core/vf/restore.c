@@ -86,7 +86,7 @@ static void record_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.driver_loaded = pf->stream.driver_loaded;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* the checkpoint must show this before the device changes the VF (state_of()) */
+	/* must be in the checkpoint before the device changes the VF (state_of(), checkpoint.c) */
 	vgpu_pf_checkpoint_mark(pf);
 	vgpu_pf_checkpoint_flush(pf);
 }
