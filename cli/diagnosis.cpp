@@ -102,7 +102,7 @@ void check_gpus(const HostFacts& facts, Findings& found) {
                  "requests for it and its VFs are refused",
                  "vgpud attaches again by itself; its log and that of vgpu-pf say why"});
         if (const std::uint64_t resets = number_of(gpu, "DeviceResets"); resets > 0)
-            found.push_back({"gpu-whole-resets", Level::Warning,
+            found.push_back({"gpu-device-resets", Level::Warning,
                              fmt::format("{} was reset as a whole {} times", id, resets),
                              "every VF of the GPU lost its work each time",
                              "'vgpuctl events' shows which VF hung before; send 'vgpuctl report'"});

@@ -57,7 +57,7 @@ Colour colour_of(const std::string& kind) {
                                Row{"device-lost", Colour::Red},
                                Row{"version-mismatch", Colour::Red},
                                Row{"failed", Colour::Red},
-                               Row{"whole-reset", Colour::Red},
+                               Row{"device-reset", Colour::Red},
                                Row{"guard", Colour::Yellow},
                                Row{"events-lost", Colour::Yellow},
                                Row{"agent-misbehaved", Colour::Yellow},

@@ -19,9 +19,8 @@ public:
             ->required();
         command.add_option("--name", name_, "new name of the VF");
         vf_.describe(command);
-        command.add_option("--owner", owner_, "assignment mode: on behalf of this owner");
-        command.add_flag("--force", is_forced_,
-                         "assignment mode: even if the VF is claimed or open");
+        command.add_option("--owner", owner_, "change the assignment mode as this owner");
+        command.add_flag("--force", is_forced_, "change the assignment mode of a VF in use, too");
     }
 
     ExitCode run(Invocation& invocation) override {

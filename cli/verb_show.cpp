@@ -171,7 +171,7 @@ constexpr std::array kGpuLines{
     Line{"Switch p99", "SwitchP99Ns", measured_of},
     Line{"Switch, worst", "SwitchMaxNs", measured_of},
     Line{"Events lost", "EventsLost", text_of},
-    Line{"Whole resets", "DeviceResets", text_of},
+    Line{"Device resets", "DeviceResets", text_of},
 };
 
 /// Prints lines. Long values wrap within their column.

@@ -108,7 +108,7 @@ spdlog::level::level_enum level_of(const AdminEvent& admin_event) {
                                                       "hang",
                                                       "failed",
                                                       "guard",
-                                                      "whole-reset",
+                                                      "device-reset",
                                                       "events-lost",
                                                       "scrub-not-recorded",
                                                       "table-refused",

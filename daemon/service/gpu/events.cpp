@@ -25,7 +25,7 @@ constexpr std::array kWords{
     EventWords{VGPU_PF_EVENT_GUEST_ERROR, "guest-error", "the guest driver reports {1:#x} {2:#x}"},
     EventWords{VGPU_PF_EVENT_UNREPORTED, "guest-error",
                "its guest caused {1} more errors, resets or log lines within a minute"},
-    EventWords{VGPU_PF_EVENT_DEVICE_RESET, "whole-reset", "the whole GPU was reset ({0})"},
+    EventWords{VGPU_PF_EVENT_DEVICE_RESET, "device-reset", "the whole GPU was reset ({0})"},
 };
 
 /// The event that lifts the guard's limits names no limit.

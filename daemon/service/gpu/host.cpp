@@ -208,7 +208,7 @@ void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
 }
 
 /// Wakes the main loop only for changes, because most refreshes change nothing.
-void GpuHost::allocate(GpuSnapshot fresh, std::vector<Answer> answers) {
+void GpuHost::publish_snapshot(GpuSnapshot fresh, std::vector<Answer> answers) {
     // `made` becomes the previous snapshot
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
     std::vector<AdminEvent> admin_events = model_->take_admin_events();

@@ -112,7 +112,7 @@ void read_value(const nlohmann::json& json, const std::string& key, const Words<
                 Enum& to) {
     if (!json.contains(key)) return;
     const auto value = value_among(words, json.at(key).get<std::string>());
-    if (!value) throw std::runtime_error(fmt::format("a {} is unknown", key));
+    if (!value) throw std::runtime_error(fmt::format("the word for {} is unknown", key));
     to = *value;
 }
 

@@ -63,7 +63,7 @@ private:
     const Nanoseconds grace_;
     std::atomic<bool> is_idle_{false};  ///< no work since idle_since_
     std::atomic<bool> has_worked_{false};
-    Nanoseconds dry_since_{};
+    Nanoseconds idle_since_{};
     bool is_notified_ = false;                ///< this idle period was reported
     std::optional<Nanoseconds> rests_since_;  ///< reported, and no worker looks for work
     Nanoseconds rested_{};
