@@ -180,7 +180,7 @@ int vgpu_plan_table(struct vgpu_platform *platform)
  * Plans the table again after a change of the plan's input. A table that is not a plan of this file
  * stays as it is, also after the lease has ended.
  */
-static int make_plan(struct vgpu_platform *platform)
+static int remake_plan(struct vgpu_platform *platform)
 {
 	if (platform->plan.generation == 0)
 		return 0;
@@ -212,7 +212,7 @@ int vgpu_plan_set_max_gap(struct vgpu_platform *platform, u64 max_gap_ms)
 	if (max_gap_ms > VGPU_MAX_GAP_MAX_MS)
 		return -EINVAL;
 	set_max_gap(platform, (u32)max_gap_ms);
-	error = make_plan(platform);
+	error = remake_plan(platform);
 	if (error)
 		set_max_gap(platform, before);
 	return error;
@@ -226,5 +226,5 @@ void vgpu_plan_follow(struct vgpu_platform *platform)
 	/* when the device is back, the deferred work runs again */
 	if (is_due && !READ_ONCE(platform->is_device_lost) &&
 	    !READ_ONCE(platform->is_device_suspended))
-		make_plan(platform);
+		remake_plan(platform);
 }
