@@ -12,7 +12,7 @@ CODE = ('.c', '.h', '.cpp', '.def')
 PRODUCT = ('pf-driver/', 'daemon/', 'cli/', 'vf-agent/', 'text/')
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
 # Names of others that contain an earlier name of ours.
-FOREIGN = {'kHome', 'kHomeAndClear', 'lock_guard', 'takes_back'}
+FOREIGN = {'kHome', 'kHomeAndClear'}
 
 # Words of ordinary English, units and grammar.
 PLAIN = set('''
