@@ -19,7 +19,7 @@ class Contract(CardTest):
     """A device in the shape that the suite describes."""
     vfs = 4
     card_options = {'vram_mb': 512, 'aperture_mb': 256}
-    expected_warnings = ((r'VF\d+: in service but not in the journal', 'the suite erases the journal'),)
+    expected_warnings = ((r'VF\d+: in service but not in the checkpoint', 'the suite erases the journal'),)
 
     def test_contract_of_a_platform(self):
         listed = count(r'^  \w', self.vm.check(f'{PROGRAM} --gtest_list_tests 2>&1', 120))

@@ -48,7 +48,7 @@ with uapi.Pf() as pf:
 
 
 class LossTest(test_module.ModuleTest):
-    expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device|was not released|refused its page table|in service but not in the journal|could not be scrubbed \(-19\)',
+    expected_warnings = ((r'device lost$|the device is lost$|not a vgpu device|was not released|refused its page table|in service but not in the checkpoint|could not be scrubbed \(-19\)',
                           'the device is taken away'),)
 
     def setUp(self):

@@ -111,7 +111,7 @@ class Contracts(WorkTest):
 
 class Resets(WorkTest):
     expected_warnings = WorkTest.expected_warnings + (
-        (r'world switch 2 -> \d+ failed, command [45], status 0x(ff|11)|the engine reports a hang', 'VF2 is made to hang'),)
+        (r'world switch 2 -> \d+ failed, command [45], status 0x(ff|11)', 'VF2 is made to hang'),)
 
     def test_neighbour_computes_on_through_two_resets(self):
         neighbour = self.guest(1, 'compute')

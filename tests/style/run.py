@@ -413,6 +413,25 @@ def check_dbus_page(files):
     yield from dbus_page.complaints()
 
 
+# What other drivers and the kernel itself warn of.
+KERNELS_WORDS = re.compile(r'pci_pm|FLR|config space|pending transaction|failed to|probe|already enabled')
+
+
+def check_expected_warnings(files):
+    """Every warning that a test of the module expects is one that the PF driver prints."""
+    driver = '\n'.join(text_of(f) for f in files if f.startswith('pf-driver/') and f.endswith(('.c', '.h')))
+    for name in files:
+        if not re.match(r'tests/host/\w+\.py$', name):
+            continue
+        for block in re.findall(r'expected_warnings = (.*?\),?\))$', text_of(name), re.M | re.S):
+            for pattern in re.findall(r"r'([^']*)'", block):
+                for part in re.split(r'\|(?![^(]*\))', pattern):
+                    words = max(re.split(r'\\.\+?|[$.*+()\[\]|]', part), key=len).strip(' :')
+                    words = re.sub(r'^\w*\d\S* | \d ->$', '', words)
+                    if words not in driver and not KERNELS_WORDS.search(part):
+                        yield f'{name}: the PF driver does not print "{words}"'
+
+
 def check_spelling(files):
     """No word of the tree is one of codespell's common errors."""
     yield from documentation.spelling(ROOT, files)
