@@ -49,8 +49,8 @@ int left_ms(Time end) {
 /// Reads until end of file. False on timeout or for too much output.
 bool read_all(int fd, Time end, std::string& text) {
     std::array<char, 4096> buffer{};
-    pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
-    while (text.size() < kMax && ::poll(&wanted, 1, left_ms(end)) > 0) {
+    pollfd polled{.fd = fd, .events = POLLIN, .revents = 0};
+    while (text.size() < kMax && ::poll(&polled, 1, left_ms(end)) > 0) {
         const ssize_t got = ::read(fd, buffer.data(), buffer.size());
         if (got <= 0) return got == 0;
         text.append(buffer.data(), static_cast<std::size_t>(got));
@@ -62,8 +62,8 @@ bool ends(pid_t pid, Time end) {
     // called by number, because glibc 2.36's header does not support C++
     const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd < 0) return false;
-    pollfd wanted{.fd = fd, .events = POLLIN, .revents = 0};
-    const bool ended = ::poll(&wanted, 1, left_ms(end)) > 0;
+    pollfd polled{.fd = fd, .events = POLLIN, .revents = 0};
+    const bool ended = ::poll(&polled, 1, left_ms(end)) > 0;
     ::close(fd);
     return ended;
 }

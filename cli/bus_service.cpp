@@ -189,12 +189,12 @@ public:
         });
     }
     std::vector<Properties> assign_vfs(
-        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
+        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& selectors,
         const Options& options) override {
         return call_(Limit::Change, [&] {
-            std::vector<sdbus::Struct<std::string, std::string>> wants;
-            for (const auto& [by, value] : wanted) wants.emplace_back(by, value);
-            return properties_of(manager_.Assign(owner, wants, dict_of(options)));
+            std::vector<sdbus::Struct<std::string, std::string>> sent;
+            for (const auto& [by, value] : selectors) sent.emplace_back(by, value);
+            return properties_of(manager_.Assign(owner, sent, dict_of(options)));
         });
     }
     void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
@@ -208,7 +208,7 @@ public:
                      [&] { return std::uint64_t{manager_.Adopt(owner, dict_of(options))}; });
     }
     void limit_calls(std::chrono::milliseconds limit) override { call_.cap(limit); }
-    void act(const std::string& path, VfAction action, const Options& options) override {
+    void control(const std::string& path, VfAction action, const Options& options) override {
         using Method = void (org::vgpu1::Vf_proxy::*)(const Dict&);
         static const std::map<VfAction, Method> kMethods{
             {VfAction::Reset, &org::vgpu1::Vf_proxy::Reset},
@@ -221,15 +221,16 @@ public:
             (vf.*kMethods.at(action))(dict_of(options));
         });
     }
-    Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
+    Properties ask_agent(const std::string& path, AgentRequest request,
+                         const Options& options) override {
         using Method = Dict (org::vgpu1::Vf_proxy::*)(const Dict&);
-        static const std::map<AgentAct, Method> kMethods{
-            {AgentAct::SelfTest, &org::vgpu1::Vf_proxy::SelfTest},
-            {AgentAct::Quiesce, &org::vgpu1::Vf_proxy::Quiesce},
-            {AgentAct::Thaw, &org::vgpu1::Vf_proxy::Thaw}};
+        static const std::map<AgentRequest, Method> kMethods{
+            {AgentRequest::SelfTest, &org::vgpu1::Vf_proxy::SelfTest},
+            {AgentRequest::Quiesce, &org::vgpu1::Vf_proxy::Quiesce},
+            {AgentRequest::Thaw, &org::vgpu1::Vf_proxy::Thaw}};
         return call_(Limit::Agent, [&] {
             Proxy<org::vgpu1::Vf_proxy> vf(*bus_, path);
-            return properties_of((vf.*kMethods.at(act))(dict_of(options)));
+            return properties_of((vf.*kMethods.at(request))(dict_of(options)));
         });
     }
 
@@ -383,12 +384,12 @@ private:
 
     /// Waits for a message. The wait is limited, because a signal may have been processed before.
     void wait_for_the_bus() {
-        constexpr int kLookAgainMs = 100;
+        constexpr int kRetryMs = 100;
         while (bus_->processPendingRequest()) {
         }
-        const auto wanted = bus_->getEventLoopPollData();
-        pollfd bus{.fd = wanted.fd, .events = wanted.events, .revents = 0};
-        ::poll(&bus, 1, kLookAgainMs);
+        const auto poll_data = bus_->getEventLoopPollData();
+        pollfd bus{.fd = poll_data.fd, .events = poll_data.events, .revents = 0};
+        ::poll(&bus, 1, kRetryMs);
     }
 
     /// Asks the bus to report changes of the owner of org.vgpu1.
@@ -417,10 +418,10 @@ private:
 
     /// True if one of `stop_on` is ready.
     [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on) const {
-        const auto wanted = bus_->getEventLoopPollData();
-        std::vector<pollfd> fds{{.fd = wanted.fd, .events = wanted.events, .revents = 0}};
+        const auto poll_data = bus_->getEventLoopPollData();
+        std::vector<pollfd> fds{{.fd = poll_data.fd, .events = poll_data.events, .revents = 0}};
         fds.insert(fds.end(), stop_on.begin(), stop_on.end());
-        ::poll(fds.data(), fds.size(), wanted.getPollTimeout());
+        ::poll(fds.data(), fds.size(), poll_data.getPollTimeout());
         for (std::size_t i = 1; i < fds.size(); ++i)
             if (fds[i].revents != 0) return true;
         return false;

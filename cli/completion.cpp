@@ -99,14 +99,14 @@ std::string bash_verb(const TreeVerb& verb, const std::string& common) {
     std::string options = option_words(verb) + " " + common;
     if (!verb.positionals.empty() && !verb.positionals.front().choices.empty())
         options = list_of(verb.positionals.front().choices) + " " + options;
-    std::string act = fmt::format("words='{}'", options);
+    std::string branch = fmt::format("words='{}'", options);
     const bool has_targets =
         !verb.positionals.empty() && verb.positionals.front().value == ValueKind::Target;
     const bool has_files =
         !verb.positionals.empty() && verb.positionals.front().value == ValueKind::File;
-    if (has_targets) act += " && [[ $cur != -* ]] && kind=targets";
-    if (has_files) act += " && [[ $cur != -* ]] && kind=files";
-    return fmt::format("        {}) {} ;;\n", verb.name, act);
+    if (has_targets) branch += " && [[ $cur != -* ]] && kind=targets";
+    if (has_files) branch += " && [[ $cur != -* ]] && kind=files";
+    return fmt::format("        {}) {} ;;\n", verb.name, branch);
 }
 
 std::string bash_script(const CommandTree& tree) {

@@ -101,7 +101,7 @@ std::string room_text(const PlanJson& plan) {
             return size_text(room.value(key, std::uint64_t{0}));
         };
         text += wrapped(fmt::format("{}: VFs get {} of {} VRAM; the PF keeps {}",
-                                    member(room, "gpu"), bytes("wanted_vram_bytes"),
+                                    member(room, "gpu"), bytes("planned_vram_bytes"),
                                     bytes("vram_bytes"), bytes("pf_vram_bytes")));
     }
     return text;

@@ -25,16 +25,16 @@ using Findings = std::vector<Finding>;
 void check_service(const HostFacts& facts, Findings& found) {
     const ServiceFacts& service = facts.service;
     if (!service.has_bus) {
-        found.push_back({"bus", Level::Problem, "there is no bus: " + service.condition,
+        found.push_back({"bus", Level::Problem, "there is no bus: " + service.error,
                          "vgpuctl and libvirt reach vgpud through D-Bus only",
                          "start dbus, or name the bus with --bus or VGPUCTL_BUS"});
         return;
     }
     found.push_back({"bus", Level::Ok, "the bus is reachable"});
-    if (service.is_there && !service.condition.empty()) {
+    if (service.is_there && !service.error.empty()) {
         found.push_back({"vgpud", Level::Warning,
                          fmt::format("vgpud {} answers only in part: {}",
-                                     text_of(service.manager, "Version"), service.condition),
+                                     text_of(service.manager, "Version"), service.error),
                          "missing facts of GPUs and VFs were not checked",
                          "'journalctl -u vgpud' shows why; 'vgpuctl list' shows whether it lasts"});
         return;
@@ -44,7 +44,7 @@ void check_service(const HostFacts& facts, Findings& found) {
             {"vgpud", Level::Ok, "vgpud " + text_of(service.manager, "Version") + " answers"});
         return;
     }
-    found.push_back({"vgpud", Level::Problem, "vgpud does not answer: " + service.condition,
+    found.push_back({"vgpud", Level::Problem, "vgpud does not answer: " + service.error,
                      "VFs keep running, but nothing can be created, changed or shown",
                      "'systemctl status vgpud' shows why; then 'systemctl start vgpud'"});
 }
@@ -227,8 +227,8 @@ void check_iommu(const HostFacts& facts, Findings& found) {
 void check_one_gpu(const HostFacts& facts, const PciFunction& gpu, Findings& found);
 
 void check_pci(const HostFacts& facts, Findings& found) {
-    if (!facts.pci.condition.empty()) {
-        found.push_back({"pci", Level::Note, "the PCI bus is not readable: " + facts.pci.condition,
+    if (!facts.pci.error.empty()) {
+        found.push_back({"pci", Level::Note, "the PCI bus is not readable: " + facts.pci.error,
                          "GPUs of this machine were not checked",
                          "run 'vgpuctl doctor' as root on the host itself"});
         return;

@@ -79,7 +79,7 @@ void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
     for (const AttachedVf& vf : vfs) {
         xmlNode* node = add_child(parent, "vf");
         xmlSetNs(node, namespace_at(node, kDomainNamespace, "vgpu"));
-        set_attribute(node, vf.wanted.first, vf.wanted.second);
+        set_attribute(node, vf.selector.first, vf.selector.second);
     }
 }
 

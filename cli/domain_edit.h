@@ -25,7 +25,7 @@ struct PciAddress {
 [[nodiscard]] std::optional<PciAddress> parse_pci_address(const std::string& text);
 
 struct AttachedVf {
-    WantedVf wanted;
+    VfSelector selector;
     std::optional<PciAddress> host_device;  ///< a PCI function of this host; none: vfio-user
 };
 

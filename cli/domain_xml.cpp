@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigration
 }
 
 /// Reads an element as in schemas/vgpu-domain.rng. Errors say how to correct it.
-WantedVf wanted_vf(const xmlNode* node) {
+VfSelector vf_selector(const xmlNode* node) {
     const auto attributes = attributes_of(node);
     const bool is_one =
         attributes.size() == 1 && (attributes.front() == "name" || attributes.front() == "profile");
@@ -42,12 +42,12 @@ WantedVf wanted_vf(const xmlNode* node) {
 }
 
 /// Reads the requested VFs. Ignores other namespaces.
-std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
-    std::vector<WantedVf> wanted;
+std::vector<VfSelector> wanted_vfs(const xmlNode* metadata) {
+    std::vector<VfSelector> selectors;
     for (const xmlNode* node : children_of(metadata)) {
         if (namespace_of(node) != kDomainNamespace) continue;
         if (name_of(node) == "vf") {
-            wanted.push_back(wanted_vf(node));
+            selectors.push_back(vf_selector(node));
             continue;
         }
         if (name_of(node) != "vfs")
@@ -59,10 +59,10 @@ std::vector<WantedVf> wanted_vfs(const xmlNode* metadata) {
             if (namespace_of(one) != kDomainNamespace || name_of(one) != "vf")
                 refuse(one, fmt::format("<{}> in <vgpu:vfs>; only <vgpu:vf> is allowed there",
                                         name_of(one)));
-            wanted.push_back(wanted_vf(one));
+            selectors.push_back(vf_selector(one));
         }
     }
-    return wanted;
+    return selectors;
 }
 
 const xmlNode* domain_of(const XmlDocument& document) {
@@ -94,8 +94,8 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
 
 }  // namespace
 
-bool can_be_wanted(const WantedVf& wanted) {
-    const auto& [by, value] = wanted;
+bool is_valid_selector(const VfSelector& selector) {
+    const auto& [by, value] = selector;
     const bool is_name = by == "name";
     const std::size_t max = is_name ? kMaxValue : kMaxValue - 1;
     if (value.empty() || value.size() > max || (is_name && text::parse_uuid(value))) return false;

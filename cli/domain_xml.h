@@ -24,13 +24,13 @@ inline constexpr const char* kMigrationBlocker = "vgpu-vf-is-never-saved";
 inline constexpr const char* kHostDeviceAlias = "ua-vgpu";
 
 /// "name" or "profile", and a value of 1 to 63 bytes. No such VF need exist.
-using WantedVf = std::pair<std::string, std::string>;
+using VfSelector = std::pair<std::string, std::string>;
 
 struct DomainFacts {
     std::string name;
-    std::string uuid;           ///< empty: the domain is not defined yet
-    std::vector<WantedVf> vfs;  ///< in order; may be empty
-    std::string dac_label;      ///< "+64055:+64055" while the domain runs; else empty
+    std::string uuid;             ///< empty: the domain is not defined yet
+    std::vector<VfSelector> vfs;  ///< in order; may be empty
+    std::string dac_label;        ///< "+64055:+64055" while the domain runs; else empty
 };
 
 /// False only if the domain certainly has no VFs. Fast, because it is called for every VM. Searches
@@ -47,7 +47,7 @@ struct DomainFacts {
 
 /// Whether a VF or profile can have this name. VFs: 1 to 63 letters, digits, '-', '_', '.'; the
 /// first is a letter; not a UUID. Profiles: may begin with a digit; at most 62.
-[[nodiscard]] bool can_be_wanted(const WantedVf& wanted);
+[[nodiscard]] bool is_valid_selector(const VfSelector& selector);
 
 /// uid and gid of "+N:+N", "N:N" or names; none if unknown. May block on a directory service.
 [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> ids_of_label(

@@ -93,7 +93,7 @@ void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>&
         facts.gpus = service->list_gpus();
         facts.vfs = service->list_vfs();
     } catch (const ServiceError& error) {
-        facts.condition = error.what();
+        facts.error = error.what();
     }
 }
 

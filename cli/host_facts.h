@@ -32,7 +32,7 @@ struct ModuleFacts {
 struct ServiceFacts {
     bool has_bus = false;
     bool is_there = false;
-    std::string condition;  ///< error text; may be set although is_there
+    std::string error;  ///< error text; may be set although is_there
     Properties manager{};
     std::vector<Properties> gpus{}, vfs{};
 };

@@ -143,7 +143,7 @@ PciReading read_pci(const std::optional<std::string>& dump_file) {
             reading.functions.push_back(read_function(device));
     } catch (const std::runtime_error& error) {
         reading.functions.clear();
-        reading.condition = error.what();
+        reading.error = error.what();
     }
     std::sort(reading.functions.begin(), reading.functions.end(),
               [](const PciFunction& a, const PciFunction& b) { return a.address < b.address; });

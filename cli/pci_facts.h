@@ -49,7 +49,7 @@ inline constexpr unsigned kAmd = 0x1002;
 
 struct PciReading {
     std::vector<PciFunction> functions;
-    std::string condition;  ///< error text, or empty
+    std::string error;  ///< error text, or empty
 };
 
 /// Reads all functions, sorted. `dump_file`: an lspci -xxxx dump instead of this machine. Does not

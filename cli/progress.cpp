@@ -58,7 +58,7 @@ void Waiting::go_on() {
 void Waiting::draw() {
     constexpr std::string_view kHands = "|/-\\";
     const auto passed = std::chrono::steady_clock::now() - since_;
-    line_.draw(fmt::format("{} {}: {} s", kHands[turns_++ % kHands.size()], what_,
+    line_.draw(fmt::format("{} {}: {} s", kHands[frames_++ % kHands.size()], what_,
                            std::chrono::duration_cast<std::chrono::seconds>(passed).count()));
 }
 

@@ -63,7 +63,7 @@ private:
     const std::chrono::milliseconds pace_;
     const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
     ProgressLine line_;
-    unsigned turns_ = 0;
+    unsigned frames_ = 0;
     std::mutex mutex_;
     std::condition_variable over_;
     bool is_over_ = false;

@@ -81,7 +81,7 @@ enum class BusChange { Event, Gone, Back, Stopped };
 
 /// The methods of org.vgpu1.Vf with the same names.
 enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
-enum class AgentAct { SelfTest, Quiesce, Thaw };
+enum class AgentRequest { SelfTest, Quiesce, Thaw };
 
 /// "gpu0/vf3" for "/org/vgpu1/gpu/gpu0/vf/3", "gpu0" for the path of a GPU.
 std::string target_of_path(const std::string& path);
@@ -121,9 +121,10 @@ public:
     virtual void release_vf(const std::string& path, const std::string& owner,
                             std::uint64_t generation, const Options& options) = 0;
     /// Assigns all VFs or none, each requested by "name" or "profile". Returns Target, Path,
-    /// Generation and Socket of each. Options: title, wait_ms (for VFs being scrubbed). NoCapacity.
+    /// Generation and Socket of each. Options: owner_name, wait_ms (for VFs being scrubbed).
+    /// NoCapacity.
     virtual std::vector<Properties> assign_vfs(
-        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
+        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& selectors,
         const Options& options) = 0;
     virtual void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) = 0;
     /// Releases all VFs of `owner`, scrubbed, and returns their number. Kept claims stay.
@@ -134,10 +135,11 @@ public:
     /// still act.
     virtual void limit_calls(std::chrono::milliseconds limit) = 0;
     /// A VF that is open or claimed may require "force".
-    virtual void act(const std::string& path, VfAction action, const Options& options) = 0;
+    virtual void control(const std::string& path, VfAction action, const Options& options) = 0;
     /// Returns ok, text and duration_ms. May exceed timeout_ms a little (quiesce waits for the
     /// device). Do not trust `text`, because it comes from the guest.
-    virtual Properties ask_agent(const std::string& path, AgentAct act, const Options& options) = 0;
+    virtual Properties ask_agent(const std::string& path, AgentRequest request,
+                                 const Options& options) = 0;
 
     /// The newest `limit` kept events with Seq > `after`: Seq, TimeUs, Gpu, Vf, Kind, Text.
     virtual std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) = 0;

@@ -122,9 +122,9 @@ std::string table_text(std::vector<Column> columns, TableRows rows) {
 }  // namespace
 
 std::vector<Column> columns_of(std::span<const PropertyColumn> columns) {
-    std::vector<Column> looks;
-    for (const PropertyColumn& column : columns) looks.push_back(column.look);
-    return looks;
+    std::vector<Column> columns_only;
+    for (const PropertyColumn& column : columns) columns_only.push_back(column.column);
+    return columns_only;
 }
 
 void TableOptions::describe(CLI::App& command, const std::vector<std::vector<Column>>& tables) {
@@ -159,17 +159,17 @@ std::vector<std::size_t> TableOptions::shown(const std::vector<Column>& columns)
 }
 
 std::string TableOptions::text(const std::vector<Column>& columns, TableRows rows) const {
-    std::vector<Column> looks;
+    std::vector<Column> columns_only;
     std::vector<std::string> titles;
     for (const Column& column : columns) titles.emplace_back(column.title);
     if (!has_no_headings_) rows.insert(rows.begin(), std::move(titles));
     TableRows cells(rows.size());
     for (const std::size_t i : shown(columns)) {
         const bool is_chosen = !chosen_.empty();
-        looks.push_back(is_chosen ? Column{columns[i].title, columns[i].align} : columns[i]);
+        columns_only.push_back(is_chosen ? Column{columns[i].title, columns[i].align} : columns[i]);
         for (std::size_t row = 0; row < rows.size(); ++row) cells[row].push_back(rows[row].at(i));
     }
-    return table_text(std::move(looks), std::move(cells));
+    return table_text(std::move(columns_only), std::move(cells));
 }
 
 std::string TableOptions::text(std::span<const PropertyColumn> columns,

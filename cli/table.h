@@ -30,7 +30,7 @@ struct Column {
 
 /// A column with the text of a property. See value_of().
 struct PropertyColumn {
-    Column look;
+    Column column;
     const char* property;
     Formatter format;
 };

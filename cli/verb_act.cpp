@@ -13,57 +13,57 @@ namespace vgpu::cli {
 
 namespace {
 
-struct ActRow {
+struct ControlRow {
     About about;
     const char* done;   ///< past tense, for output
     const char* force;  ///< help of --force
     bool takes_owner;
     bool takes_no_wait;
-    void (*act)(Service& service, const std::string& path, const Options& options);
+    void (*control)(Service& service, const std::string& path, const Options& options);
 };
 
 template <VfAction action>
-void act(Service& service, const std::string& path, const Options& options) {
-    service.act(path, action, options);
+void control(Service& service, const std::string& path, const Options& options) {
+    service.control(path, action, options);
 }
 
 void destroy(Service& service, const std::string& path, const Options& options) {
     service.destroy_vf(path, options);
 }
 
-constexpr ActRow kDestroy{
+constexpr ControlRow kDestroy{
     {Group::Vfs, "destroy", "destroy a VF and scrub its VRAM", "destroy train"},
     "destroyed",
     "even if a client has it open or it is claimed",
     true,
     true,
     destroy};
-constexpr ActRow kReset{
+constexpr ControlRow kReset{
     {Group::Vfs, "reset", "reset a VF while its neighbours keep computing", "reset gpu0/vf1"},
     "reset",
     "even if it is claimed",
     true,
     false,
-    act<VfAction::Reset>};
-constexpr ActRow kPause{
+    control<VfAction::Reset>};
+constexpr ControlRow kPause{
     {Group::Vfs, "pause", "take a VF off the engine; its registers still answer", "pause gpu0/vf1"},
     "paused",
     "even if a client has it open",
     false,
     false,
-    act<VfAction::Pause>};
-constexpr ActRow kStop{
+    control<VfAction::Pause>};
+constexpr ControlRow kStop{
     {Group::Vfs, "stop", "take a VF off the engine and shut its gates", "stop gpu0/vf1 --force"},
     "stopped",
     "even if a client has it open",
     false,
     false,
-    act<VfAction::Stop>};
+    control<VfAction::Stop>};
 
 /// Waits for the end of the action. destroy also waits for the scrub, unless --no-wait is given.
-class ActVerb final : public Verb {
+class ControlVerb final : public Verb {
 public:
-    explicit ActVerb(const ActRow& row) : Verb(row.about), row_(row) {}
+    explicit ControlVerb(const ControlRow& row) : Verb(row.about), row_(row) {}
 
     void describe(CLI::App& command) override {
         add_vf(command, target_);
@@ -81,23 +81,23 @@ public:
         if (!owner_.empty()) options["owner"] = owner_;
         {
             const Waiting waiting(invocation, name() + " " + target_);
-            row_.act(invocation.service, path, options);
+            row_.control(invocation.service, path, options);
         }
         print_done(invocation, target_, no_wait_ ? "being scrubbed" : row_.done);
         return ExitCode::Ok;
     }
 
 private:
-    const ActRow& row_;
+    const ControlRow& row_;
     std::string target_, owner_;
     bool force_ = false, no_wait_ = false;
 };
 
 }  // namespace
 
-const MakeVerb make_destroy_verb = make_verb<ActVerb, kDestroy>;
-const MakeVerb make_reset_verb = make_verb<ActVerb, kReset>;
-const MakeVerb make_pause_verb = make_verb<ActVerb, kPause>;
-const MakeVerb make_stop_verb = make_verb<ActVerb, kStop>;
+const MakeVerb make_destroy_verb = make_verb<ControlVerb, kDestroy>;
+const MakeVerb make_reset_verb = make_verb<ControlVerb, kReset>;
+const MakeVerb make_pause_verb = make_verb<ControlVerb, kPause>;
+const MakeVerb make_stop_verb = make_verb<ControlVerb, kStop>;
 
 }  // namespace vgpu::cli

@@ -13,20 +13,21 @@ namespace {
 
 struct AgentRow {
     About about;
-    AgentAct act;
+    AgentRequest request;
     bool takes_time;  ///< has --timeout-ms
 };
 
 constexpr AgentRow kSelfTest{
     {Group::Guests, "self-test", "have the guest's agent test the VF", "self-test gpu0/vf1"},
-    AgentAct::SelfTest,
+    AgentRequest::SelfTest,
     true};
 constexpr AgentRow kQuiesce{{Group::Guests, "quiesce", "stop the guest's processes that use the VF",
                              "quiesce gpu0/vf1 --timeout-ms 5000"},
-                            AgentAct::Quiesce,
+                            AgentRequest::Quiesce,
                             true};
-constexpr AgentRow kThaw{
-    {Group::Guests, "thaw", "resume what quiesce stopped", "thaw gpu0/vf1"}, AgentAct::Thaw, false};
+constexpr AgentRow kThaw{{Group::Guests, "thaw", "resume what quiesce stopped", "thaw gpu0/vf1"},
+                         AgentRequest::Thaw,
+                         false};
 
 /// Ends with 1 if the agent reports a failure. --json: vgpuctl-agent-1.
 class AgentVerb final : public Verb {
@@ -44,7 +45,7 @@ public:
     ExitCode run(Invocation& invocation) override {
         Options options;
         if (row_.takes_time) options["timeout_ms"] = std::uint64_t{timeout_ms_};
-        return ask_agent(invocation, target_, name(), row_.act, options);
+        return ask_agent(invocation, target_, name(), row_.request, options);
     }
 
 private:

@@ -94,8 +94,8 @@ public:
 
 private:
     /// The requested VFs. Those on the command line replace those in the metadata.
-    [[nodiscard]] std::vector<WantedVf> wanted(const std::string& xml) const {
-        std::vector<WantedVf> all;
+    [[nodiscard]] std::vector<VfSelector> selectors(const std::string& xml) const {
+        std::vector<VfSelector> all;
         for (const std::string& one : names_) all.emplace_back("name", one);
         for (const std::string& one : profiles_) all.emplace_back("profile", one);
         if (all.empty()) all = read_domain(xml).vfs;
@@ -114,19 +114,19 @@ private:
                                                    const Setting& setting) const {
         // checked first, so that broken metadata can be removed
         if (wants_none_) return {};
-        std::vector<WantedVf> all = wanted(xml);
+        std::vector<VfSelector> all = selectors(xml);
         const auto known = known_of(setting);
         std::vector<AttachedVf> vfs;
-        for (WantedVf& one : all) {
+        for (VfSelector& one : all) {
             const Properties* vf = known ? vf_of(one, known->vfs) : nullptr;
             if (vf != nullptr) one.second = text_of(*vf, "Name");
-            if (!can_be_wanted(one))
+            if (!is_valid_selector(one))
                 throw XmlError(
                     fmt::format("'{}' is not a valid {} of a VF", one.second, one.first));
-            AttachedVf attached_one{.wanted = std::move(one), .host_device = {}};
+            AttachedVf attached_one{.selector = std::move(one), .host_device = {}};
             if (known)
                 attached_one.host_device =
-                    host_device(attached_one.wanted, vf, known->gpus, setting);
+                    host_device(attached_one.selector, vf, known->gpus, setting);
             vfs.push_back(std::move(attached_one));
         }
         return vfs;
@@ -145,7 +145,7 @@ private:
     }
 
     /// The VF with this name, target or UUID; null for a profile or an unknown VF.
-    [[nodiscard]] static const Properties* vf_of(const WantedVf& wanted_one,
+    [[nodiscard]] static const Properties* vf_of(const VfSelector& wanted_one,
                                                  const std::vector<Properties>& vfs) {
         const auto& [by, value] = wanted_one;
         if (by != "name") return nullptr;
@@ -157,7 +157,7 @@ private:
 
     /// The PCI function of a VF; none for softgpu, and if `vf` is null (a profile, or a VF that is
     /// not yet created).
-    [[nodiscard]] std::optional<PciAddress> host_device(const WantedVf& wanted_one,
+    [[nodiscard]] std::optional<PciAddress> host_device(const VfSelector& wanted_one,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,
                                                         const Setting& setting) const {
@@ -177,7 +177,7 @@ private:
 
     /// Refuses a profile if all GPUs are real: a <hostdev> names its function, so the hook cannot
     /// choose.
-    static void refuse_profile_of_host(const WantedVf& wanted_one,
+    static void refuse_profile_of_host(const VfSelector& wanted_one,
                                        const std::vector<Properties>& gpus) {
         if (wanted_one.first != "profile" || gpus.empty()) return;
         for (const Properties& gpu : gpus)

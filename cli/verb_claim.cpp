@@ -26,7 +26,8 @@ public:
             ->type_name("SECONDS");
         add_whole(command, "--generation", generation_,
                   "only if this claim is in force (0: only if no claim is)");
-        command.add_flag("--keep", is_kept_, "a reservation: it outlives its domain's stops");
+        command.add_flag("--persistent", is_persistent_,
+                         "the claim outlives the stops of its domain");
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -34,12 +35,12 @@ public:
         Options options;
         if (lease_s_) options["lease_s"] = *lease_s_;
         if (generation_) options["generation"] = *generation_;
-        if (is_kept_) options["keep"] = true;
+        if (is_persistent_) options["persistent"] = true;
         const std::uint64_t generation = invocation.service.claim_vf(path, owner_, options);
         invocation.print("vgpuctl-claim-1",
                          {{"target", target_}, {"owner", owner_}, {"generation", generation}},
                          fmt::format("{}: belongs to {}, generation {}{}\n", target_, owner_,
-                                     generation, is_kept_ ? ", kept" : ""));
+                                     generation, is_persistent_ ? ", persistent" : ""));
         return ExitCode::Ok;
     }
 
@@ -47,7 +48,7 @@ private:
     /// Not sent if not given, because 0 is a value.
     std::string target_, owner_;
     std::optional<Value> lease_s_, generation_;
-    bool is_kept_ = false;
+    bool is_persistent_ = false;
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ struct Call {
 /// Assigns all VFs of the domain or none; waits for scrubs.
 void assign(const Call& call) {
     call.service.assign_vfs(call.owner, call.domain.vfs,
-                            {{"title", call.domain.name}, {"wait_ms", kScrubWaitMs}});
+                            {{"owner_name", call.domain.name}, {"wait_ms", kScrubWaitMs}});
 }
 
 /// Gives QEMU access. Without a label, QEMU runs as vgpud's user, or the administrator gave it
@@ -58,7 +58,7 @@ void unassign(const Call& call) {
 
 /// Restores lost claims, after a restart of libvirtd.
 void adopt(const Call& call) {
-    call.service.adopt_vfs(call.owner, {{"title", call.domain.name}});
+    call.service.adopt_vfs(call.owner, {{"owner_name", call.domain.name}});
 }
 
 [[noreturn]] void refuse_state(const Call& call) {
@@ -81,7 +81,7 @@ enum class GoesBy { Wishes, Uuid };
 /// (libvirt.org/hooks.html).
 struct HookRow {
     std::string_view operation;
-    void (*act)(const Call&);
+    void (*run)(const Call&);
     GoesBy goes_by;
     OnFailure on_failure;
     std::string_view words;  ///< the part of the message that names the failure
@@ -145,7 +145,7 @@ private:
             if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");
             const auto service = setting.connect();
             service->limit_calls(kCallLimit);
-            row.act({.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
+            row.run({.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
             return ExitCode::Ok;
         } catch (const ServiceError& error) {
             complaint_ = line(row, reported(error));

@@ -26,10 +26,10 @@ constexpr std::array kGpuColumns{
 /// The owner: "libvirt:vm1" if the owner's name is known.
 std::string owner_text(const Properties& vf, const std::string&) {
     const std::string owner = text_of(vf, "Owner"), name = text_of(vf, "OwnerName");
-    const std::string kept = flag_of(vf, "OwnerKept") ? " (kept)" : "";
-    if (name == "-") return owner + kept;
+    const std::string persistent = flag_of(vf, "OwnerPersistent") ? " (persistent)" : "";
+    if (name == "-") return owner + persistent;
     const std::size_t kind = owner.find(':');
-    return (kind == std::string::npos ? name : owner.substr(0, kind + 1) + name) + kept;
+    return (kind == std::string::npos ? name : owner.substr(0, kind + 1) + name) + persistent;
 }
 
 /// SHARE covers the last 10 s. ATTACHED: a client has the VF open.
@@ -41,7 +41,7 @@ constexpr std::array kVfColumns{
     PropertyColumn{{"WEIGHT", Align::Right, false, 2}, "Weight", text_of},
     PropertyColumn{{"SHARE", Align::Right, false, 1}, "ShareWindow", percent_of},
     PropertyColumn{{"ATTACHED", Align::Left, false, 3}, "Attached", text_of},
-    PropertyColumn{{"OWNER", Align::Left, true, 5}, "Owner,OwnerName,OwnerKept", owner_text},
+    PropertyColumn{{"OWNER", Align::Left, true, 5}, "Owner,OwnerName,OwnerPersistent", owner_text},
     PropertyColumn{extra("UUID"), "Uuid", text_of},
     PropertyColumn{extra("PROFILE"), "Profile", text_of},
     PropertyColumn{extra("DESCRIPTION"), "Description", text_of},
@@ -51,7 +51,7 @@ constexpr std::array kVfColumns{
     PropertyColumn{extra("CONDITION"), "Condition", text_of},
 };
 
-constexpr std::uint32_t kOneLookMs = 100;
+constexpr std::uint32_t kOneReadMs = 100;
 /// Accepted age of SWITCHES and FREE, which no event reports; vgpud reads both once a second.
 constexpr std::uint32_t kTableAgeMs = 1500;
 
@@ -82,7 +82,7 @@ public:
         // for JSON, the first list has already read the GPUs
         if (with_vfs)
             vfs = invocation.service.list_vfs_with(wants_all ? "" : tables_.properties(kVfColumns),
-                                                   wants_all && with_gpus ? kOneLookMs : 0);
+                                                   wants_all && with_gpus ? kOneReadMs : 0);
         if (only_targets_)
             print_targets(invocation, gpus, vfs);
         else

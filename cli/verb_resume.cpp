@@ -23,8 +23,8 @@ public:
         const std::string path = resolve_vf(invocation.service, target_, name());
         const bool is_forgiven =
             clear_ && text_of(invocation.service.object(path), "State") == "quarantined";
-        invocation.service.act(path, is_forgiven ? VfAction::ClearQuarantine : VfAction::Resume,
-                               {});
+        invocation.service.control(path, is_forgiven ? VfAction::ClearQuarantine : VfAction::Resume,
+                                   {});
         print_done(invocation, target_, "resumed");
         return ExitCode::Ok;
     }

@@ -47,9 +47,9 @@ std::string mask(const Properties& from, const std::string& name) {
     return bits == 0 ? "all" : fmt::format("{:#x}", bits);
 }
 
-/// The generation of the claim: "5", "5 (kept)".
+/// The generation of the claim: "5", "5 (persistent)".
 std::string claim(const Properties& from, const std::string& name) {
-    return text_of(from, name) + (flag_of(from, "OwnerKept") ? " (kept)" : "");
+    return text_of(from, name) + (flag_of(from, "OwnerPersistent") ? " (persistent)" : "");
 }
 
 /// The end of the lease; "-" without a claim.
@@ -83,7 +83,7 @@ constexpr std::array kVfLines{
     Line{"Owner name", "OwnerName", text_of},
     Line{"Claim", "OwnerGeneration", claim},
     Line{"Lease ends", "LeaseExpires", lease_end},
-    Line{"Scrub", "Scrub", text_of},
+    Line{"Scrub on release", "ScrubOnRelease", text_of},
     Line{"Orphan", "Orphan", text_of},
     Line{"Condition", "Condition", text_of},
     Line{"Guest driver", "Driver", text_of},

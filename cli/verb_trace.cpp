@@ -86,8 +86,8 @@ std::string recording_text(const Recording& recording, const RecordedFigures& fi
                        fmt::gmtime(static_cast<std::time_t>(recording.chunks.front().unix_time)),
                        recording.vgpud) +
            TableOptions{}.text(columns, rows) +
-           fmt::format("{} events, {} run tables, {} notes; {} gaps{}\n", replayed.events,
-                       replayed.tables, figures.notes, replayed.gaps,
+           fmt::format("{} events, {} run tables, {} annotations; {} gaps{}\n", replayed.events,
+                       replayed.tables, figures.annotations, replayed.gaps,
                        recording.is_cut ? "; the end is cut off" : "");
 }
 
@@ -111,7 +111,7 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
             {"elapsed_ns", (figures.period.end - figures.period.begin).count()},
             {"events", replayed.events},
             {"tables", replayed.tables},
-            {"notes", figures.notes},
+            {"annotations", figures.annotations},
             {"gaps", replayed.gaps},
             {"is_cut", recording.is_cut},
             {"vfs", std::move(vfs)}};

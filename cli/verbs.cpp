@@ -55,18 +55,18 @@ std::string resolve_vf(Service& service, const std::string& target, const std::s
 }
 
 ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
-                   AgentAct act, const Options& options) {
+                   AgentRequest request, const Options& options) {
     const std::string path = resolve_vf(invocation.service, target, verb);
     const Properties report = [&] {
         const Waiting waiting(invocation, verb + " " + target);
-        return invocation.service.ask_agent(path, act, options);
+        return invocation.service.ask_agent(path, request, options);
     }();
     const bool is_ok = flag_of(report, "ok");
     const std::uint64_t ms = number_of(report, "duration_ms");
     const std::string text = text_of(report, "text");
     invocation.print(
         "vgpuctl-agent-1",
-        {{"target", target}, {"act", verb}, {"ok", is_ok}, {"text", text}, {"duration_ms", ms}},
+        {{"target", target}, {"request", verb}, {"ok", is_ok}, {"text", text}, {"duration_ms", ms}},
         fmt::format("{}: {} {}: {} ({} ms)\n", target, verb, is_ok ? "passed" : "failed", text,
                     ms));
     return is_ok ? ExitCode::Ok : ExitCode::Failed;

@@ -94,9 +94,9 @@ bool is_vf_path(const std::string& path);
 std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
 
 /// Asks the VF's agent and prints the report: "gpu0/vf3: self-test passed: TEXT (1200 ms)" or
-/// {"schema": …, "target": …, "act": …, "ok": …, …}. Failed if the agent reports a failure.
+/// {"schema": …, "target": …, "request": …, "ok": …, …}. Failed if the agent reports a failure.
 ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
-                   AgentAct act, const Options& options);
+                   AgentRequest request, const Options& options);
 
 /// Prints "gpu0/vf3: paused" or {"schema": …, "target": …, "done": …}.
 void print_done(Invocation& invocation, const std::string& target, const std::string& done);

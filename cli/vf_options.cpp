@@ -22,6 +22,14 @@ CLI::Option* add_text(CLI::App& command, const std::string& name, std::optional<
         name, [&to](const std::string& text) { to = text; }, help);
 }
 
+CLI::Option* add_yes_or_no(CLI::App& command, const std::string& name, std::optional<Value>& to,
+                           const std::string& help) {
+    return command
+        .add_option_function<bool>(
+            name, [&to](const bool& is_set) { to = is_set; }, help)
+        ->type_name("YES|NO");
+}
+
 constexpr double kAll = 100;
 
 bool has_cap(const Properties& vf) {
@@ -35,6 +43,8 @@ void VfOptions::describe(CLI::App& command) {
     add_whole(command, flag_of_name(#key), values_[#key], help);
 #define VF_REAL(key, member, section, kind, property, help) \
     add_real(command, flag_of_name(#key), values_[#key], help);
+#define VF_FLAG(key, member, section, kind, property, help) \
+    add_yes_or_no(command, flag_of_name(#key), values_[#key], help);
 #define VF_WORD(key, member, section, kind, property, help) \
     add_text(command, flag_of_name(#key), values_[#key], help);
 #define VF_TEXT(key, member, section, kind, property, help) \

@@ -119,9 +119,9 @@ spdlog::level::level_enum level_of(const AdminEvent& admin_event) {
                                                       "agent-misbehaved",
                                                       "no-agent-socket",
                                                       "orphan",
-                                                      "taken-back",
+                                                      "revoked",
                                                       "not-scrubbed",
-                                                      "not-handed-over",
+                                                      "assignment-mode-failed",
                                                       "apply-resumed",
                                                       "apply-unfinished",
                                                       "not-released",
@@ -243,13 +243,13 @@ public:
                           text_of(problem));
         const auto bus = connect_bus(line_);
         const EndGpus end_before_bus{manager_, agents_, assignments_};
-        dbus::PeerCredentials callers(connect_bus(line_));
-        const auto authority = make_authority(*bus, callers);
+        dbus::PeerCredentials peer_credentials(connect_bus(line_));
+        const auto authority = make_authority(*bus, peer_credentials);
         start_gpus();
-        heap_trimmer_.note_work();
-        dbus::Objects objects(*bus, manager_, agents_, jobs_, assignments_, domains_, callers,
-                              *authority, clock_, events_);
-        const dbus::LogControlObject log_control(*bus, callers, log_port_);
+        heap_trimmer_.record_work();
+        dbus::Objects objects(*bus, manager_, agents_, jobs_, assignments_, domains_,
+                              peer_credentials, *authority, clock_, events_);
+        const dbus::LogControlObject log_control(*bus, peer_credentials, log_port_);
         bus->requestName(dbus::ServiceName{"org.vgpu1"});
         objects.show_first();
         std::puts("vgpud: ready");
@@ -273,63 +273,63 @@ private:
         }
     };
 
-    /// A GPU that takes longer than kFirstLook appears after its first turn.
+    /// A GPU that takes longer than kFirstSnapshot appears after its first turn.
     void start_gpus() {
-        constexpr Nanoseconds kFirstLook = std::chrono::milliseconds(300);
+        constexpr Nanoseconds kFirstSnapshot = std::chrono::milliseconds(300);
         for (const auto& gpu : manager_.gpus())
             gpu->start(std::make_unique<adapters::GpuThread>(clock_), [this] { changes_.raise(); });
-        for (const auto& gpu : manager_.gpus()) gpu->wait_for_first(kFirstLook);
+        for (const auto& gpu : manager_.gpus()) gpu->wait_for_first(kFirstSnapshot);
     }
 
     [[nodiscard]] bool is_any_starting() const {
         const auto& gpus = manager_.gpus();
         return std::any_of(gpus.begin(), gpus.end(), [](const auto& gpu) {
-            return gpu->look()->gpu.state == GpuState::Starting;
+            return gpu->snapshot()->gpu.state == GpuState::Starting;
         });
     }
 
-    /// Handles requests, at most kMaxPerTurn. Also limits the time, so that a caller cannot flood
-    /// vgpud, but not below `rest`, the time that the rest of the last iteration took; otherwise
-    /// documents would delay other requests. A large message fills a socket, and the next message
-    /// arrives only while the bus is processed. So while documents wait, this waits for it up to
-    /// `rest` / 8.
+    /// Handles requests, at most kMaxPerIteration. Also limits the time, so that a caller cannot
+    /// flood vgpud, but not below `rest`, the time that the rest of the last iteration took;
+    /// otherwise documents would delay other requests. A large message fills a socket, and the next
+    /// message arrives only while the bus is processed. So while documents wait, this waits for it
+    /// up to `rest` / 8.
     void take_requests(sdbus::IConnection& bus, Nanoseconds rest, bool are_documents_waiting) {
-        constexpr int kMaxPerTurn = 64;
-        constexpr Nanoseconds kTurn = std::chrono::milliseconds(5);
-        const Nanoseconds until = clock_.now() + std::max(kTurn, rest);
-        for (int i = 0; i < kMaxPerTurn; ++i) {
+        constexpr int kMaxPerIteration = 64;
+        constexpr Nanoseconds kCallTime = std::chrono::milliseconds(5);
+        const Nanoseconds until = clock_.now() + std::max(kCallTime, rest);
+        for (int i = 0; i < kMaxPerIteration; ++i) {
             if (!bus.processPendingRequest() &&
                 !(are_documents_waiting && is_readable(bus, rest / 8)))
                 return;
-            heap_trimmer_.note_work();
+            heap_trimmer_.record_work();
             if (clock_.now() >= until) return;
         }
     }
 
     [[nodiscard]] bool is_readable(sdbus::IConnection& bus, Nanoseconds timeout) const {
-        adapters::Wanted wanted;
+        adapters::PollSet poll_set;
         const auto poll_data = bus.getEventLoopPollData();
-        wanted.watch(poll_data.fd, poll_data.events);
-        wanted.wake_by(clock_.now() + timeout);
-        adapters::wait_for(wanted, clock_);
-        return wanted.has_come(poll_data.fd);
+        poll_set.watch(poll_data.fd, poll_data.events);
+        poll_set.wake_by(clock_.now() + timeout);
+        adapters::wait_for(poll_set, clock_);
+        return poll_set.is_ready(poll_data.fd);
     }
 
     /// Writes events to the log and to the list of `vgpuctl events`. objects.step() signals them.
-    void tell(const std::vector<AdminEvent>& admin_events) {
+    void log(const std::vector<AdminEvent>& admin_events) {
         for (const AdminEvent& admin_event : admin_events) {
             lines_.write(admin_event);
             events_.add(admin_event, time_us());
         }
     }
 
-    void take_changes(const adapters::Wanted& wanted, dbus::Objects& objects) {
-        if (wanted.has_come(changes_.fd()) && changes_.clear()) objects.record_change();
+    void take_changes(const adapters::PollSet& poll_set, dbus::Objects& objects) {
+        if (poll_set.is_ready(changes_.fd()) && changes_.clear()) objects.record_change();
     }
 
     /// Without vgpu-libvirt, the states of domains are unknown, but their names stay.
-    void hear_libvirt(const adapters::Wanted& wanted, dbus::Objects& objects) {
-        domain_event_source_.look(wanted);
+    void read_domain_events(const adapters::PollSet& poll_set, dbus::Objects& objects) {
+        domain_event_source_.dispatch(poll_set);
         if (const std::string problem = domain_event_source_.take_problem(); !problem.empty())
             lines_.write(spdlog::level::warn,
                          "libvirt: owners are shown without names: " + problem);
@@ -337,12 +337,13 @@ private:
         for (const std::string& line : lines) domains_.take(line);
         const bool is_lost = domain_event_source_.take_loss();
         if (is_lost) domains_.forget();
-        if (is_lost || !lines.empty()) objects.note_words();
+        if (is_lost || !lines.empty()) objects.record_texts();
     }
 
     [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(
-        sdbus::IConnection& bus, dbus::PeerCredentials& callers) const {
-        if (line_.is_without_polkit) return std::make_unique<dbus::OwnerAuthority>(callers);
+        sdbus::IConnection& bus, dbus::PeerCredentials& peer_credentials) const {
+        if (line_.is_without_polkit)
+            return std::make_unique<dbus::OwnerAuthority>(peer_credentials);
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 
@@ -362,41 +363,41 @@ private:
             assignments_.step();
             jobs_.step();
             if (jobs_.has_changes()) objects.record_change();
-            if (assignments_.take_new_titles()) objects.note_words();
+            if (assignments_.take_new_domain_names()) objects.record_texts();
             std::vector<AdminEvent> admin_events = manager_.take_admin_events();
             for (AdminEvent& admin_event : agents_.take_admin_events())
                 admin_events.push_back(std::move(admin_event));
-            tell(admin_events);
+            log(admin_events);
             objects.step(admin_events);
             rest = clock_.now() - taken_at;
             heap_trimmer_.step();
-            adapters::Wanted wanted = wanted_by(bus, objects);
-            wanted.watch(signals, POLLIN);
-            adapters::wait_for(wanted, clock_);
-            if (wanted.has_come(signals) && is_end(signals, lines_)) return;
-            agent_sockets_.look(wanted);
-            hear_libvirt(wanted, objects);
-            take_changes(wanted, objects);
+            adapters::PollSet poll_set = poll_set_of(bus, objects);
+            poll_set.watch(signals, POLLIN);
+            adapters::wait_for(poll_set, clock_);
+            if (poll_set.is_ready(signals) && is_end(signals, lines_)) return;
+            agent_sockets_.dispatch(poll_set);
+            read_domain_events(poll_set, objects);
+            take_changes(poll_set, objects);
         }
     }
 
     /// All reasons to wake up. Built again each time, so that no closed descriptor is watched.
-    adapters::Wanted wanted_by(sdbus::IConnection& bus, const dbus::Objects& objects) {
-        adapters::Wanted wanted;
+    adapters::PollSet poll_set_of(sdbus::IConnection& bus, const dbus::Objects& objects) {
+        adapters::PollSet poll_set;
         const auto poll_data = bus.getEventLoopPollData();
-        wanted.watch(poll_data.fd, poll_data.events);
+        poll_set.watch(poll_data.fd, poll_data.events);
         if (poll_data.timeout_usec != UINT64_MAX)
-            wanted.wake_by(std::chrono::microseconds(poll_data.timeout_usec));
-        wanted.watch(changes_.fd(), POLLIN);
-        if (objects.wants_step()) wanted.wake_by(objects.next_step());
-        agent_sockets_.watch(wanted);
-        domain_event_source_.watch(wanted);
-        if (const auto at = agents_.next_step()) wanted.wake_by(*at);
-        if (const auto at = jobs_.next_step()) wanted.wake_by(*at);
-        if (const auto at = service_manager_.next_step()) wanted.wake_by(*at);
-        if (const auto at = assignments_.next_step()) wanted.wake_by(*at);
-        if (const auto at = heap_trimmer_.next_step()) wanted.wake_by(*at);
-        return wanted;
+            poll_set.wake_by(std::chrono::microseconds(poll_data.timeout_usec));
+        poll_set.watch(changes_.fd(), POLLIN);
+        if (objects.wants_step()) poll_set.wake_by(objects.next_step());
+        agent_sockets_.watch(poll_set);
+        domain_event_source_.watch(poll_set);
+        if (const auto at = agents_.next_step()) poll_set.wake_by(*at);
+        if (const auto at = jobs_.next_step()) poll_set.wake_by(*at);
+        if (const auto at = service_manager_.next_step()) poll_set.wake_by(*at);
+        if (const auto at = assignments_.next_step()) poll_set.wake_by(*at);
+        if (const auto at = heap_trimmer_.next_step()) poll_set.wake_by(*at);
+        return poll_set;
     }
 
     const CommandLine& line_;

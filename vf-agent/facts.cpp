@@ -87,8 +87,8 @@ private:
     std::uint64_t vram_bytes_ = 0;
 };
 
-/// Calls `look` for every open file of every process, up to kMaxFds, to bound the time.
-template <typename Look> void scan_fds(const fs::path& proc, Look look) {
+/// Calls `visit` for every open file of every process, up to kMaxFds, to bound the time.
+template <typename Visit> void scan_fds(const fs::path& proc, Visit visit) {
     std::size_t left = kMaxFds;
     for (const std::string& name : names_in(proc)) {
         const int pid = pid_of(name);
@@ -96,7 +96,7 @@ template <typename Look> void scan_fds(const fs::path& proc, Look look) {
         for (const std::string& fd : names_in(proc / name / "fd")) {
             if (left-- == 0) return;
             std::error_code error;
-            look(pid, fd, fs::read_symlink(proc / name / "fd" / fd, error).string());
+            visit(pid, fd, fs::read_symlink(proc / name / "fd" / fd, error).string());
         }
     }
 }

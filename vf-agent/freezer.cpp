@@ -40,12 +40,12 @@ int parent_of(const fs::path& root, int pid) {
 
 }  // namespace
 
-Freezer::Freezer(fs::path root, fs::path note)
+Freezer::Freezer(fs::path root, fs::path record)
     : root_(std::move(root)),
-      note_(std::move(note)),
+      record_(std::move(record)),
       hierarchy_(root_ / "sys/fs/cgroup"),
       group_(hierarchy_ / "vgpu-agent.frozen") {
-    read_note();
+    read_record();
 }
 
 bool Freezer::is_available() const {
@@ -65,10 +65,10 @@ bool Freezer::freeze(const std::vector<int>& pids) {
         if (!is_origin(from) || holds(pid)) continue;
         came_from_[pid] = from;
         // before the move, because thaw() cannot know an origin that is not in the note
-        write_note();
+        write_record();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
     }
-    write_note();
+    write_record();
     return true;
 }
 
@@ -83,14 +83,14 @@ bool Freezer::is_frozen() const {
 /// noted origin.
 void Freezer::thaw() {
     write_to(group_ / "cgroup.freeze", "0");
-    for (int look = 0; look < kMaxLooks; ++look) {
+    for (int scan = 0; scan < kMaxScans; ++scan) {
         const std::vector<int> left = members();
         if (left.empty()) break;
         for (const int pid : left) put_back(pid);
     }
     came_from_.clear();
     std::error_code error;
-    fs::remove(note_, error);
+    fs::remove(record_, error);
     ::rmdir(group_.c_str());
 }
 
@@ -128,17 +128,17 @@ std::vector<int> Freezer::members() const {
     return pids;
 }
 
-void Freezer::read_note() {
-    std::ifstream file(note_);
+void Freezer::read_record() {
+    std::ifstream file(record_);
     std::string from;
     for (int pid = 0; file >> pid && std::getline(file >> std::ws, from);)
         if (pid > 0 && is_origin(from)) came_from_[pid] = from;
 }
 
-void Freezer::write_note() const {
+void Freezer::write_record() const {
     std::error_code error;
-    fs::create_directories(note_.parent_path(), error);
-    std::ofstream file(note_, std::ios::trunc);
+    fs::create_directories(record_.parent_path(), error);
+    std::ofstream file(record_, std::ios::trunc);
     for (const auto& [pid, from] : came_from_) file << fmt::format("{} {}\n", pid, from);
 }
 

@@ -18,7 +18,7 @@ class Freezer {
 public:
     /// `note`: file of origins, which an earlier agent may have written. `root`: for tests.
     explicit Freezer(std::filesystem::path root = "/",
-                     std::filesystem::path note = "/run/vgpu-agent/frozen");
+                     std::filesystem::path record = "/run/vgpu-agent/frozen");
 
     /// Whether the guest has the cgroup v2 freezer and allows its use.
     [[nodiscard]] bool is_available() const;
@@ -37,7 +37,7 @@ public:
 private:
     /// Limit of passes over the group at a thaw: one for the members, one for their new children,
     /// more for processes that keep forking.
-    static constexpr int kMaxLooks = 8;
+    static constexpr int kMaxScans = 8;
     static constexpr int kMaxGenerations = 64;
 
     [[nodiscard]] std::vector<int> members() const;
@@ -46,10 +46,10 @@ private:
     void put_back(int pid) const;
     /// Whether a cgroup is outside our group.
     [[nodiscard]] bool is_origin(const std::string& cgroup) const;
-    void read_note();
-    void write_note() const;
+    void read_record();
+    void write_record() const;
 
-    std::filesystem::path root_, note_, hierarchy_, group_;
+    std::filesystem::path root_, record_, hierarchy_, group_;
     std::map<int, std::string> came_from_;  ///< pid: its cgroup, "/user.slice/…"
 };
 

@@ -70,8 +70,8 @@ Status LinuxGuest::status() {
             .is_quiesced = is_quiesced_};
 }
 
-std::unique_ptr<Task> LinuxGuest::start(Act act, Nanoseconds deadline) {
-    if (act == Act::SelfTest) {
+std::unique_ptr<Task> LinuxGuest::start(Request request, Nanoseconds deadline) {
+    if (request == Request::SelfTest) {
         if (is_quiesced_) return std::make_unique<Failed>("the VF is quiesced: thaw it first");
         return std::make_unique<ChildTask>(
             std::vector<std::string>{"/proc/self/exe", "--self-test"}, deadline);

@@ -21,7 +21,7 @@ public:
     Hello hello() override;
     Status status() override;
     /// Never null: a task that cannot start returns a failure. Refuses self-tests of a quiesced VF.
-    std::unique_ptr<Task> start(Act act, Nanoseconds deadline) override;
+    std::unique_ptr<Task> start(Request request, Nanoseconds deadline) override;
     /// Always ok. The number in the text is 0 if nothing was frozen.
     Outcome thaw() override;
     void hold() override;

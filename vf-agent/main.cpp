@@ -29,7 +29,7 @@ namespace {
 constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
 /// Limit of bytes per iteration, so that a host that never stops sending cannot delay signals and
 /// tasks.
-constexpr std::size_t kMaxPerTurn = 4 * kMaxLine;
+constexpr std::size_t kMaxPerIteration = 4 * kMaxLine;
 
 /// Options. Exit status: 0; 1 for a failed self-test; CLI11's for wrong options.
 struct CommandLine {
@@ -56,7 +56,7 @@ int catch_signals() {
 /// The agent's log. The host cannot flood it (process/log_limit.h).
 class Log {
 public:
-    void say(const std::string& line) {
+    void write(const std::string& line) {
         const auto now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now());
         std::uint32_t left_out = 0;
         if (!vgpu_log_admit(&limit_, static_cast<std::uint64_t>(now_ms.count()), 0, line.data(),
@@ -93,7 +93,7 @@ private:
         signalfd_siginfo signal{};
         if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
         if (signal.ssi_signo != SIGHUP) return true;
-        log_.say("SIGHUP ignored: there is no configuration");
+        log_.write("SIGHUP ignored: there is no configuration");
         return false;
     }
 
@@ -103,7 +103,7 @@ private:
         const std::string words =
             path.empty() ? fmt::format("there is no port {}", kPortName) : why_not(path, errno);
         // log each reason once, because this is called twice per second
-        if (words != complaint_) log_.say(words + "; waiting for it");
+        if (words != complaint_) log_.write(words + "; waiting for it");
         complaint_ = words;
     }
 
@@ -117,15 +117,16 @@ private:
     void take_input() {
         std::string bytes;
         Port::Seen seen = Port::Seen::Bytes;
-        while (seen == Port::Seen::Bytes && bytes.size() < kMaxPerTurn) seen = port_.read(bytes);
+        while (seen == Port::Seen::Bytes && bytes.size() < kMaxPerIteration)
+            seen = port_.read(bytes);
         const bool is_there = seen == Port::Seen::Bytes || seen == Port::Seen::Nothing;
         if (is_there && !has_host_) {
-            log_.say("the host is connected");
+            log_.write("the host is connected");
             session_.on_host(now());
         }
         if (has_host_ || is_there) session_.on_bytes(bytes, now());
         if (!is_there && has_host_) {
-            log_.say("the host is disconnected");
+            log_.write("the host is disconnected");
             session_.on_host_gone();
         }
         has_host_ = is_there;

@@ -34,12 +34,13 @@ std::optional<std::uint64_t> number_in(const Json& json, const char* name, std::
     return number <= max ? std::optional(number) : std::nullopt;
 }
 
-struct ActName {
+struct RequestName {
     std::string_view name;
-    Act act;
+    Request request;
 };
-constexpr std::array kActs{ActName{"status", Act::Status}, ActName{"self-test", Act::SelfTest},
-                           ActName{"quiesce", Act::Quiesce}, ActName{"thaw", Act::Thaw}};
+constexpr std::array kRequests{
+    RequestName{"status", Request::Status}, RequestName{"self-test", Request::SelfTest},
+    RequestName{"quiesce", Request::Quiesce}, RequestName{"thaw", Request::Thaw}};
 
 std::optional<HostMessage> parse_welcome(const Json& json) {
     const auto protocol = number_in(json, "protocol", UINT32_MAX);
@@ -54,9 +55,10 @@ std::optional<HostMessage> parse_ask(const Json& json) {
     const auto limit = number_in(json, "limit_ms", kMaxLimitMs);
     const auto what = json.find("what");
     if (!id || !limit || what == json.end() || !what->is_string()) return {};
-    for (const ActName& row : kActs)
+    for (const RequestName& row : kRequests)
         if (row.name == what->get_ref<const std::string&>())
-            return Ask{.id = *id, .act = row.act, .limit = std::chrono::milliseconds(*limit)};
+            return Ask{
+                .id = *id, .request = row.request, .limit = std::chrono::milliseconds(*limit)};
     return {};
 }
 

@@ -58,12 +58,12 @@ struct Welcome {
 };
 
 /// The kinds of asks. The agent answers with a Status or a result.
-enum class Act { Status, SelfTest, Quiesce, Thaw };
+enum class Request { Status, SelfTest, Quiesce, Thaw };
 
 /// The result repeats the host's `id`. `limit`: at most 10 min, counted from when the line is read.
 struct Ask {
     std::uint64_t id = 0;
-    Act act = Act::Status;
+    Request request = Request::Status;
     std::chrono::milliseconds limit{0};
 };
 

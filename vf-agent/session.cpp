@@ -70,14 +70,14 @@ void Session::welcome(const Welcome& from_host, Nanoseconds now) {
 }
 
 void Session::serve(const Ask& ask, Nanoseconds now) {
-    if (ask.act == Act::Status) return send_status(now);
-    if (ask.act == Act::Thaw) {
+    if (ask.request == Request::Status) return send_status(now);
+    if (ask.request == Request::Thaw) {
         if (task_) answer(task_id_, {.is_ok = false, .text = "ended by a thaw"}, {});
         task_.reset();
         return answer(ask.id, guest_.thaw(), {});
     }
     if (task_) return answer(ask.id, {.is_ok = false, .text = "busy with another request"}, {});
-    task_ = guest_.start(ask.act, now + ask.limit);
+    task_ = guest_.start(ask.request, now + ask.limit);
     task_id_ = ask.id;
     task_since_ = next_poll_ = now;
     step(now);

@@ -34,7 +34,7 @@ public:
     virtual Hello hello() = 0;
     virtual Status status() = 0;
     /// Starts SelfTest or Quiesce, which must end by `deadline`. Never null. One task at a time.
-    virtual std::unique_ptr<Task> start(Act act, Nanoseconds deadline) = 0;
+    virtual std::unique_ptr<Task> start(Request request, Nanoseconds deadline) = 0;
     /// Resumes the processes; no effect unless quiesced.
     virtual Outcome thaw() = 0;
     /// If the VF is quiesced, also stops new users of the VF.

@@ -121,13 +121,13 @@ void AgentSockets::disconnect(const std::string& path) {
     std::erase_if(input_, [&path](const AgentInput& one) { return one.path == path; });
 }
 
-void AgentSockets::watch(Wanted& wanted) {
-    watched_at_ = wanted.fds.size();
-    wanted.watch(epoll_.get(), POLLIN);
+void AgentSockets::watch(PollSet& poll_set) {
+    watched_at_ = poll_set.fds.size();
+    poll_set.watch(epoll_.get(), POLLIN);
 }
 
-void AgentSockets::look(const Wanted& wanted) {
-    if (!epoll_.is_open() || wanted.fds.at(watched_at_).revents == 0) return;
+void AgentSockets::dispatch(const PollSet& poll_set) {
+    if (!epoll_.is_open() || poll_set.fds.at(watched_at_).revents == 0) return;
     std::array<epoll_event, kMaxReady> ready{};
     const int count = ::epoll_wait(epoll_.get(), ready.data(), kMaxReady, 0);
     for (int i = 0; i < count; ++i) {
@@ -159,7 +159,7 @@ void AgentSockets::accept(const std::string& path, Place& place) {
 
 void AgentSockets::read(const std::string& path, Place& place) {
     if (!place.client.is_open()) return;
-    std::array<char, kMaxPerTurn> buffer{};
+    std::array<char, kMaxPerIteration> buffer{};
     const ssize_t got = ::recv(place.client.get(), buffer.data(), buffer.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got > 0)

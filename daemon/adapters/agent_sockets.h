@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // AgentSockets: implements AgentPort with unix stream sockets, to which QEMU connects. Never
-// blocks. Reads at most kMaxPerTurn of each client in an iteration of the main loop, so a flood
-// costs little. Hundreds of mostly idle sockets share one epoll, which main.cpp watches. Replaces
-// socket files that were removed. One thread.
+// blocks. Reads at most kMaxPerIteration of each client in an iteration of the main loop, so a
+// flood costs little. Hundreds of mostly idle sockets share one epoll, which main.cpp watches.
+// Replaces socket files that were removed. One thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -18,7 +18,7 @@ namespace vgpu::daemon::adapters {
 class AgentSockets final : public AgentPort {
 public:
     /// Bytes read per client and iteration of the main loop.
-    static constexpr std::size_t kMaxPerTurn = 16 * 1024;
+    static constexpr std::size_t kMaxPerIteration = 16 * 1024;
 
     /// Events handled per iteration; epoll rotates among ready sockets.
     static constexpr int kMaxReady = 64;
@@ -26,10 +26,10 @@ public:
     AgentSockets();
     ~AgentSockets() override;
 
-    /// Afterwards call look() with the same `wanted`.
-    void watch(Wanted& wanted);
+    /// Afterwards call dispatch() with the same `poll_set`.
+    void watch(PollSet& poll_set);
     /// Accepts and reads without waiting.
-    void look(const Wanted& wanted);
+    void dispatch(const PollSet& poll_set);
 
     Result<> listen(const std::string& path) override;
     void close(const std::string& path) override;
@@ -58,7 +58,7 @@ private:
 
     UniqueFd epoll_;
     UniqueFd names_;              ///< readable when a socket's file may be gone
-    std::size_t watched_at_ = 0;  ///< in Wanted::fds
+    std::size_t watched_at_ = 0;  ///< in PollSet::fds
     std::uint32_t last_id_ = 0;
     std::map<std::string, Place> places_;
     std::map<std::uint32_t, std::string> paths_;  ///< by Place::id

@@ -69,21 +69,21 @@ DomainEventSource::~DomainEventSource() {
     end();
 }
 
-void DomainEventSource::watch(Wanted& wanted) {
+void DomainEventSource::watch(PollSet& poll_set) {
     watched_at_.reset();
     if (command_.empty()) return;
-    if (!output_.is_open()) return wanted.wake_by(next_start_);
-    watched_at_ = wanted.fds.size();
-    wanted.watch(output_.get(), POLLIN);
+    if (!output_.is_open()) return poll_set.wake_by(next_start_);
+    watched_at_ = poll_set.fds.size();
+    poll_set.watch(output_.get(), POLLIN);
 }
 
-void DomainEventSource::look(const Wanted& wanted) {
+void DomainEventSource::dispatch(const PollSet& poll_set) {
     if (command_.empty()) return;
     if (!output_.is_open()) {
         if (clock_.now() >= next_start_) start();
         return;
     }
-    if (watched_at_ && wanted.fds.at(*watched_at_).revents != 0) read();
+    if (watched_at_ && poll_set.fds.at(*watched_at_).revents != 0) read();
 }
 
 void DomainEventSource::start() {
@@ -114,8 +114,8 @@ void DomainEventSource::complain(int code) {
 }
 
 void DomainEventSource::read() {
-    constexpr std::size_t kPerTurn = 65'536;
-    std::array<char, kPerTurn> bytes{};
+    constexpr std::size_t kBytesPerIteration = 65'536;
+    std::array<char, kBytesPerIteration> bytes{};
     const ssize_t got = ::read(output_.get(), bytes.data(), bytes.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) return end();

@@ -30,9 +30,9 @@ public:
     DomainEventSource(const DomainEventSource&) = delete;
     DomainEventSource& operator=(const DomainEventSource&) = delete;
 
-    void watch(Wanted& wanted);
+    void watch(PollSet& poll_set);
     /// Reads available output; starts the child if due.
-    void look(const Wanted& wanted);
+    void dispatch(const PollSet& poll_set);
 
     /// Whole lines since the last call.
     std::vector<std::string> take_lines();
@@ -53,7 +53,7 @@ private:
     pid_t pid_ = -1;
     UniqueFd input_;                         ///< the child's standard input; its end ends the child
     UniqueFd output_;                        ///< the child's standard output
-    std::optional<std::size_t> watched_at_;  ///< in Wanted::fds
+    std::optional<std::size_t> watched_at_;  ///< in PollSet::fds
     std::string text_;                       ///< the beginning of a line
     std::vector<std::string> lines_;
     std::string problem_;

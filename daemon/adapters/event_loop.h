@@ -13,7 +13,7 @@
 namespace vgpu::daemon::adapters {
 
 /// Descriptors and time of one wait. Indexes into `fds` are valid while the object exists.
-struct Wanted {
+struct PollSet {
     std::vector<pollfd> fds;
     std::optional<Nanoseconds> wake_at;  ///< CLOCK_MONOTONIC
 
@@ -22,12 +22,12 @@ struct Wanted {
     /// Adds a time; the earliest time counts.
     void wake_by(Nanoseconds at);
     /// True if wait_for() found `fd` ready.
-    [[nodiscard]] bool has_come(int fd) const;
+    [[nodiscard]] bool is_ready(int fd) const;
 };
 
 /// True if one of the fds is ready now.
-bool is_ready(Wanted& wanted);
+bool is_ready(PollSet& poll_set);
 /// Sleeps until an fd is ready or the time has come; sets `revents`. May return early.
-void wait_for(Wanted& wanted, const Clock& clock);
+void wait_for(PollSet& poll_set, const Clock& clock);
 
 }  // namespace vgpu::daemon::adapters

@@ -3,8 +3,8 @@
 
 namespace vgpu::daemon::adapters {
 
-void GpuThread::start(GpuTurns& turns) {
-    turns_ = &turns;
+void GpuThread::start(GpuLoop& loop) {
+    loop_ = &loop;
     thread_ = std::thread([this] { run(); });
 }
 
@@ -12,7 +12,7 @@ void GpuThread::stop() {
     if (!thread_.joinable()) return;
     // set first, because the thread must see it when it wakes
     is_stopping_ = true;
-    turns_->interrupt();
+    loop_->interrupt();
     wakeup_.raise();
     thread_.join();
 }
@@ -21,22 +21,22 @@ void GpuThread::run() {
     while (!is_stopping_) {
         // before the turn, so that a wake() during it causes another turn
         wakeup_.clear();
-        turns_->turn();
-        Wanted wanted;
-        wanted.watch(wakeup_.fd(), POLLIN);
-        for (const int fd : turns_->wait_fds()) wanted.watch(fd, POLLIN);
-        wanted.wake_by(turns_->wake_at());
-        wait(wanted);
+        loop_->iterate();
+        PollSet poll_set;
+        poll_set.watch(wakeup_.fd(), POLLIN);
+        for (const int fd : loop_->wait_fds()) poll_set.watch(fd, POLLIN);
+        poll_set.wake_by(loop_->wake_at());
+        wait(poll_set);
     }
 }
 
-void GpuThread::wait(Wanted& wanted) const {
+void GpuThread::wait(PollSet& poll_set) const {
     static const bool has_cpu_to_spare = std::thread::hardware_concurrency() > 1;
-    while (has_cpu_to_spare && clock_.now() < turns_->awake_until()) {
-        if (is_ready(wanted)) return;
+    while (has_cpu_to_spare && clock_.now() < loop_->awake_until()) {
+        if (is_ready(poll_set)) return;
         std::this_thread::yield();
     }
-    wait_for(wanted, clock_);
+    wait_for(poll_set, clock_);
 }
 
 }  // namespace vgpu::daemon::adapters

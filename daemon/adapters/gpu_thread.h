@@ -21,16 +21,16 @@ public:
     GpuThread(const GpuThread&) = delete;
     GpuThread& operator=(const GpuThread&) = delete;
 
-    void start(GpuTurns& turns) override;
+    void start(GpuLoop& loop) override;
     void wake() override { wakeup_.raise(); }
     void stop() override;
 
 private:
     void run();
-    void wait(Wanted& wanted) const;
+    void wait(PollSet& poll_set) const;
 
     const Clock& clock_;
-    GpuTurns* turns_ = nullptr;
+    GpuLoop* loop_ = nullptr;
     Wakeup wakeup_;
     std::atomic<bool> is_stopping_ = false;
     std::thread thread_;

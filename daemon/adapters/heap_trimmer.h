@@ -19,8 +19,8 @@ public:
 
     explicit HeapTrimmer(const Clock& clock) : clock_(clock) {}
 
-    void note_work() { due_ = clock_.now() + kQuiet; }
-    /// None until note_work() is called.
+    void record_work() { due_ = clock_.now() + kQuiet; }
+    /// None until record_work() is called.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const { return due_; }
     /// Returns whether it examined the heap.
     bool step() {

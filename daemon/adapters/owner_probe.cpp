@@ -79,9 +79,9 @@ std::set<std::string> OwnerProbe::running_domains() const {
 }
 
 std::string OwnerProbe::client_of(const std::string& path) const {
-    std::ifstream note(fs::path(path).replace_extension(".client"));
+    std::ifstream record(fs::path(path).replace_extension(".client"));
     int pid = 0;
-    if (!(note >> pid)) return "";
+    if (!(record >> pid)) return "";
     std::string name = text_of(fs::path(proc_) / std::to_string(pid) / "comm");
     if (name.ends_with('\n')) name.pop_back();
     if (name.empty()) return "";

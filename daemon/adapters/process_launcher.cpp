@@ -28,7 +28,7 @@ constexpr int kExecFailed = 127;
 constexpr std::array<std::string_view, 3> kNotForChildren{
     "NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
 
-std::string note_of(const ProcessSpec& spec) {
+std::string record_path(const ProcessSpec& spec) {
     return fmt::format("{}/{}.pid", spec.directory, spec.label);
 }
 
@@ -113,8 +113,8 @@ std::string describe(int status) {
     return fmt::format("with exit status {}", WEXITSTATUS(status));
 }
 
-Result<> write_note(const ProcessSpec& spec, const ProcessId& id) {
-    const std::string path = note_of(spec);
+Result<> write_record(const ProcessSpec& spec, const ProcessId& id) {
+    const std::string path = record_path(spec);
     std::ofstream file(path, std::ios::trunc);
     file << id.pid << ' ' << id.start_time << '\n';
     file.close();
@@ -153,7 +153,7 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
                gate.reader.get());
     }
     const ProcessId id{.pid = pid, .start_time = OwnerProbe().start_time_of(pid).value_or(0)};
-    TRY_VOID(write_note(spec, id));
+    TRY_VOID(write_record(spec, id));
     const char go = 1;
     if (::write(gate.writer.get(), &go, 1) != 1)
         return fail_errno(ErrorId::System, errno, fmt::format("cannot start {}", spec.label));
@@ -180,7 +180,7 @@ void ProcessLauncher::trim_log(const ProcessSpec& spec) {
 }
 
 std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
-    std::ifstream file(note_of(spec));
+    std::ifstream file(record_path(spec));
     ProcessId id;
     if (!(file >> id.pid >> id.start_time) || id.pid <= 1) return {};
     return end_of(id) ? std::nullopt : std::optional(id);

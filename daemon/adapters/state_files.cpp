@@ -17,12 +17,12 @@ namespace {
 constexpr mode_t kOwnerOnly = 0600, kOwnerOnlyDirectory = 0700;
 constexpr std::string_view kGpus = "gpus";
 
-tl::unexpected<Error> not_written(std::string_view act, const std::string& path) {
-    return fail_errno(ErrorId::StateNotWritten, errno, fmt::format("cannot {} {}", act, path));
+tl::unexpected<Error> not_written(std::string_view action, const std::string& path) {
+    return fail_errno(ErrorId::StateNotWritten, errno, fmt::format("cannot {} {}", action, path));
 }
 
-tl::unexpected<Error> not_read(std::string_view act, const std::string& path) {
-    return fail_errno(ErrorId::StateCorrupt, errno, fmt::format("cannot {} {}", act, path));
+tl::unexpected<Error> not_read(std::string_view action, const std::string& path) {
+    return fail_errno(ErrorId::StateCorrupt, errno, fmt::format("cannot {} {}", action, path));
 }
 
 std::string directory_of(const std::string& path) {
@@ -120,12 +120,12 @@ Result<std::optional<std::string>> StateFiles::read(const std::string& name) {
 }
 
 Result<> StateFiles::replace(const std::string& name, std::string_view content,
-                             const std::string& kept_as) {
+                             const std::string& backup_name) {
     const std::string path = where(name), temporary = path + ".new";
     TRY_VOID(check_mark(name));
     TRY_VOID(make_directory(directory_of(path)));
     auto done = write_temporary(temporary, content);
-    if (done && !kept_as.empty()) done = link_as(path, where(kept_as));
+    if (done && !backup_name.empty()) done = link_as(path, where(backup_name));
     if (done && ::rename(temporary.c_str(), path.c_str()) != 0) done = not_written("replace", path);
     if (!done) {
         ::unlink(temporary.c_str());
@@ -135,11 +135,11 @@ Result<> StateFiles::replace(const std::string& name, std::string_view content,
     return sync_directory(directory_of(path));
 }
 
-Result<> StateFiles::remove(const std::string& name, const std::string& kept_as) {
+Result<> StateFiles::remove(const std::string& name, const std::string& backup_name) {
     const std::string path = where(name);
     TRY_VOID(check_mark(name));
-    const int gone =
-        kept_as.empty() ? ::unlink(path.c_str()) : ::rename(path.c_str(), where(kept_as).c_str());
+    const int gone = backup_name.empty() ? ::unlink(path.c_str())
+                                         : ::rename(path.c_str(), where(backup_name).c_str());
     if (gone != 0 && errno != ENOENT) return not_written("remove", path);
     set_mark(name);
     return sync_directory(directory_of(path));

@@ -24,8 +24,8 @@ public:
     Result<std::vector<std::string>> list() override;
     Result<std::optional<std::string>> read(const std::string& name) override;
     Result<> replace(const std::string& name, std::string_view content,
-                     const std::string& kept_as = "") override;
-    Result<> remove(const std::string& name, const std::string& kept_as = "") override;
+                     const std::string& backup_name = "") override;
+    Result<> remove(const std::string& name, const std::string& backup_name = "") override;
     [[nodiscard]] std::string where(const std::string& name) const override;
 
 private:

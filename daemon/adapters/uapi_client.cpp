@@ -64,8 +64,8 @@ template <typename T> Result<T> UapiClient::call(vgpu_pf_op op, T body, int fd_t
     return body;
 }
 
-template <typename T> Result<T> UapiClient::act(vgpu_pf_op op, T body) {
-    time_limit_ = kActTimeout;
+template <typename T> Result<T> UapiClient::change(vgpu_pf_op op, T body) {
+    time_limit_ = kChangeTimeout;
     auto result = call(op, body);
     time_limit_ = kTimeout;
     return result;
@@ -75,7 +75,7 @@ Result<> UapiClient::call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t gen
     vgpu_pf_vf_ref ref{};
     ref.vf = vf;
     ref.generation = generation;
-    TRY_VOID(act(op, ref));
+    TRY_VOID(change(op, ref));
     return {};
 }
 
@@ -95,7 +95,7 @@ Result<vgpu_pf_vf> UapiClient::get_vf(std::uint32_t vf) {
 }
 
 Result<vgpu_pf_provision> UapiClient::provision(const vgpu_pf_provision& wanted) {
-    return act(VGPU_PF_OP_PROVISION, wanted);
+    return change(VGPU_PF_OP_PROVISION, wanted);
 }
 
 Result<> UapiClient::release(std::uint32_t vf, std::uint32_t generation) {
@@ -116,7 +116,7 @@ Result<> UapiClient::control(std::uint32_t vf, std::uint32_t generation,
     control.vf = vf;
     control.generation = generation;
     control.action = action;
-    TRY_VOID(act(VGPU_PF_OP_CONTROL, control));
+    TRY_VOID(change(VGPU_PF_OP_CONTROL, control));
     return {};
 }
 

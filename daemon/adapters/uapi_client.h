@@ -22,7 +22,7 @@ public:
     static constexpr std::chrono::milliseconds kTimeout{2000};
     /// Limit for PROVISION, RELEASE and CONTROL, which are answered when the VF is off the engine
     /// or scrubbed.
-    static constexpr std::chrono::milliseconds kActTimeout{10000};
+    static constexpr std::chrono::milliseconds kChangeTimeout{10000};
     /// Limit for the first request on a connection, because a stopped PF core accepts connections
     /// but does not answer.
     static constexpr std::chrono::milliseconds kConnectTimeout{200};
@@ -56,8 +56,8 @@ public:
 private:
     template <typename T> Result<T> checked(Result<T> result);
     template <typename T> Result<T> call(vgpu_pf_op op, T body, int fd_to_send = -1);
-    /// Like call(), with kActTimeout.
-    template <typename T> Result<T> act(vgpu_pf_op op, T body);
+    /// Like call(), with kChangeTimeout.
+    template <typename T> Result<T> change(vgpu_pf_op op, T body);
     Result<> call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);
 
     const std::string path_;

@@ -43,7 +43,8 @@ private:
 /// For buses without polkit: allows uid 0 and the uid of this process. Answers within the call.
 class OwnerAuthority final : public Authority {
 public:
-    explicit OwnerAuthority(PeerCredentials& callers) : peer_credentials_(callers) {}
+    explicit OwnerAuthority(PeerCredentials& peer_credentials)
+        : peer_credentials_(peer_credentials) {}
     void check(const std::string& sender, const std::string& action, Done done) override;
 
 private:

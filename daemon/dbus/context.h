@@ -64,9 +64,9 @@ struct Context {
     Jobs& jobs;
     Assignments& assignments;
     const Domains& domains;
-    PeerCredentials& callers;
+    PeerCredentials& peer_credentials;
     Authority& authority;
-    PendingConditions& waiters;
+    PendingConditions& pending_conditions;
     DeferredWork& backlog;
     const Clock& clock;
     const EventLog& events;
@@ -81,24 +81,24 @@ inline Error stopping() {
     return {ErrorId::Stopping, "vgpud is stopping"};
 }
 
-/// Whether add_words() has something to add.
-inline bool wants_words(const VfView& view) {
+/// Whether add_texts() has something to add.
+inline bool has_texts(const VfView& view) {
     return !view.record.owner.name.empty() || !view.orphan.empty();
 }
 
 /// Adds the owner's domain name and the reason why the VF is an orphan. Only the main loop knows
 /// both.
-inline void add_words(const Context& context, VfView& view) {
+inline void add_texts(const Context& context, VfView& view) {
     view.owner_domain_name = context.assignments.domain_name_of(view.record.owner.name);
     if (view.orphan.empty()) return;
     const std::string words = context.domains.describe(view.record.owner.name);
     if (!words.empty()) view.orphan += "; " + words;
 }
 
-/// Does add_words(), and adds the agent's data.
+/// Does add_texts(), and adds the agent's data.
 inline void complete(const Context& context, VfView& view) {
     view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
-    add_words(context, view);
+    add_texts(context, view);
 }
 
 /// An incoming method call.
@@ -109,7 +109,7 @@ struct Caller {
 
 /// NotAuthorized if the sender is gone.
 inline Result<RequestLimits::Ticket> admit(Context& context, const std::string& sender) {
-    TRY(const uid_t user, context.callers.user_of(sender));
+    TRY(const uid_t user, context.peer_credentials.user_of(sender));
     return context.admission.admit(sender, user);
 }
 

@@ -34,7 +34,7 @@ GpuObject::GpuObject(Context& context, std::string id)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{gpu_path(id)}),
       context_(context),
       id_(std::move(id)) {
-    defined_ = gpu().look()->gpu;
+    signalled_ = gpu().snapshot()->gpu;
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
 }
@@ -54,9 +54,9 @@ GpuHost& GpuObject::gpu() {
 }
 
 void GpuObject::refresh() {
-    GpuView now = gpu().look()->gpu;
-    const std::vector<PropertyName> changed = changes(defined_, now);
-    defined_ = std::move(now);
+    GpuView now = gpu().snapshot()->gpu;
+    const std::vector<PropertyName> changed = changes(signalled_, now);
+    signalled_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);
 }
 
@@ -94,7 +94,7 @@ std::tuple<GpuObject::SentEntries, std::uint64_t> GpuObject::GetRunTable(
     const SentOptions& options) {
     const Options values = options_of(options);
     if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
-    const auto seen = gpu().look();
+    const auto seen = gpu().snapshot();
     const auto& table = seen->table;
     if (!seen->is_connected || table == nullptr)
         throw to_dbus({ErrorId::PfLost, id_ + ": " + seen->gpu.message});
@@ -106,7 +106,7 @@ std::tuple<GpuObject::SentEntries, std::uint64_t> GpuObject::GetRunTable(
 
 #define GPU_PROPERTY(name, type, signalled, value) \
     type GpuObject::name() {                       \
-        const GpuView v = gpu().look()->gpu;       \
+        const GpuView v = gpu().snapshot()->gpu;   \
         return type{value};                        \
     }
 #include "daemon/dbus/gpu_properties.def"

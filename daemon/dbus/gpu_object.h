@@ -43,7 +43,7 @@ private:
     Context& context_;
     OpenCalls calls_;
     std::string id_;
-    GpuView defined_;  ///< as last signalled
+    GpuView signalled_;  ///< as last signalled
 };
 
 }  // namespace vgpu::daemon::dbus

@@ -5,9 +5,10 @@
 
 namespace vgpu::daemon::dbus {
 
-LogControlObject::LogControlObject(sdbus::IConnection& bus, PeerCredentials& callers, LogPort& log)
+LogControlObject::LogControlObject(sdbus::IConnection& bus, PeerCredentials& peer_credentials,
+                                   LogPort& log)
     : AdaptorInterfaces(bus, sdbus::ObjectPath{"/org/freedesktop/LogControl1"}),
-      peer_credentials_(callers),
+      peer_credentials_(peer_credentials),
       log_(log) {
     registerAdaptor();
 }

@@ -16,7 +16,7 @@ namespace vgpu::daemon::dbus {
 class LogControlObject final
     : public sdbus::AdaptorInterfaces<org::freedesktop::LogControl1_adaptor> {
 public:
-    LogControlObject(sdbus::IConnection& bus, PeerCredentials& callers, LogPort& log);
+    LogControlObject(sdbus::IConnection& bus, PeerCredentials& peer_credentials, LogPort& log);
     ~LogControlObject();
 
 private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
 /// Limit of a list's wait for fresh values. It does not wait for GPUs that are late already.
-constexpr Nanoseconds kFreshenLimit = std::chrono::milliseconds(20);
+constexpr Nanoseconds kRefreshLimit = std::chrono::milliseconds(20);
 
 struct Listing {
     std::vector<GpuHost*> gpus;
@@ -22,15 +22,15 @@ struct Listing {
     Nanoseconds max_age{0};
 };
 
-/// Asks all GPUs at once, then waits for them up to kFreshenLimit.
-void freshen(const std::vector<GpuHost*>& gpus, Freshness wanted,
+/// Asks all GPUs at once, then waits for them up to kRefreshLimit.
+void refresh(const std::vector<GpuHost*>& gpus, Freshness query,
              Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
     for (GpuHost* gpu : gpus)
-        if (gpu->ask_fresh(wanted, max_age)) waited_for.push_back(gpu);
-    const auto until = std::chrono::steady_clock::now() + kFreshenLimit;
+        if (gpu->request_refresh(query, max_age)) waited_for.push_back(gpu);
+    const auto until = std::chrono::steady_clock::now() + kRefreshLimit;
     for (GpuHost* gpu : waited_for)
-        gpu->await_fresh(
+        gpu->await_refresh(
             std::max(Nanoseconds::zero(), Nanoseconds{until - std::chrono::steady_clock::now()}));
 }
 
@@ -76,7 +76,7 @@ struct ListedVfs {
 };
 
 const VfView& completed(const Context& context, const VfView& view, ListedVfs& listed) {
-    const bool has_more = listed.filter.wants("Agent") || wants_words(view);
+    const bool has_more = listed.filter.wants("Agent") || has_texts(view);
     if (!has_more || !listed.filter.wants_completion()) return view;
     complete(context, listed.completed.emplace_back(view));
     return listed.completed.back();
@@ -84,12 +84,12 @@ const VfView& completed(const Context& context, const VfView& view, ListedVfs& l
 
 /// Throws sdbus::Error for invalid options.
 ListedVfs vfs_of(const Context& context, const Dict& options) {
-    auto wanted = vfs_to_list(context.manager, options_of(options));
-    if (!wanted) throw to_dbus(wanted.error());
-    freshen(wanted->gpus, wanted->filter.freshness(), wanted->max_age);
-    ListedVfs listed{.seen = {}, .completed = {}, .vfs = {}, .filter = std::move(wanted->filter)};
-    for (const GpuHost* gpu : wanted->gpus) {
-        listed.seen.push_back(gpu->look());
+    auto query = vfs_to_list(context.manager, options_of(options));
+    if (!query) throw to_dbus(query.error());
+    refresh(query->gpus, query->filter.freshness(), query->max_age);
+    ListedVfs listed{.seen = {}, .completed = {}, .vfs = {}, .filter = std::move(query->filter)};
+    for (const GpuHost* gpu : query->gpus) {
+        listed.seen.push_back(gpu->snapshot());
         for (const auto& [vf, view] : listed.seen.back()->vfs)
             listed.vfs.push_back(&completed(context, view, listed));
     }
@@ -98,7 +98,7 @@ ListedVfs vfs_of(const Context& context, const Dict& options) {
 
 struct EventQuery {
     std::uint64_t after = 0;
-    std::size_t limit = EventLog::kKept;
+    std::size_t limit = EventLog::kCapacity;
 };
 
 Result<EventQuery> event_query(const Options& options) {
@@ -106,15 +106,15 @@ Result<EventQuery> event_query(const Options& options) {
     const OptionReader reader(options);
     TRY_VOID(reader.only(kKnown));
     TRY(const auto after, reader.number("after", {}));
-    TRY(const auto limit, reader.number("limit", {1, EventLog::kKept}));
-    return EventQuery{.after = after.value_or(0), .limit = limit.value_or(EventLog::kKept)};
+    TRY(const auto limit, reader.number("limit", {1, EventLog::kCapacity}));
+    return EventQuery{.after = after.value_or(0), .limit = limit.value_or(EventLog::kCapacity)};
 }
 
-Result<std::vector<VfSelector>> wants_of(
-    const std::vector<sdbus::Struct<std::string, std::string>>& wanted) {
-    TRY_VOID(check_wants(wanted.size()));
+Result<std::vector<VfSelector>> selectors_of(
+    const std::vector<sdbus::Struct<std::string, std::string>>& query) {
+    TRY_VOID(check_selector_count(query.size()));
     std::vector<VfSelector> wants;
-    for (const auto& one : wanted) {
+    for (const auto& one : query) {
         TRY(VfSelector want, selector_of(std::get<0>(one), std::get<1>(one)));
         wants.push_back(std::move(want));
     }
@@ -171,12 +171,12 @@ Dict ManagerObject::ListVfColumns(const SentOptions& options) {
 }
 
 std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {
-    const auto wanted = gpus_to_list(context_.manager, options_of(options));
-    if (!wanted) throw to_dbus(wanted.error());
-    freshen(wanted->gpus, Freshness::Gpu, wanted->max_age);
+    const auto query = gpus_to_list(context_.manager, options_of(options));
+    if (!query) throw to_dbus(query.error());
+    refresh(query->gpus, Freshness::Gpu, query->max_age);
     std::vector<Dict> all;
-    for (const GpuHost* gpu : wanted->gpus)
-        all.push_back(properties_of(gpu->look()->gpu, wanted->filter));
+    for (const GpuHost* gpu : query->gpus)
+        all.push_back(properties_of(gpu->snapshot()->gpu, query->filter));
     return all;
 }
 
@@ -191,10 +191,10 @@ sdbus::ObjectPath ManagerObject::Resolve(const std::string& target, const SentOp
 }
 
 std::vector<Dict> ManagerObject::RecentEvents(const SentOptions& options) {
-    const auto wanted = event_query(options_of(options));
-    if (!wanted) throw to_dbus(wanted.error());
+    const auto query = event_query(options_of(options));
+    if (!query) throw to_dbus(query.error());
     std::vector<Dict> all;
-    for (const LoggedEvent& event : context_.events.since(wanted->after, wanted->limit))
+    for (const LoggedEvent& event : context_.events.since(query->after, query->limit))
         all.push_back(dict_of(event));
     return all;
 }
@@ -241,16 +241,16 @@ void ManagerObject::AutoConfig(sdbus::Result<std::string>&& result, SentOptions 
 }
 
 void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
-                           std::vector<sdbus::Struct<std::string, std::string>> wanted,
+                           std::vector<sdbus::Struct<std::string, std::string>> selectors,
                            SentOptions options) {
     check_owner(owner);
-    auto wants = wants_of(wanted);
-    if (!wants) throw to_dbus(wants.error());
+    auto parsed = selectors_of(selectors);
+    if (!parsed) throw to_dbus(parsed.error());
     authorized<std::vector<Dict>>(
         context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
-        [&assignments = context_.assignments, owner = std::move(owner), wants = *std::move(wants),
+        [&assignments = context_.assignments, owner = std::move(owner), parsed = *std::move(parsed),
          values = options_of(options)](const Done<std::vector<Dict>>& done) {
-            assignments.assign(owner, wants, values,
+            assignments.assign(owner, parsed, values,
                                [done](const Result<std::vector<GivenVf>>& given) {
                                    if (!given) return done(tl::make_unexpected(given.error()));
                                    done(dicts_of(*given));
@@ -319,17 +319,18 @@ std::uint64_t ManagerObject::StateGeneration() {
 }
 
 Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
-                 Assignments& assignments, const Domains& domains, PeerCredentials& callers,
-                 Authority& authority, const Clock& clock, const EventLog& events)
+                 Assignments& assignments, const Domains& domains,
+                 PeerCredentials& peer_credentials, Authority& authority, const Clock& clock,
+                 const EventLog& events)
     : context_{.bus = bus,
                .manager = manager,
                .agents = agents,
                .jobs = jobs,
                .assignments = assignments,
                .domains = domains,
-               .callers = callers,
+               .peer_credentials = peer_credentials,
                .authority = authority,
-               .waiters = pending_,
+               .pending_conditions = pending_,
                .backlog = deferred_,
                .clock = clock,
                .events = events,
@@ -350,18 +351,18 @@ void Objects::show_first() {
 
 void Objects::step(const std::vector<AdminEvent>& admin_events) {
     const Nanoseconds now = context_.clock.now();
-    looked_at_ = now;
+    checked_at_ = now;
     // Refresh first, because listeners may look up the object of an event.
     const bool is_due = has_changes_ && now >= next_refresh();
     if (is_due || !admin_events.empty() || !pending_.is_empty()) {
-        const bool is_of_all = is_due && has_words_;
+        const bool is_of_all = is_due && has_texts_;
         // Called in any case, because it stores the snapshots.
         const std::set<std::string> changed = changed_gpus(admin_events);
         refresh(is_of_all ? all_gpus() : changed);
     }
     if (is_due) {
         refreshed_at_ = now;
-        has_changes_ = has_words_ = false;
+        has_changes_ = has_texts_ = false;
     }
     for (const AdminEvent& admin_event : admin_events) manager_.signal(admin_event);
     pending_.step(now);
@@ -375,7 +376,7 @@ std::set<std::string> Objects::changed_gpus(const std::vector<AdminEvent>& admin
     for (const AdminEvent& admin_event : admin_events)
         if (context_.manager.find_gpu(admin_event.gpu) != nullptr) changed.insert(admin_event.gpu);
     for (const auto& gpu : context_.manager.gpus()) {
-        auto snapshot = gpu->look();
+        auto snapshot = gpu->snapshot();
         if (snapshots_[gpu->id()] == snapshot) continue;
         snapshots_[gpu->id()] = std::move(snapshot);
         changed.insert(gpu->id());
@@ -417,7 +418,7 @@ void Objects::emit_changes(const std::set<std::string>& gpus) {
 /// A VF that was made again gets a new object.
 void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
     for (const std::string& gpu : gpus) {
-        const auto seen = context_.manager.find_gpu(gpu)->look();
+        const auto seen = context_.manager.find_gpu(gpu)->snapshot();
         for (auto at = first_vf_of(gpu); is_of(at, gpu);) {
             const auto known = seen->vfs.find(at->first.vf);
             const bool is_there = known != seen->vfs.end() &&

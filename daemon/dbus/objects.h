@@ -32,7 +32,7 @@ private:
     /// Requires org.vgpu1.provision. The object exists before the reply.
     void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                   SentOptions options) override;
-    /// Needs no authorisation. Counters are at most GpuModel::kFreshEnough old, if possible.
+    /// Needs no authorisation. Counters are at most GpuModel::kFreshness old, if possible.
     std::vector<Dict> ListVfs(const SentOptions& options) override;
     Dict ListVfColumns(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
@@ -48,7 +48,7 @@ private:
     void AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) override;
     /// Assign, Grant, Unassign and Adopt require org.vgpu1.assign.
     void Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
-                std::vector<sdbus::Struct<std::string, std::string>> wanted,
+                std::vector<sdbus::Struct<std::string, std::string>> selectors,
                 SentOptions options) override;
     void Grant(sdbus::Result<>&& result, std::string owner, std::uint32_t uid, std::uint32_t gid,
                SentOptions options) override;
@@ -74,7 +74,7 @@ public:
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
-            Assignments& assignments, const Domains& domains, PeerCredentials& callers,
+            Assignments& assignments, const Domains& domains, PeerCredentials& peer_credentials,
             Authority& authority, const Clock& clock, const EventLog& events);
     ~Objects() { context_.is_stopping = true; }
     Objects(const Objects&) = delete;
@@ -85,7 +85,7 @@ public:
     /// Call when a GPU has a new snapshot or a job has made progress.
     void record_change() { has_changes_ = true; }
     /// Call when libvirt has reported something new about owners.
-    void note_words() { has_changes_ = has_words_ = true; }
+    void record_texts() { has_changes_ = has_texts_ = true; }
     /// Signals `admin_events`, sends replies that are due, reads one document, and checks for
     /// changes every kInterval.
     void step(const std::vector<AdminEvent>& admin_events);
@@ -94,7 +94,7 @@ public:
     [[nodiscard]] Nanoseconds next_step() const {
         if (!deferred_.is_empty()) return Nanoseconds::zero();
         // conditions change with snapshots, which wake the loop; a time-out does not wake it
-        return has_changes_ ? next_refresh() : looked_at_ + kInterval;
+        return has_changes_ ? next_refresh() : checked_at_ + kInterval;
     }
     [[nodiscard]] bool wants_step() const {
         return has_changes_ || !pending_.is_empty() || !deferred_.is_empty();
@@ -136,9 +136,9 @@ private:
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;
     std::set<std::string> followed_;  ///< changes not signalled yet
     Nanoseconds refreshed_at_{0};
-    Nanoseconds looked_at_{0};
+    Nanoseconds checked_at_{0};
     bool has_changes_ = false;
-    bool has_words_ = false;
+    bool has_texts_ = false;
 };
 
 }  // namespace vgpu::daemon::dbus

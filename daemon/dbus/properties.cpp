@@ -24,7 +24,7 @@ std::string path_element(const std::string& text) {
 }
 
 /// Whether the state is one of those between which a VF with work alternates.
-bool is_in_turns(std::uint32_t state) {
+bool is_schedulable(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
@@ -234,7 +234,7 @@ std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
     })
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
-    if (is_in_turns(before.active.state) && is_in_turns(after.active.state))
+    if (is_schedulable(before.active.state) && is_schedulable(after.active.state))
         std::erase(names, PropertyName{"State"});
     return names;
 }

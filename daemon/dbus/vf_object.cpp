@@ -26,21 +26,22 @@ void await_scrub(Context& context, const Target& target, std::uint32_t generatio
                  Nanoseconds limit, const Done<>& reply) {
     // Generations are compared, because the number may have been reused.
     const auto is_gone = [&context, target, generation] {
-        const auto seen = context.manager.find_gpu(target.gpu)->look();
+        const auto seen = context.manager.find_gpu(target.gpu)->snapshot();
         return !seen->has_vf(target.vf) || seen->vfs.at(target.vf).active.generation != generation;
     };
-    context.waiters.add(is_gone, context.clock.now() + limit,
-                        fmt::format("{}/vf{} is still being scrubbed", target.gpu, target.vf),
-                        reply);
+    context.pending_conditions.add(
+        is_gone, context.clock.now() + limit,
+        fmt::format("{}/vf{} is still being scrubbed", target.gpu, target.vf), reply);
 }
 
 void await_reset(Context& context, const Target& target, const Done<>& reply) {
     const auto is_over = [&context, target] {
-        const auto seen = context.manager.find_gpu(target.gpu)->look();
+        const auto seen = context.manager.find_gpu(target.gpu)->snapshot();
         return seen->vf_state(target.vf) != VGPU_PF_VF_RESETTING;
     };
-    context.waiters.add(is_over, context.clock.now() + kResetTimeout,
-                        fmt::format("{}/vf{} is still resetting", target.gpu, target.vf), reply);
+    context.pending_conditions.add(is_over, context.clock.now() + kResetTimeout,
+                                   fmt::format("{}/vf{} is still resetting", target.gpu, target.vf),
+                                   reply);
 }
 
 /// Replies when the action is done, and the reset that it may begin is over.
@@ -55,7 +56,7 @@ void control_vf(Context& context, const Target& target, vgpu_pf_control_action a
 
 /// Thaws without a caller that waits for the result.
 void thaw(Context& context, const Target& target) {
-    context.agents.ask(target, AgentAct::Thaw, {}, [](const Result<AgentReport>&) {});
+    context.agents.ask(target, AgentRequest::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
 /// Set to true by a cancel. Pending waits then end without effect.
@@ -92,22 +93,23 @@ void refresh_then_await_idle(const Stopped& quiesce);
 void await_idle(const Stopped& quiesce) {
     const auto is_over = [quiesce] {
         if (*quiesce.is_cancelled) return true;
-        // Requests counters for the next check. kFreshEnough prevents a loop.
-        static_cast<void>(quiesce.gpu().ask_fresh(Freshness::Counters, GpuModel::kFreshEnough));
-        const auto seen = quiesce.gpu().look();
+        // Requests counters for the next check. kFreshness prevents a loop.
+        static_cast<void>(quiesce.gpu().request_refresh(Freshness::Counters, GpuModel::kFreshness));
+        const auto seen = quiesce.gpu().snapshot();
         const std::uint32_t vf = quiesce.target.vf;
         return seen->gpu.state != GpuState::Ok || !seen->has_vf(vf) ||
                seen->vfs.at(vf).active.has_work == 0;
     };
     const auto done = [quiesce](const Result<>& over) {
-        const bool is_known = quiesce.gpu().look()->gpu.state == GpuState::Ok;
+        const bool is_known = quiesce.gpu().snapshot()->gpu.state == GpuState::Ok;
         if (over && !is_known) return refresh_then_await_idle(quiesce);
         end_quiesce(quiesce, over);
     };
-    quiesce.context.waiters.add(is_over, quiesce.deadline,
-                                fmt::format("{}/vf{} still has work; its processes continue",
-                                            quiesce.target.gpu, quiesce.target.vf),
-                                done);
+    quiesce.context.pending_conditions.add(
+        is_over, quiesce.deadline,
+        fmt::format("{}/vf{} still has work; its processes continue", quiesce.target.gpu,
+                    quiesce.target.vf),
+        done);
 }
 
 /// Reads the state first, because a state from before the processes stopped does not count.
@@ -121,13 +123,13 @@ void refresh_then_await_idle(const Stopped& quiesce) {
 }
 
 /// Asks the agent. A Quiesce also waits for the device.
-void ask_agent(Context& context, const Target& target, AgentAct act, const Options& options,
+void ask_agent(Context& context, const Target& target, AgentRequest request, const Options& options,
                const Cancelled& is_cancelled, const Done<AgentReport>& reply) {
     context.agents.ask(
-        target, act, options,
-        [&context, target, act, is_cancelled, reply](const Result<AgentReport>& report) {
+        target, request, options,
+        [&context, target, request, is_cancelled, reply](const Result<AgentReport>& report) {
             if (!report) return reply(tl::make_unexpected(report.error()));
-            if (act == AgentAct::Quiesce && report->is_ok)
+            if (request == AgentRequest::Quiesce && report->is_ok)
                 return refresh_then_await_idle({.context = context,
                                                 .target = target,
                                                 .report = *report,
@@ -176,10 +178,10 @@ void start_reset(Context& context, const Target& target, const Options& options,
     control_vf(context, target, VGPU_PF_RESET, options, without_report(done));
 }
 
-template <AgentAct Act>
+template <AgentRequest request>
 void start_agent(Context& context, const Target& target, const Options& options,
                  const Cancelled& is_cancelled, const JobDone& done) {
-    ask_agent(context, target, Act, options, is_cancelled,
+    ask_agent(context, target, request, options, is_cancelled,
               [done](const Result<AgentReport>& report) {
                   if (!report) return done(tl::make_unexpected(report.error()));
                   done(*report);
@@ -200,12 +202,12 @@ constexpr std::array<JobMethod, 5> kJobMethods{{
     {"Destroy", "destroy", "its VRAM is scrubbed", kProvisionAction, start_destroy, nullptr},
     {"Reset", "reset", "its guest is notified, and the function is reset", kControlAction,
      start_reset, nullptr},
-    {"SelfTest", "self-test", "the agent tests it", kControlAction, start_agent<AgentAct::SelfTest>,
-     take_nothing_back},
+    {"SelfTest", "self-test", "the agent tests it", kControlAction,
+     start_agent<AgentRequest::SelfTest>, take_nothing_back},
     {"Quiesce", "quiesce", "the agent stops its processes, and the device finishes its work",
-     kControlAction, start_agent<AgentAct::Quiesce>, thaw},
+     kControlAction, start_agent<AgentRequest::Quiesce>, thaw},
     {"Thaw", "thaw", "the agent lets its processes continue", kControlAction,
-     start_agent<AgentAct::Thaw>, take_nothing_back},
+     start_agent<AgentRequest::Thaw>, take_nothing_back},
 }};
 
 Result<const JobMethod*> job_method(const std::string& method) {
@@ -252,8 +254,8 @@ VfObject::VfObject(Context& context, Target target, const VfView& view, Telling 
       context_(context),
       target_(std::move(target)),
       made_for_(view.record.spec.uuid),
-      defined_(view) {
-    add_words(context_, defined_);
+      signalled_(view) {
+    add_texts(context_, signalled_);
     registerAdaptor();
     if (telling == Telling::Aloud) emitInterfacesAddedSignal({kInterface});
 }
@@ -272,15 +274,15 @@ VfObject::~VfObject() {
 }
 
 void VfObject::refresh() {
-    const auto seen = context_.manager.find_gpu(target_.gpu)->look();
+    const auto seen = context_.manager.find_gpu(target_.gpu)->snapshot();
     if (!seen->has_vf(target_.vf)) return;
     const VfView& view = seen->vfs.at(target_.vf);
     // Usually nothing has changed, so this avoids the copy.
-    if (!wants_words(view) && changes(defined_, view).empty()) return;
+    if (!has_texts(view) && changes(signalled_, view).empty()) return;
     VfView now = view;
-    add_words(context_, now);
-    const std::vector<PropertyName> changed = changes(defined_, now);
-    defined_ = std::move(now);
+    add_texts(context_, now);
+    const std::vector<PropertyName> changed = changes(signalled_, now);
+    signalled_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);
 }
 
@@ -351,12 +353,12 @@ void VfObject::Release(sdbus::Result<>&& result, std::string owner, std::uint64_
                });
 }
 
-void VfObject::ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options) {
+void VfObject::ask(AgentRequest request, sdbus::Result<Dict>&& result, const SentOptions& options) {
     authorized<Dict>(context_, {calls_, current_sender(getObject())}, kControlAction,
                      std::move(result),
-                     [&context = context_, target = target_, act,
+                     [&context = context_, target = target_, request,
                       values = options_of(options)](const Done<Dict>& done) {
-                         ask_agent(context, target, act, values, std::make_shared<bool>(false),
+                         ask_agent(context, target, request, values, std::make_shared<bool>(false),
                                    [done](const Result<AgentReport>& report) {
                                        if (!report)
                                            return done(tl::make_unexpected(report.error()));
@@ -366,15 +368,15 @@ void VfObject::ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions
 }
 
 void VfObject::SelfTest(sdbus::Result<Dict>&& result, SentOptions options) {
-    ask(AgentAct::SelfTest, std::move(result), options);
+    ask(AgentRequest::SelfTest, std::move(result), options);
 }
 
 void VfObject::Quiesce(sdbus::Result<Dict>&& result, SentOptions options) {
-    ask(AgentAct::Quiesce, std::move(result), options);
+    ask(AgentRequest::Quiesce, std::move(result), options);
 }
 
 void VfObject::Thaw(sdbus::Result<Dict>&& result, SentOptions options) {
-    ask(AgentAct::Thaw, std::move(result), options);
+    ask(AgentRequest::Thaw, std::move(result), options);
 }
 
 void VfObject::Start(sdbus::Result<sdbus::ObjectPath>&& result, std::string method,

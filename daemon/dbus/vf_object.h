@@ -21,7 +21,7 @@ class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    /// `view`: without the additions of add_words().
+    /// `view`: without the additions of add_texts().
     VfObject(Context& context, Target target, const VfView& view, Telling telling);
     ~VfObject();
 
@@ -56,7 +56,7 @@ private:
                SentOptions options) override;
     void control(vgpu_pf_control_action action, sdbus::Result<>&& result,
                  const SentOptions& options);
-    void ask(AgentAct act, sdbus::Result<Dict>&& result, const SentOptions& options);
+    void ask(AgentRequest request, sdbus::Result<Dict>&& result, const SentOptions& options);
 
 #define VF_PROPERTY(name, type, signalled, value) type name() override;
 #include "daemon/dbus/vf_properties.def"
@@ -65,10 +65,10 @@ private:
     /// Calls `value_of` with the newest view, or with the last signalled one if the VF is gone.
     /// Copies the view only for properties that need complete().
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
-        const auto seen = context_.manager.find_gpu(target_.gpu)->look();
+        const auto seen = context_.manager.find_gpu(target_.gpu)->snapshot();
         const auto at = seen->vfs.find(target_.vf);
         const bool is_there = at != seen->vfs.end() && at->second.record.spec.uuid == made_for_;
-        if (!is_there) return value_of(defined_);
+        if (!is_there) return value_of(signalled_);
         if (!is_completed(name)) return value_of(at->second);
         VfView whole = at->second;
         complete(context_, whole);
@@ -79,7 +79,7 @@ private:
     OpenCalls calls_;
     Target target_;
     daemon::Uuid made_for_{};
-    VfView defined_;  ///< as last signalled
+    VfView signalled_;  ///< as last signalled
 };
 
 }  // namespace vgpu::daemon::dbus

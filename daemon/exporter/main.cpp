@@ -63,10 +63,10 @@ OrWhy<std::vector<UniqueFd>> listeners_of(std::vector<std::string> addresses) {
     const auto metrics = [&answers](MetricsFormat format) { return answers.response(format); };
     Server server(std::move(listeners), metrics, clock);
     for (;;) {
-        daemon::adapters::Wanted wanted;
-        server.watch(wanted);
-        daemon::adapters::wait_for(wanted, clock);
-        server.look(wanted);
+        daemon::adapters::PollSet poll_set;
+        server.watch(poll_set);
+        daemon::adapters::wait_for(poll_set, clock);
+        server.dispatch(poll_set);
     }
 }
 

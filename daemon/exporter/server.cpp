@@ -9,8 +9,8 @@
 
 namespace vgpu::exporter {
 
+using daemon::adapters::PollSet;
 using daemon::adapters::UniqueFd;
-using daemon::adapters::Wanted;
 
 namespace {
 
@@ -24,26 +24,26 @@ bool is_end(ssize_t done) {
 Server::Server(std::vector<UniqueFd> listeners, Metrics metrics, const daemon::Clock& clock)
     : listeners_(std::move(listeners)), metrics_(std::move(metrics)), clock_(clock) {}
 
-void Server::watch(Wanted& wanted) {
-    for (const UniqueFd& listener : listeners_) wanted.watch(listener.get(), POLLIN);
+void Server::watch(PollSet& poll_set) {
+    for (const UniqueFd& listener : listeners_) poll_set.watch(listener.get(), POLLIN);
     for (Client& client : clients_) {
-        client.index = wanted.fds.size();
-        wanted.watch(client.fd.get(), client.sent < client.total ? POLLOUT : POLLIN);
-        wanted.wake_by(client.until);
+        client.index = poll_set.fds.size();
+        poll_set.watch(client.fd.get(), client.sent < client.total ? POLLOUT : POLLIN);
+        poll_set.wake_by(client.until);
     }
 }
 
-void Server::look(const Wanted& wanted) {
+void Server::dispatch(const PollSet& poll_set) {
     // One time for all clients, so that a client does not become late while vgpud is asked for
     // another.
     const daemon::Nanoseconds now = clock_.now();
     for (Client& client : clients_) {
-        if (wanted.fds.at(client.index).revents != 0) serve(client);
+        if (poll_set.fds.at(client.index).revents != 0) serve(client);
         if (now >= client.until) client.is_over = true;
     }
     std::erase_if(clients_, [](const Client& client) { return client.is_over; });
     for (const UniqueFd& listener : listeners_)
-        if (wanted.has_come(listener.get())) accept(listener.get());
+        if (poll_set.is_ready(listener.get())) accept(listener.get());
 }
 
 void Server::accept(int listener) {

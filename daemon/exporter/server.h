@@ -5,7 +5,7 @@
 //   - sockets never block; an iteration reads one buffer and writes what the client accepts;
 //   - a client has kTimeout and kMaxRequest bytes for its request, and kTimeout for the response;
 //   - at most kMaxClients: one more replaces the oldest without a response, or else the oldest.
-// main.cpp calls watch() before each wait and look() after it; one thread.
+// main.cpp calls watch() before each wait and dispatch() after it; one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -30,8 +30,8 @@ public:
     Server(std::vector<daemon::adapters::UniqueFd> listeners, Metrics metrics,
            const daemon::Clock& clock);
 
-    void watch(daemon::adapters::Wanted& wanted);
-    void look(const daemon::adapters::Wanted& wanted);
+    void watch(daemon::adapters::PollSet& poll_set);
+    void dispatch(const daemon::adapters::PollSet& poll_set);
 
     [[nodiscard]] std::size_t clients() const { return clients_.size(); }
 
@@ -42,7 +42,7 @@ private:
         std::string request{};
         Response response{};              ///< null while the request is being read
         std::size_t sent = 0, total = 0;  ///< bytes of the response
-        std::size_t index = 0;            ///< in Wanted::fds
+        std::size_t index = 0;            ///< in PollSet::fds
         bool is_over = false;
     };
 

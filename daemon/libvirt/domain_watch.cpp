@@ -79,7 +79,7 @@ DomainWatch::~DomainWatch() {
     if (connection_ != nullptr) disconnect("");
 }
 
-void DomainWatch::turn(std::chrono::milliseconds limit) {
+void DomainWatch::iterate(std::chrono::milliseconds limit) {
     const auto now = std::chrono::steady_clock::now();
     if (connection_ == nullptr && now >= next_try_) connect();
     if (connection_ == nullptr) {

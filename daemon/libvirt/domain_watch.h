@@ -30,7 +30,7 @@ public:
     DomainWatch& operator=(const DomainWatch&) = delete;
 
     /// Connects if that is due, then waits at most `limit` for an event.
-    void turn(std::chrono::milliseconds limit);
+    void iterate(std::chrono::milliseconds limit);
     [[nodiscard]] bool is_connected() const { return connection_ != nullptr; }
 
     // --- called by libvirt

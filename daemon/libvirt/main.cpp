@@ -14,7 +14,7 @@
 namespace vgpu::libvirt {
 namespace {
 
-constexpr std::chrono::milliseconds kLookAtInput{1000};
+constexpr std::chrono::milliseconds kInputCheckInterval{1000};
 
 /// vgpud never writes to this input, so its end means that vgpud is gone.
 bool is_input_over() {
@@ -39,7 +39,7 @@ int main_of(int argc, char** argv) {
     DomainWatch watch(uri, [&is_heard](const std::string& line) {
         is_heard = is_heard && std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;
     });
-    while (is_heard && !is_input_over()) watch.turn(kLookAtInput);
+    while (is_heard && !is_input_over()) watch.iterate(kInputCheckInterval);
     return 0;
 }
 

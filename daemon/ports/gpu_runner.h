@@ -12,12 +12,12 @@
 namespace vgpu::daemon {
 
 /// The work of one GPU. The runner's thread makes all calls except interrupt().
-class GpuTurns {
+class GpuLoop {
 public:
-    virtual ~GpuTurns() = default;
+    virtual ~GpuLoop() = default;
 
     /// Does all that is due; may block while the PF core answers.
-    virtual void turn() = 0;
+    virtual void iterate() = 0;
     /// Fds that become readable when there is work; ignore entries of -1.
     [[nodiscard]] virtual std::vector<int> wait_fds() const = 0;
     /// Time (of Clock) of the next turn if no descriptor becomes readable before. Called after each
@@ -35,7 +35,7 @@ public:
     virtual ~GpuRunner() = default;
 
     /// Runs the first turn at once. `turns` must live until stop() has returned.
-    virtual void start(GpuTurns& turns) = 0;
+    virtual void start(GpuLoop& loop) = 0;
     /// Requests another turn soon; from any thread.
     virtual void wake() = 0;
     /// Ends the turns; none is running when it returns.

@@ -27,13 +27,13 @@ public:
     /// StateCorrupt if it exists but cannot be read, or if vgpud cannot have written it.
     virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
     /// Replaces the file by `content`. At every moment the file is the old or the new one.
-    /// `kept_as`: the name that the old file gets just before; empty: the old file is deleted.
+    /// `backup_name`: the name that the old file gets just before; empty: the old file is deleted.
     /// StateNotWritten if success is not certain; the file may then be the old or the new one. Does
     /// not touch the file if another program has changed it.
     virtual Result<> replace(const std::string& name, std::string_view content,
-                             const std::string& kept_as = "") = 0;
-    /// Removes the file, if it exists. `kept_as` and errors as in replace().
-    virtual Result<> remove(const std::string& name, const std::string& kept_as = "") = 0;
+                             const std::string& backup_name = "") = 0;
+    /// Removes the file, if it exists. `backup_name` and errors as in replace().
+    virtual Result<> remove(const std::string& name, const std::string& backup_name = "") = 0;
     /// Path of the file, for messages.
     [[nodiscard]] virtual std::string where(const std::string& name) const = 0;
 };

@@ -140,7 +140,7 @@ Result<Target> Manager::resolve(const std::string& text) const {
     if (slash != std::string::npos) {
         const GpuHost* gpu = find_gpu(text.substr(0, slash));
         const auto vf = text::number_in<std::uint32_t>(std::string_view(text).substr(slash + 3));
-        if (gpu != nullptr && vf && gpu->look()->has_vf(*vf))
+        if (gpu != nullptr && vf && gpu->snapshot()->has_vf(*vf))
             return Target{.gpu = gpu->id(), .vf = *vf};
     }
     const auto uuid = parse_uuid(text);
@@ -148,7 +148,7 @@ Result<Target> Manager::resolve(const std::string& text) const {
     std::vector<Target> found;
     for (const auto& gpu : gpus_) {
         names.push_back(gpu->id());
-        const auto seen = gpu->look();
+        const auto seen = gpu->snapshot();
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu->id(), .vf = vf};
             if (view.record.spec.name == text || (uuid && view.record.spec.uuid == *uuid))
@@ -213,7 +213,7 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
 }
 
 /// Refuses names of requests under way, because their records may come while the holder plans.
-Result<> Manager::hold(const std::string& holder, const std::vector<std::string>& gpus,
+Result<> Manager::lock(const std::string& holder, const std::vector<std::string>& gpus,
                        const std::vector<std::string>& names) {
     if (!holder_.empty()) return fail(ErrorId::Busy, fmt::format("{} is under way", holder_));
     for (const std::string& name : names)
@@ -235,7 +235,7 @@ void Manager::lock_names(const std::vector<std::string>& names) {
 /// Uses any GPU's thread, because the main loop must not wait for the disk.
 void Manager::commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done) {
     const auto serving = std::find_if(gpus_.begin(), gpus_.end(), [](const auto& gpu) {
-        return gpu->look()->gpu.state == GpuState::Ok;
+        return gpu->snapshot()->gpu.state == GpuState::Ok;
     });
     if (gpus_.empty()) return done(store_.commit_apply(apply));
     GpuHost& gpu = serving == gpus_.end() ? *gpus_.front() : **serving;
@@ -270,7 +270,8 @@ void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;
     for (const std::string& gpu : locked_gpus_)
-        for (const std::uint64_t generation : claims_before(*apply, gpu, owner, Claims::NotKept))
+        for (const std::uint64_t generation :
+             claims_before(*apply, gpu, owner, Claims::NotPersistent))
             record_end({.gpu = gpu, .owner = owner, .generation = generation});
 }
 
@@ -298,7 +299,7 @@ Result<GpuHost*> Manager::gpu_for(const std::string& gpu) const {
     GpuHost* best = nullptr;
     std::uint64_t max = 0;
     for (const auto& one : gpus_) {
-        const auto seen = one->look();
+        const auto seen = one->snapshot();
         if (seen->gpu.state != GpuState::Ok || store_.is_read_only(one->id())) continue;
         if (best != nullptr && seen->vram_available <= max) continue;
         best = one.get();
@@ -416,7 +417,7 @@ void Manager::control(const Target& target, vgpu_pf_control_action action, const
 void Manager::claim(const Target& target, const std::string& owner, const Options& options,
                     const Done<std::uint64_t>& done) {
     or_refuse(done, [&]() -> Result<> {
-        constexpr std::array<std::string_view, 3> kKnown{"generation", "keep", "lease_s"};
+        constexpr std::array<std::string_view, 3> kKnown{"generation", "lease_s", "persistent"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
         TRY_VOID(check_owner_name(owner));
@@ -425,8 +426,8 @@ void Manager::claim(const Target& target, const std::string& owner, const Option
         TRY(GpuHost * gpu, gpu_of(target.gpu));
         ClaimRequest request{
             .owner = owner, .generation = generation, .lease_s = lease_s.value_or(0)};
-        if (options.contains("keep")) {
-            TRY(request.is_kept, reader.flag("keep"));
+        if (options.contains("persistent")) {
+            TRY(request.is_persistent, reader.flag("persistent"));
         }
         gpu->ask<std::uint64_t>(
             [vf = target.vf, request](GpuModel& model) { return model.claim(vf, request); }, done);

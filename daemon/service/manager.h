@@ -74,7 +74,7 @@ public:
 
     /// Locks `gpus` and `names`: until unlock() only the holder may change VFs of `gpus` or use
     /// `names`. One holder at a time. Busy, or NameTaken for a name in another request.
-    Result<> hold(const std::string& holder, const std::vector<std::string>& gpus,
+    Result<> lock(const std::string& holder, const std::vector<std::string>& gpus,
                   const std::vector<std::string>& names);
     /// Adds names to the current holder's lock.
     void lock_names(const std::vector<std::string>& names);

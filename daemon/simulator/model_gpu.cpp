@@ -203,8 +203,8 @@ void ModelGpu::write_vram(std::uint64_t offset, std::span<const std::uint8_t> da
 
 // --- time
 
-void ModelGpu::at(std::uint64_t time, std::function<void()> act) {
-    events_.emplace(std::max(time, now_), Event{std::move(act)});
+void ModelGpu::at(std::uint64_t time, std::function<void()> run) {
+    events_.emplace(std::max(time, now_), Event{std::move(run)});
 }
 
 void ModelGpu::deliver() {
@@ -222,9 +222,9 @@ void ModelGpu::run_until(std::uint64_t time) {
         if (std::min(event, timer) > time) break;
         if (event <= timer) {
             now_ = event;
-            const auto act = std::move(events_.begin()->second.act);
+            const auto run = std::move(events_.begin()->second.run);
             events_.erase(events_.begin());
-            act();
+            run();
         } else {
             now_ = timer;
             timer_ = 0;

@@ -157,7 +157,7 @@ private:
         ModelGpu* self;
     };
     struct Event {
-        std::function<void()> act;
+        std::function<void()> run;
     };
     using Pages = std::map<std::uint64_t, std::vector<std::uint8_t>>;  ///< by offset / kVramPage
 
@@ -168,7 +168,7 @@ private:
     std::uint8_t& byte(std::uint64_t offset);
     void read_vram(std::uint64_t offset, std::span<std::uint8_t> out) const;
     void write_vram(std::uint64_t offset, std::span<const std::uint8_t> data);
-    void at(std::uint64_t time, std::function<void()> act);
+    void at(std::uint64_t time, std::function<void()> run);
     void deliver();
 
     std::uint32_t read_config(std::uint32_t dword);

@@ -142,9 +142,9 @@ Event event_in(const Json& item, Nanoseconds& last, Recording& recording) {
     Event event = daemon::trace::event_of(item, last);
     if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
         for (const auto& [vf, name] : set->names) recording.names[vf] = daemon::printable(name);
-    if (auto* note = std::get_if<daemon::trace::Noted>(&event)) {
-        note->kind = daemon::printable(note->kind);
-        note->text = daemon::printable(note->text);
+    if (auto* annotated = std::get_if<daemon::trace::Annotated>(&event)) {
+        annotated->kind = daemon::printable(annotated->kind);
+        annotated->text = daemon::printable(annotated->text);
     }
     return event;
 }

@@ -39,7 +39,7 @@ struct Recording {
 /// The error names the byte offset of the first mistake.
 tl::expected<Recording, std::string> read_recording(std::string_view bytes);
 
-/// Replaces each text (names, notes) by `replaced(text)`. Omits an incomplete last item.
+/// Replaces each text (names, annotations) by `replaced(text)`. Omits an incomplete last item.
 tl::expected<std::string, std::string> with_texts(
     std::string_view bytes, const std::function<std::string(const std::string&)>& replaced);
 

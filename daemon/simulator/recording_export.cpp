@@ -100,8 +100,8 @@ private:
             {"worst_gap_us", schedule.plan().worst_gap_us}};
     }
     void add(const TableRefused& table, const GpuSchedule&) { instant("refused", 0, table.at); }
-    void add(const Noted& note, const GpuSchedule&) {
-        instant(note.kind, note.vf, note.at)["args"] = {{"text", note.text}};
+    void add(const Annotated& event, const GpuSchedule&) {
+        instant(event.kind, event.vf, event.at)["args"] = {{"text", event.text}};
     }
     void add(const Missed&, const GpuSchedule&) {}
     void add(const Restarted&, const GpuSchedule&) {}
@@ -137,7 +137,7 @@ RecordedFigures figures_of(const Recording& recording) {
     for (const RecordedChunk& chunk : recording.chunks) record_members(chunk.image.members);
     replay(recording, [&](const Event& event, const GpuSchedule& schedule) {
         if (const auto* set = std::get_if<MembersSet>(&event)) record_members(set->members);
-        if (std::holds_alternative<Noted>(event)) ++figures.notes;
+        if (std::holds_alternative<Annotated>(event)) ++figures.annotations;
         if (const auto* woke = std::get_if<Woke>(&event)) ++figures.vfs[woke->vf].wakes;
         const auto* ran = std::get_if<Ran>(&event);
         if (ran == nullptr) return;

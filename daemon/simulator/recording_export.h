@@ -32,8 +32,8 @@ struct Period {
 
 struct RecordedFigures {
     Period period{};
-    std::int64_t service_ns = 0;  ///< of all VFs
-    std::uint64_t notes = 0;      ///< resets, hangs and the like
+    std::int64_t service_ns = 0;    ///< of all VFs
+    std::uint64_t annotations = 0;  ///< resets, hangs and the like
     std::map<std::uint32_t, RecordedVf> vfs{};
 };
 

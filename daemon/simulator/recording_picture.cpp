@@ -7,8 +7,8 @@
 namespace vgpu::simulator {
 
 using daemon::Nanoseconds;
+using daemon::trace::Annotated;
 using daemon::trace::Event;
-using daemon::trace::Noted;
 using daemon::trace::Ran;
 
 namespace {
@@ -55,7 +55,7 @@ public:
                    "\n",
                    kLeft + kWidth + kRight, top + kLane, escaped(recording_.gpu),
                    ms_of(period_.end - period_.begin), figures_.vfs.size()) +
-               lanes + axis(top) + notes(top) + "</svg>\n";
+               lanes + axis(top) + annotations(top) + "</svg>\n";
     }
 
 private:
@@ -116,17 +116,18 @@ private:
     }
 
     /// Resets, hangs and the like, with texts as tooltips.
-    [[nodiscard]] std::string notes(double top) const {
+    [[nodiscard]] std::string annotations(double top) const {
         std::string text;
         for (const RecordedChunk& chunk : recording_.chunks)
             for (const Event& event : chunk.events) {
-                const auto* note = std::get_if<Noted>(&event);
-                if (note == nullptr) continue;
+                const auto* annotated = std::get_if<Annotated>(&event);
+                if (annotated == nullptr) continue;
                 text += fmt::format(
                     "<line x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.0f}\" "
                     "y2=\"{2:.0f}\" stroke=\"#c00\" stroke-dasharray=\"2 2\">"
                     "<title>{3}: {4}</title></line>\n",
-                    x_of(note->at), kTop - 6, top, escaped(note->kind), escaped(note->text));
+                    x_of(annotated->at), kTop - 6, top, escaped(annotated->kind),
+                    escaped(annotated->text));
             }
         return text;
     }

@@ -174,9 +174,9 @@ static void allow_path(struct filter *filter, const struct vgpu_sealed_slot *slo
 		ALLOW_IF(filter, SCMP_SYS(bind), pointer_is(1, address));
 		ALLOW_IF(filter, SCMP_SYS(newfstatat), int_is(0, AT_FDCWD), pointer_is(1, path));
 	}
-	if (uses & (VGPU_PATH_SERVE | VGPU_PATH_NOTE))
+	if (uses & (VGPU_PATH_SERVE | VGPU_PATH_RECORD))
 		ALLOW_IF(filter, SCMP_SYS(unlink), pointer_is(0, path));
-	if (uses & VGPU_PATH_NOTE)
+	if (uses & VGPU_PATH_RECORD)
 		ALLOW_IF(filter, SCMP_SYS(openat), int_is(0, AT_FDCWD), pointer_is(1, path),
 			 int_is(2, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW));
 	if (uses & VGPU_PATH_WATCH)

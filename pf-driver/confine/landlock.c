@@ -26,7 +26,7 @@ struct ruleset {
 	uint64_t scoped;
 };
 
-#define NOTE_ACCESS                                                                                \
+#define RECORD_ACCESS                                                                              \
 	(LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_WRITE_FILE |                             \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_SOCK | ACCESS_FS_TRUNCATE)
 
@@ -81,7 +81,7 @@ static int add_rules(int ruleset_fd, uint64_t handled)
 	for (uint32_t i = 0; i < vgpu_sealed_count() && !error; i++)
 		if (vgpu_sealed_uses(i) & VGPU_PATH_WATCH)
 			error = allow_below(ruleset_fd, vgpu_sealed_slot(i)->address.sun_path,
-					    NOTE_ACCESS & handled);
+					    RECORD_ACCESS & handled);
 	if (!error && VGPU_IS_SANITIZED)
 		error = allow_below(ruleset_fd, "/proc/self",
 				    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);

@@ -41,7 +41,7 @@ static char *append_number(char *at, const char *end, unsigned number)
 }
 
 /* Runs in the signal handler: no stdio. */
-static void tell(unsigned call)
+static void log_refusal(unsigned call)
 {
 	char line[128];
 	const char *end = line + sizeof(line);
@@ -62,7 +62,7 @@ static void refuse(int signal_number, siginfo_t *info, void *context)
 	int kept = errno;
 
 	(void)signal_number;
-	tell((unsigned)info->si_syscall);
+	log_refusal((unsigned)info->si_syscall);
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = -EPERM;
 	errno = kept;
 }

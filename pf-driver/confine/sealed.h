@@ -20,7 +20,7 @@ __BEGIN_DECLS
 enum vgpu_path_use {
 	VGPU_PATH_SERVE = 1,   /* its own socket: bind, ask whether anybody answers, remove */
 	VGPU_PATH_CONNECT = 2, /* the socket of another process */
-	VGPU_PATH_NOTE = 4,    /* a small file: write, remove */
+	VGPU_PATH_RECORD = 4,  /* a small file: write, remove */
 	VGPU_PATH_WATCH = 8,   /* the directory of a socket: inotify */
 };
 

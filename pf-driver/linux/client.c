@@ -224,7 +224,7 @@ s64 vgpu_client_stream_read(struct vgpu_platform *platform, void *data, u32 byte
 		if (stream->is_ended)
 			return 0;
 		stream->is_blocked = true;
-		WRITE_ONCE(stream->wanted, bytes);
+		WRITE_ONCE(stream->requested, bytes);
 		wake_up_all(&stream->wait);
 		return -EAGAIN;
 	}
@@ -364,14 +364,15 @@ static int pump_out(struct vgpu_platform *platform, struct vgpu_request *request
 }
 
 /* reads exactly the bytes that the core requests: data behind the stream stays in the file */
-static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 wanted)
+static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 requested)
 {
 	loff_t position = file->f_pos;
 	ssize_t moved = wait_for_file(request, file, EPOLLIN);
 
 	if (moved)
 		return moved;
-	moved = kernel_read(file, request->stream->data, min(wanted, VGPU_STREAM_BYTES), &position);
+	moved = kernel_read(file, request->stream->data, min(requested, VGPU_STREAM_BYTES),
+			    &position);
 	file->f_pos = position;
 	return error_as(moved);
 }
@@ -382,14 +383,14 @@ static int pump_in(struct vgpu_platform *platform, struct vgpu_request *request,
 	ssize_t moved;
 
 	for (;;) {
-		if (wait_event_interruptible(stream->wait, READ_ONCE(stream->wanted) ||
+		if (wait_event_interruptible(stream->wait, READ_ONCE(stream->requested) ||
 								   READ_ONCE(request->is_done)))
 			return -EINTR;
 		if (is_over(request, EPOLLIN))
 			return 0;
 		if (signal_pending(current))
 			return -EINTR;
-		moved = read_file(request, file, stream->wanted);
+		moved = read_file(request, file, stream->requested);
 		if (moved == -EAGAIN) {
 			schedule_timeout_interruptible(AGAIN_JIFFIES);
 			continue;
@@ -399,7 +400,7 @@ static int pump_in(struct vgpu_platform *platform, struct vgpu_request *request,
 		vgpu_platform_lock(platform);
 		stream->first = 0;
 		WRITE_ONCE(stream->used, (u32)moved);
-		WRITE_ONCE(stream->wanted, 0);
+		WRITE_ONCE(stream->requested, 0);
 		stream->is_ended = moved == 0;
 		wake_core(platform, stream);
 		vgpu_platform_unlock(platform);

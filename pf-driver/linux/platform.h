@@ -118,7 +118,7 @@ struct vgpu_stream {
 	u64 token;
 	u8 *data;
 	u32 first, used;
-	u32 wanted;	 /* input: bytes that the core asked for */
+	u32 requested;	 /* input: bytes that the core asked for */
 	int error;	 /* the other end is gone */
 	bool is_ended;	 /* input: there is no more */
 	bool is_blocked; /* the core waits for vgpu_pf_stream_ready() */

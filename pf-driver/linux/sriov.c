@@ -130,10 +130,10 @@ static const char *wanted_override(const struct vgpu_platform_vf *vf)
 	return has_resources ? overrides[vf->assignment_mode] : OVERRIDE_NOBODY;
 }
 
-static void warn_not_handed_over(const struct vgpu_platform_vf *vf, int error)
+static void warn_not_assigned(const struct vgpu_platform_vf *vf, int error)
 {
-	dev_warn(&vf->platform->pdev->dev, "VF%u: could not be handed over (%d)\n", vf->number,
-		 error);
+	dev_warn(&vf->platform->pdev->dev, "VF%u: the assignment mode could not be set (%d)\n",
+		 vf->number, error);
 }
 
 /* a driver may take seconds to load, and wait for the PF core meanwhile, so no lock is held */
@@ -144,7 +144,7 @@ static void do_probe(struct work_struct *work)
 	int error = function ? device_attach(&function->dev) : 0;
 
 	if (error < 0)
-		warn_not_handed_over(vf, error);
+		warn_not_assigned(vf, error);
 	pci_dev_put(function);
 }
 
@@ -173,7 +173,7 @@ static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 	/* after a failure the next change tries again */
 	vf->is_assigned = is_transferred && !error;
 	if (error)
-		warn_not_handed_over(vf, error);
+		warn_not_assigned(vf, error);
 	else if (is_transferred)
 		queue_work(system_unbound_wq, &vf->probe);
 	else

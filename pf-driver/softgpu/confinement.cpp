@@ -12,7 +12,7 @@
 #include "pf-driver/confine/sealed.h"
 #include "pf-driver/softgpu/base/log.h"
 #include "pf-driver/softgpu/base/priority.h"
-#include "pf-driver/softgpu/vfio_user/client_note.h"
+#include "pf-driver/softgpu/vfio_user/client_record.h"
 
 namespace vgpu::softgpu {
 
@@ -35,7 +35,7 @@ constexpr vgpu_confine_rules kRules{.program = "softgpu",
 
 /// If the path of a note is too long to be sealed, no note is written.
 Result<> seal_socket(const std::string& path) {
-    (void)vgpu_seal_path(vfio_user::ClientNote::path_of(path).c_str(), VGPU_PATH_NOTE);
+    (void)vgpu_seal_path(vfio_user::ClientRecord::path_of(path).c_str(), VGPU_PATH_RECORD);
     const int error = vgpu_seal_socket(path.c_str());
     if (error == 0 || error == -ENAMETOOLONG) return {};  // listen() refuses it in its own words
     return fail_errno(-error, "cannot seal the path " + path);

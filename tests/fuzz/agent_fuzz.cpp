@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             at += piece;
             if (!is_asked && session.view().is_connected) {
                 is_asked = true;
-                session.ask(AgentAct::SelfTest, std::chrono::seconds(1),
+                session.ask(AgentRequest::SelfTest, std::chrono::seconds(1),
                             [&answers](const Result<AgentReport>& report) {
                                 ++answers;
                                 if (report) check_text(report->text);

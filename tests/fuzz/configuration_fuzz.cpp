@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(again && *again == *read);
     const std::vector<std::string> ids{"gpu0", "gpu1"};
     for (const auto& [label, sections] : read->configs)
-        if (const auto wanted = want(*read, label, ids))
+        if (const auto wanted = desired_gpus(*read, label, ids))
             check_plan(*wanted, {gpu_of("gpu0"), gpu_of("gpu1")});
     return 0;
 }

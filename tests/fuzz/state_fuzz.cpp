@@ -40,13 +40,13 @@ public:
         return at == files.end() ? std::nullopt : std::optional(at->second);
     }
     Result<> replace(const std::string& name, std::string_view content,
-                     const std::string& kept_as) override {
-        if (!kept_as.empty() && files.contains(name)) files[kept_as] = files[name];
+                     const std::string& backup_name) override {
+        if (!backup_name.empty() && files.contains(name)) files[backup_name] = files[name];
         files[name] = content;
         return {};
     }
-    Result<> remove(const std::string& name, const std::string& kept_as) override {
-        if (!kept_as.empty() && files.contains(name)) files[kept_as] = files[name];
+    Result<> remove(const std::string& name, const std::string& backup_name) override {
+        if (!backup_name.empty() && files.contains(name)) files[backup_name] = files[name];
         files.erase(name);
         return {};
     }
@@ -62,7 +62,7 @@ GpuRecord weighing(std::uint32_t weight) {
 }
 
 ApplyIntent some_apply() {
-    return {.label = "x", .wanted = {{.gpu = "gpu0"}}, .before = {}};
+    return {.label = "x", .after = {{.gpu = "gpu0"}}, .before = {}};
 }
 
 /// Two GPUs and an apply; the copy of gpu0 is one change older.

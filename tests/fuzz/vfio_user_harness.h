@@ -98,7 +98,7 @@ private:
 /// Serves what the client has sent, as the server's loop would.
 inline void serve(Session& session, HostileClient& client) {
     int waiting = 1;
-    while (session.state() != Session::State::Closed && (waiting > 0 || session.wants_turn())) {
+    while (session.state() != Session::State::Closed && (waiting > 0 || session.has_backlog())) {
         session.channel().has_backlog() ? session.on_writable() : session.on_readable();
         client.drain();
         if (session.state() == Session::State::Closed) return;

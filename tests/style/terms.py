@@ -12,11 +12,12 @@ CODE = ('.c', '.h', '.cpp', '.def')
 PRODUCT = ('pf-driver/', 'daemon/', 'cli/', 'vf-agent/', 'text/')
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
 # Names of others that contain an earlier name of ours.
-FOREIGN = {'kHome', 'kHomeAndClear'}
+FOREIGN = {'kHome', 'kHomeAndClear', 'SCMP_ACT_ALLOW', 'SCMP_ACT_KILL_PROCESS', 'SCMP_ACT_TRAP',
+           'SCMP_FLTATR_ACT_BADARCH'}
 
 # Words of ordinary English, units and grammar.
 PLAIN = set('''
-a absent access accesses acquire act action actions active add added additional address adopt
+a absent access accesses acquire action actions active add added additional address adopt
 after ago ahead all api arg args argument arrivals at auto available back bad base before begin
 begins boot both bulk bus by bytes call cause change changed changes check checksum class classes
 clear client clients code column columns comm command commands compare complete completion compute
@@ -28,21 +29,21 @@ exclusive exec exit expires export fail failed failure fd file files find findin
 fix flag flags follow for force format forward found free from full get gid given go gpu gpus
 guest has head header health held help hide hint holds host hung id ideal idle if illegal in
 inactive index info init initial input instructions interval invalid ioc is items joins json keep
-kept kernel kind kinds known label largest last late latency later left length level levels
+kernel kind kinds known label largest last late latency later left length level levels
 libvirt limit limits line lines list load log longest lost magic major manager manual mask match
 max mb mean median member members memory message messages method min minor misbehaved mismatch
-missed missing mode module ms msec name names needs new next no node noheadings none not note
-notes now ns number object of off offset ok old on once only op open openmetrics operator option
+missed missing mode module ms msec name names needs new next no node noheadings none not
+now ns number object of off offset ok old on once only op open openmetrics operator option
 options order out output own page pages part parts path paths pci pct percent period phase pid
 piece pieces policies possible ppm programs progress properties property protocol put qemu quanta
 query quiet rate ratio raw read reading ready reason reasons recent record records refused removed
-rename render replaces report request requests reserved resolve result results rocr room root row
+rename render replaces report request requests reserved resolve result results rocr rollback room root row
 rows run running sched schema script seconds seed seen select self send sent seq sequence server
 service set share shares show since size socket source srcversion start started state states
 status stays step steps stop stopped stopping string switch switches switching sysfs system table
 target targets test text then threads time timed timeout timeouts times timestamp to token tokens
 too total trace true type uid unique unit units unix unknown unreported up update us usage use
-used user uuid value values verify version vgpu vgpuctl vgpud wait waits want wanted was welcomed
+used user uuid value values verify version vgpu vgpuctl vgpud wait waits was welcomed
 what when why window with within without work worst write written xml yes zero
 '''.split())
 

@@ -56,11 +56,11 @@ inline std::string with_unix_time(const std::string& recording, std::int64_t tim
     });
 }
 
-/// With kHostileWords at the end of each text, also of a note, which comes last.
+/// With kHostileWords at the end of each text, also of an annotation, which comes last.
 inline std::string with_hostile_texts(const std::string& recording) {
-    constexpr int kNoted = 10;
+    constexpr int kAnnotated = 10;
     std::string bytes = recording;
-    nlohmann::json::to_cbor(nlohmann::json::array({kNoted, 1, 0, "note", "words"}), bytes);
+    nlohmann::json::to_cbor(nlohmann::json::array({kAnnotated, 1, 0, "note", "words"}), bytes);
     return simulator::with_texts(bytes,
                                  [](const std::string& text) { return text + kHostileWords; })
         .value();

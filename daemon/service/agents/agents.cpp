@@ -28,7 +28,7 @@ void Agents::step() {
     for (auto& [target, place] : places_) {
         place.session->step();
         for (auto& [kind, text] : place.session->take_changes())
-            tell({target.gpu, target.vf, kind, std::move(text)});
+            report({target.gpu, target.vf, kind, std::move(text)});
     }
     is_stirred_ = false;
     next_step_ = earliest();
@@ -50,7 +50,7 @@ bool Agents::goes_on(const Tenure& before, const Tenure& now) {
 
 /// Erase the old session before open(): both use the same socket path.
 void Agents::follow(const GpuHost& gpu) {
-    const auto seen = gpu.look();
+    const auto seen = gpu.snapshot();
     // both are in the order of VF numbers
     auto place = places_.lower_bound({.gpu = gpu.id(), .vf = 0});
     const auto is_here = [&] { return place != places_.end() && place->first.gpu == gpu.id(); };
@@ -82,7 +82,7 @@ void Agents::open(const Target& target, const VfView& view, const Tenure& tenure
     auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),
                                                   stem + ".agent.sock", port_, clock_);
     if (const auto opened = session->listen(); !opened)
-        tell({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
+        report({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
     places_[target] = {.tenure = tenure, .session = std::move(session)};
     is_stirred_ = true;
 }
@@ -100,7 +100,7 @@ std::optional<Nanoseconds> Agents::next_step() const {
     return std::min(*due, *next_step_);
 }
 
-void Agents::tell(AdminEvent admin_event) {
+void Agents::report(AdminEvent admin_event) {
     if (fold_.admits(admin_event, clock_.now())) admin_events_.push_back(std::move(admin_event));
 }
 
@@ -111,7 +111,7 @@ std::optional<Nanoseconds> Agents::earliest() const {
     return next;
 }
 
-void Agents::ask(const Target& target, AgentAct act, const Options& options,
+void Agents::ask(const Target& target, AgentRequest request, const Options& options,
                  AgentSession::Done done) {
     or_refuse(done, [&]() -> Result<> {
         constexpr std::array<std::string_view, 1> kKnown{"timeout_ms"};
@@ -123,8 +123,8 @@ void Agents::ask(const Target& target, AgentAct act, const Options& options,
             return fail(ErrorId::NoAgent,
                         fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf));
         is_stirred_ = true;
-        at->second.session->ask(act, std::chrono::milliseconds(limit_ms.value_or(kDefaultLimitMs)),
-                                done);
+        at->second.session->ask(
+            request, std::chrono::milliseconds(limit_ms.value_or(kDefaultLimitMs)), done);
         return {};
     });
 }

@@ -31,7 +31,8 @@ public:
     void end();
 
     /// Options: timeout_ms. OutOfRange, UnknownOption; NoAgent if the VF has no socket.
-    void ask(const Target& target, AgentAct act, const Options& options, AgentSession::Done done);
+    void ask(const Target& target, AgentRequest request, const Options& options,
+             AgentSession::Done done);
     [[nodiscard]] AgentView view(const Target& target) const;
     std::vector<AdminEvent> take_admin_events();
 
@@ -60,7 +61,7 @@ private:
     const Clock& clock_;
     std::vector<std::uint64_t> followed_;  ///< by GPU, for GpuHost::is_newer()
     std::map<Target, Place> places_;
-    void tell(AdminEvent admin_event);
+    void report(AdminEvent admin_event);
 
     EventFold fold_;
     std::vector<AdminEvent> admin_events_;

@@ -10,7 +10,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kActs{"self-test", "quiesce", "thaw"};
+constexpr std::array<std::string_view, 3> kRequests{"self-test", "quiesce", "thaw"};
 
 /// State of the VF's driver in the guest.
 std::string_view health_of(const AgentStatus& status) {
@@ -21,8 +21,8 @@ std::string_view health_of(const AgentStatus& status) {
 
 }  // namespace
 
-std::string_view name_of(AgentAct act) {
-    return kActs.at(static_cast<std::size_t>(act));
+std::string_view name_of(AgentRequest request) {
+    return kRequests.at(static_cast<std::size_t>(request));
 }
 
 void AgentSession::Bucket::refill(Nanoseconds now) {
@@ -107,8 +107,8 @@ void AgentSession::take(AgentHello hello) {
     hello_ = std::move(hello);
     state_ = State::Serving;
     if (is_new || !is_same)
-        tell("agent-connected",
-             fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
+        report("agent-connected",
+               fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
 }
 
 /// Outside Serving, the status comes from an agent that was silent for too long: it is welcomed
@@ -134,9 +134,9 @@ void AgentSession::misbehave(const std::string& what) {
     ++misbehaved_;
     port_.disconnect(path_);
     port_.accept_clients(path_, false);
-    tell("agent-misbehaved",
-         fmt::format("disconnected for {} s: {}",
-                     std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
+    report("agent-misbehaved",
+           fmt::format("disconnected for {} s: {}",
+                       std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
     lose("the agent broke the protocol");
     state_ = State::Shut;
     open_at_ = clock_.now() + pause_;
@@ -144,7 +144,7 @@ void AgentSession::misbehave(const std::string& what) {
 }
 
 void AgentSession::lose(const std::string& why) {
-    if (state_ == State::Serving) tell("agent-lost", why);
+    if (state_ == State::Serving) report("agent-lost", why);
     line_.clear();
     status_ = {};
     fail_all(ErrorId::NoAgent, why);
@@ -152,10 +152,10 @@ void AgentSession::lose(const std::string& why) {
 
 void AgentSession::fail_all(ErrorId id, const std::string& why) {
     for (auto& [number, asked] : std::exchange(asked_, {}))
-        asked.done(fail(id, fmt::format("{}: {}: {}", target_, name_of(asked.act), why)));
+        asked.done(fail(id, fmt::format("{}: {}: {}", target_, name_of(asked.request), why)));
 }
 
-void AgentSession::tell(std::string_view kind, std::string text) {
+void AgentSession::report(std::string_view kind, std::string text) {
     tellings_.refill(clock_.now());
     if (!tellings_.take(1)) {
         ++unreported_;
@@ -186,8 +186,8 @@ void AgentSession::step() {
         at = is_late ? asked_.erase(at) : std::next(at);
     }
     for (const Asked& one : late)
-        one.done(fail(ErrorId::TimedOut,
-                      fmt::format("{}: {}: no answer from the agent", target_, name_of(one.act))));
+        one.done(fail(ErrorId::TimedOut, fmt::format("{}: {}: no answer from the agent", target_,
+                                                     name_of(one.request))));
 }
 
 std::optional<Nanoseconds> AgentSession::next_step() const {
@@ -199,20 +199,21 @@ std::optional<Nanoseconds> AgentSession::next_step() const {
     return next;
 }
 
-void AgentSession::ask(AgentAct act, std::chrono::milliseconds limit, Done done) {
+void AgentSession::ask(AgentRequest request, std::chrono::milliseconds limit, Done done) {
     if (state_ != State::Serving)
         return done(fail(ErrorId::NoAgent, fmt::format("{}: no agent is connected", target_)));
-    if (asked_.size() >= (act == AgentAct::Thaw ? 2 * kMaxAsked : kMaxAsked))
+    if (asked_.size() >= (request == AgentRequest::Thaw ? 2 * kMaxAsked : kMaxAsked))
         return done(fail(ErrorId::WrongState, fmt::format("{}: its agent has {} pending requests",
                                                           target_, asked_.size())));
     const std::uint64_t id = next_id_++;
     const auto limit_ms = static_cast<std::uint64_t>(limit.count());
-    if (!port_.send(path_, encode_agent_ask(id, name_of(act), limit_ms))) {
+    if (!port_.send(path_, encode_agent_ask(id, name_of(request), limit_ms))) {
         misbehave("it does not read");
         return done(
             fail(ErrorId::NoAgent, fmt::format("{}: its agent takes no requests", target_)));
     }
-    asked_[id] = {.act = act, .deadline = clock_.now() + limit + kGrace, .done = std::move(done)};
+    asked_[id] = {
+        .request = request, .deadline = clock_.now() + limit + kGrace, .done = std::move(done)};
 }
 
 AgentView AgentSession::view() const {

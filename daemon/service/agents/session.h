@@ -27,8 +27,8 @@
 
 namespace vgpu::daemon {
 
-enum class AgentAct { SelfTest, Quiesce, Thaw };
-std::string_view name_of(AgentAct act);
+enum class AgentRequest { SelfTest, Quiesce, Thaw };
+std::string_view name_of(AgentRequest request);
 
 /// Never blocks: a client that does not read at once misbehaves.
 class AgentSession {
@@ -74,7 +74,7 @@ public:
     void forget_asked() { asked_.clear(); }
     /// Asks the agent to act within `limit`. NoAgent unless it serves; WrongState if kMaxAsked are
     /// under way; TimedOut after `limit` + kGrace. May call `done` before it returns.
-    void ask(AgentAct act, std::chrono::milliseconds limit, Done done);
+    void ask(AgentRequest request, std::chrono::milliseconds limit, Done done);
 
     [[nodiscard]] AgentView view() const;
     /// Changes since the last call, as kind and text of events.
@@ -86,7 +86,7 @@ private:
 
     /// `deadline`: end of the agent's limit plus kGrace.
     struct Asked {
-        AgentAct act;
+        AgentRequest request;
         Nanoseconds deadline{0};
         Done done;
     };
@@ -112,7 +112,7 @@ private:
     void lose(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
     /// Adds to take_changes(). Beyond kBurstChanges and kChangeEvery, changes are only counted.
-    void tell(std::string_view kind, std::string text);
+    void report(std::string_view kind, std::string text);
 
     std::string target_, path_;
     AgentPort& port_;

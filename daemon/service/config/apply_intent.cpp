@@ -53,9 +53,9 @@ const InventoryVf* found_now(const Step& step, std::span<const GpuInventory> gpu
 }  // namespace
 
 ApplyIntent intent_of(const ChangePlan& plan, bool is_forced, std::span<const GpuInventory> gpus) {
-    ApplyIntent intent{.label = plan.label, .is_forced = is_forced, .wanted = {}, .before = {}};
+    ApplyIntent intent{.label = plan.label, .is_forced = is_forced, .after = {}, .before = {}};
     for (const GpuInventory& gpu : gpus) {
-        intent.wanted.push_back(as_it_will_be(gpu, plan));
+        intent.after.push_back(as_it_will_be(gpu, plan));
         intent.before.push_back(as_it_is(gpu));
     }
     return intent;
@@ -63,13 +63,13 @@ ApplyIntent intent_of(const ChangePlan& plan, bool is_forced, std::span<const Gp
 
 std::vector<std::string> gpus_of(const ApplyIntent& intent) {
     std::vector<std::string> ids;
-    for (const DesiredGpu& gpu : intent.wanted) ids.push_back(gpu.gpu);
+    for (const DesiredGpu& gpu : intent.after) ids.push_back(gpu.gpu);
     return ids;
 }
 
 std::vector<std::string> names_of(const ApplyIntent& intent) {
     std::vector<std::string> names;
-    for (const auto* gpus : {&intent.wanted, &intent.before})
+    for (const auto* gpus : {&intent.after, &intent.before})
         for (const DesiredGpu& gpu : *gpus)
             for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.spec.name);
     return names;
@@ -81,7 +81,8 @@ std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_vie
     for (const DesiredGpu& one : intent.before) {
         if (one.gpu != gpu) continue;
         for (const DesiredVf& vf : one.vfs)
-            if (is_same_owner(vf.owner.name, owner) && (which == Claims::All || !vf.owner.is_kept))
+            if (is_same_owner(vf.owner.name, owner) &&
+                (which == Claims::All || !vf.owner.is_persistent))
                 generations.insert(vf.owner.generation);
     }
     return generations;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ApplyIntent: the record of an apply that is under way. The state files hold it from before the
-// first step of the apply until after the last one: the wanted state of its GPUs, and the state
+// first step of the apply until after the last one: the desired state of its GPUs, and the state
 // before. A vgpud that finds an intent at start finishes the apply or rolls it back
 // (apply_recovery.h), so these GPUs have the old or the new configuration after any crash. Plain
 // values; made by ApplyRun.
@@ -22,18 +22,18 @@ struct ChangePlan;
 struct Step;
 
 /// Both lists have the same GPUs with all their VFs. In `before` a VF has its UUID, number and
-/// owner. In `wanted` a VF is as the plan leaves it, and a new one has no UUID.
+/// owner. In `after` a VF is as the plan leaves it, and a new one has no UUID.
 struct ApplyIntent {
     std::string label;
     bool is_forced = false;         ///< may take VFs that were in use when the apply began
     std::string rollback_reason{};  ///< why the apply is rolled back; empty: it goes forward
-    std::vector<DesiredGpu> wanted, before;
+    std::vector<DesiredGpu> after, before;
 
     bool operator==(const ApplyIntent&) const = default;
 
     [[nodiscard]] bool goes_forward() const { return rollback_reason.empty(); }
     [[nodiscard]] const std::vector<DesiredGpu>& goal() const {
-        return goes_forward() ? wanted : before;
+        return goes_forward() ? after : before;
     }
 };
 
@@ -44,7 +44,7 @@ std::vector<std::string> gpus_of(const ApplyIntent& intent);
 /// Names of all VFs of the apply, before and after it.
 std::vector<std::string> names_of(const ApplyIntent& intent);
 
-enum class Claims { All, NotKept };
+enum class Claims { All, NotPersistent };
 /// Generations of the claims `owner` had on VFs of `gpu` before the apply.
 std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
                                       std::string_view owner, Claims which = Claims::All);

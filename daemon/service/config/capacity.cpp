@@ -130,14 +130,14 @@ Result<> check_sums(const GpuInventory& gpu, std::span<const VfSpec> vfs) {
                     fmt::format("{}: VF numbers: {} VFs wanted, {} exist, short by {}; leave out "
                                 "that many",
                                 gpu.id, vfs.size(), gpu.total_vfs, vfs.size() - gpu.total_vfs));
-    const std::uint64_t wanted = std::accumulate(
+    const std::uint64_t desired = std::accumulate(
         vfs.begin(), vfs.end(), std::uint64_t{0},
         [](std::uint64_t sum, const VfSpec& vf) { return sum + vf.resources.vram_bytes; });
-    if (wanted <= gpu.vram_bytes) return {};
-    const std::uint64_t shortage = wanted - gpu.vram_bytes;
+    if (desired <= gpu.vram_bytes) return {};
+    const std::uint64_t shortage = desired - gpu.vram_bytes;
     return fail(ErrorId::NoVram,
                 fmt::format("{}: VRAM: {} wanted by {} VFs, {} there for VFs{}, short by {}; {}{}",
-                            gpu.id, size_text(wanted), vfs.size(), size_text(gpu.vram_bytes),
+                            gpu.id, size_text(desired), vfs.size(), size_text(gpu.vram_bytes),
                             reserve_text(gpu), size_text(shortage),
                             what_to_leave_out(vfs, shortage), what_to_shrink(gpu, vfs, shortage)));
 }

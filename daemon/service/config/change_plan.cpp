@@ -41,7 +41,7 @@ struct Work {
     GpuInventory model;
     std::vector<Step> changes{};  ///< Set and Rename, made together
     std::vector<Step> creates{}, resizes{}, destroys{};
-    std::set<std::uint32_t> kept_numbers{};             ///< reserved by names
+    std::set<std::uint32_t> reserved_numbers{};         ///< reserved by names
     std::map<std::string, std::string> names_before{};  ///< by name of a new VF: the name of the
                                                         ///< new VF before it
     std::string last_new{};                             ///< name of the last new VF
@@ -69,7 +69,7 @@ struct Work {
         const std::uint32_t before = number_of(names_before.at(name));
         for (std::uint32_t i = 0; i < model.total_vfs; ++i) {
             const std::uint32_t number = (before + i) % model.total_vfs + 1;
-            if (!has_number(number) && !kept_numbers.contains(number)) return number;
+            if (!has_number(number) && !reserved_numbers.contains(number)) return number;
         }
         return 0;
     }
@@ -91,47 +91,47 @@ std::string resource_differences(const VfResources& from, const VfResources& to)
     return fmt::format("{}", fmt::join(what, ", "));
 }
 
-/// The existing VF that `wanted` describes; null if none. A wanted VF with a UUID is matched only
+/// The existing VF that `desired` describes; null if none. A desired VF with a UUID is matched only
 /// by its UUID.
-const InventoryVf* find_existing(const GpuInventory& gpu, const DesiredVf& wanted) {
+const InventoryVf* find_existing(const GpuInventory& gpu, const DesiredVf& desired) {
     const auto find = [&gpu](const auto& is_it) -> const InventoryVf* {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
                                      [&](const InventoryVf& vf) { return is_it(vf.spec); });
         return at == gpu.vfs.end() ? nullptr : &*at;
     };
-    const VfSpec& known = wanted.spec;
+    const VfSpec& known = desired.spec;
     if (known.uuid != Uuid{}) return find([&](const VfSpec& vf) { return vf.uuid == known.uuid; });
     const InventoryVf* by_name = find([&](const VfSpec& vf) { return vf.name == known.name; });
-    if (by_name != nullptr || wanted.was.empty()) return by_name;
-    return find([&](const VfSpec& vf) { return vf.name == wanted.was; });
+    if (by_name != nullptr || desired.was.empty()) return by_name;
+    return find([&](const VfSpec& vf) { return vf.name == desired.was; });
 }
 
-/// `now` with the settings of `wanted`. A different profile name alone changes nothing, unless the
+/// `now` with the settings of `desired`. A different profile name alone changes nothing, unless the
 /// VF must be exact (has a UUID).
-VfSpec with_settings(const VfSpec& now, const VfSpec& wanted) {
+VfSpec with_settings(const VfSpec& now, const VfSpec& desired) {
     VfSpec after = now;
-    apply(settings_of(wanted), after);
-    const bool is_exact = wanted.uuid != Uuid{};
+    apply(settings_of(desired), after);
+    const bool is_exact = desired.uuid != Uuid{};
     VfSpec same_profile = after;
     same_profile.profile = now.profile;
-    return is_exact || wanted.resources != now.resources || same_profile != now ? after : now;
+    return is_exact || desired.resources != now.resources || same_profile != now ? after : now;
 }
 
 class Planner {
 public:
     explicit Planner(const Surroundings& around) : around_(around) {}
 
-    Result<> add(const DesiredGpu& wanted, const GpuInventory& gpu);
+    Result<> add(const DesiredGpu& desired, const GpuInventory& gpu);
     Result<ChangePlan> plan();
 
 private:
-    [[nodiscard]] Result<std::uint32_t> kept_number(const std::string& name,
-                                                    const GpuInventory& gpu) const;
+    [[nodiscard]] Result<std::uint32_t> reserved_number(const std::string& name,
+                                                        const GpuInventory& gpu) const;
     Result<> check_name(const std::string& name) const;
     Result<> record_name(const std::string& name, const std::string& gpu, bool is_its_own);
-    Result<> want(Work& work, const DesiredVf& wanted);
-    void desire_existing(Work& work, const InventoryVf& vf, const VfSpec& wanted);
-    Result<> desire_new(Work& work, const DesiredVf& wanted);
+    Result<> desire(Work& work, const DesiredVf& desired);
+    void desire_existing(Work& work, const InventoryVf& vf, const VfSpec& desired);
+    Result<> desire_new(Work& work, const DesiredVf& desired);
     static Result<> destroy_others(Work& work);
     bool advance();
     bool make_changes(Work& work);
@@ -143,7 +143,7 @@ private:
 
     const Surroundings& around_;
     std::vector<Work> works_;
-    /// The GPU on which a wanted VF has the name, and whether the VF has the name already.
+    /// The GPU on which a desired VF has the name, and whether the VF has the name already.
     struct DesiredName {
         std::string gpu;
         bool is_its_own = false;
@@ -154,7 +154,8 @@ private:
 };
 
 /// The VF number in a name such as "gpu0-vf3"; 0 for other names.
-Result<std::uint32_t> Planner::kept_number(const std::string& name, const GpuInventory& gpu) const {
+Result<std::uint32_t> Planner::reserved_number(const std::string& name,
+                                               const GpuInventory& gpu) const {
     for (const std::string& id : around_.gpus) {
         const std::string prefix = id + "-vf";
         if (!name.starts_with(prefix)) continue;
@@ -190,7 +191,7 @@ Result<> Planner::record_name(const std::string& name, const std::string& gpu, b
 }
 
 /// Adds up to three steps for a VF. Each has the current `from`, so their order does not matter.
-void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& wanted) {
+void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& desired) {
     const VfSpec& now = vf.spec;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .condition = vf.condition};
     const auto put = [&step](std::vector<Step>& to, Action action, std::string why) -> Step& {
@@ -201,22 +202,22 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& w
         return to.emplace_back(std::move(one));
     };
     bool is_same = true;
-    if (wanted.name != now.name) {
-        put(work.changes, Action::Rename, "it has its former name").to->name = wanted.name;
+    if (desired.name != now.name) {
+        put(work.changes, Action::Rename, "it has its former name").to->name = desired.name;
         is_same = false;
     }
-    if (VfSpec after = with_settings(now, wanted); after != now) {
+    if (VfSpec after = with_settings(now, desired); after != now) {
         Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
-        if (wanted.assignment_policy.assignment_mode != now.assignment_policy.assignment_mode)
+        if (desired.assignment_policy.assignment_mode != now.assignment_policy.assignment_mode)
             set.in_use = use_of(vf);
         set.to = std::move(after);
         is_same = false;
     }
-    if (wanted.resources != now.resources) {
+    if (desired.resources != now.resources) {
         Step& resize = put(work.resizes, Action::Resize,
                            fmt::format("{} can only change while its driver is unloaded",
-                                       resource_differences(now.resources, wanted.resources)));
-        resize.to->resources = wanted.resources;
+                                       resource_differences(now.resources, desired.resources)));
+        resize.to->resources = desired.resources;
         resize.in_use = use_of(vf);
         is_same = false;
     }
@@ -227,34 +228,34 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& w
                 : "its definition matches the configuration, but the VF is not in service");
 }
 
-Result<> Planner::desire_new(Work& work, const DesiredVf& wanted) {
-    TRY(const std::uint32_t kept, kept_number(wanted.spec.name, work.model));
-    const std::uint32_t number = wanted.vf > 0 ? wanted.vf : kept;
-    if (number > 0) work.kept_numbers.insert(number);
+Result<> Planner::desire_new(Work& work, const DesiredVf& desired) {
+    TRY(const std::uint32_t kept, reserved_number(desired.spec.name, work.model));
+    const std::uint32_t number = desired.vf > 0 ? desired.vf : kept;
+    if (number > 0) work.reserved_numbers.insert(number);
     Step create{.action = Action::Create,
                 .gpu = work.model.id,
                 .vf = number,
-                .to = wanted.spec,
+                .to = desired.spec,
                 .why = "no VF has this name"};
-    if (!wanted.owner.name.empty()) create.owner = wanted.owner;
+    if (!desired.owner.name.empty()) create.owner = desired.owner;
     work.creates.push_back(std::move(create));
     return {};
 }
 
 /// Adds the work for a VF of the document; its resources are normalised.
-Result<> Planner::want(Work& work, const DesiredVf& wanted) {
+Result<> Planner::desire(Work& work, const DesiredVf& desired) {
     const GpuInventory& gpu = work.model;
-    const VfSpec& spec = wanted.spec;
-    const InventoryVf* existing = find_existing(gpu, wanted);
+    const VfSpec& spec = desired.spec;
+    const InventoryVf* existing = find_existing(gpu, desired);
     const bool is_its_own = existing != nullptr && existing->spec.name == spec.name;
     TRY_VOID(record_name(spec.name, gpu.id, is_its_own));
     if (!is_its_own) TRY_VOID(check_name(spec.name));
     if (existing == nullptr) {
         work.names_before[spec.name] = std::exchange(work.last_new, spec.name);
-        return desire_new(work, wanted);
+        return desire_new(work, desired);
     }
     if (!is_its_own) {
-        TRY(const std::uint32_t number, kept_number(spec.name, gpu));
+        TRY(const std::uint32_t number, reserved_number(spec.name, gpu));
         if (number > 0 && number != existing->vf)
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is reserved for VF {} of {}", spec.name, number, gpu.id));
@@ -267,7 +268,7 @@ Result<> Planner::want(Work& work, const DesiredVf& wanted) {
 Result<> Planner::destroy_others(Work& work) {
     for (const InventoryVf& vf : work.model.vfs) {
         const bool is_matched = work.matched.contains(vf.vf);
-        if (is_matched && work.kept_numbers.contains(vf.vf))
+        if (is_matched && work.reserved_numbers.contains(vf.vf))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}-vf{}' is reserved for that VF, which has the name '{}'",
                                     work.model.id, vf.vf, vf.spec.name));
@@ -283,11 +284,11 @@ Result<> Planner::destroy_others(Work& work) {
     return {};
 }
 
-Result<> Planner::add(const DesiredGpu& wanted, const GpuInventory& gpu) {
+Result<> Planner::add(const DesiredGpu& desired, const GpuInventory& gpu) {
     Work work{.model = gpu};
     GpuSettings settings = gpu.settings;
-    settings.quantum_us = wanted.quantum_us.value_or(settings.quantum_us);
-    settings.max_gap_ms = wanted.max_gap_ms.value_or(settings.max_gap_ms);
+    settings.quantum_us = desired.quantum_us.value_or(settings.quantum_us);
+    settings.max_gap_ms = desired.max_gap_ms.value_or(settings.max_gap_ms);
     if (settings != gpu.settings)
         work.changes.push_back({.action = Action::Set,
                                 .gpu = gpu.id,
@@ -295,10 +296,10 @@ Result<> Planner::add(const DesiredGpu& wanted, const GpuInventory& gpu) {
                                 .gpu_to = settings,
                                 .why = "takes effect with the next run table"});
     std::vector<VfSpec> all;
-    for (DesiredVf vf : wanted.vfs) {
+    for (DesiredVf vf : desired.vfs) {
         vf.spec.resources = normalised(vf.spec.resources, gpu);
         all.push_back(vf.spec);
-        TRY_VOID(want(work, vf));
+        TRY_VOID(desire(work, vf));
     }
     TRY_VOID(check_capacity(gpu, settings, all));
     for (const InventoryVf& vf : gpu.vfs) names_.insert(vf.spec.name);
@@ -499,24 +500,24 @@ void perform(const Step& step, GpuInventory& gpu) {
 
 namespace {
 
-GpuRoom room_of(const GpuInventory& gpu, const DesiredGpu& wanted) {
+GpuRoom room_of(const GpuInventory& gpu, const DesiredGpu& desired) {
     GpuRoom room{.gpu = gpu.id,
                  .vram_bytes = gpu.vram_bytes,
                  .pf_vram_bytes = gpu.pf_vram_bytes,
                  .cu_count = gpu.cu_count,
                  .doorbell_pages = gpu.doorbell_pages};
-    for (const DesiredVf& vf : wanted.vfs) room.wanted_vram_bytes += vf.spec.resources.vram_bytes;
+    for (const DesiredVf& vf : desired.vfs) room.planned_vram_bytes += vf.spec.resources.vram_bytes;
     return room;
 }
 
 }  // namespace
 
-Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> wanted,
+Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> desired,
                                     std::span<const GpuInventory> gpus,
                                     const Surroundings& around) {
     Planner planner(around);
     std::vector<GpuRoom> rooms;
-    for (const DesiredGpu& one : wanted) {
+    for (const DesiredGpu& one : desired) {
         const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&one](const GpuInventory& other) {
             return other.id == one.gpu;
         });

@@ -54,9 +54,9 @@ struct Step {
 /// VRAM and limits of a GPU, and the total that the plan gives to VFs.
 struct GpuRoom {
     std::string gpu;
-    std::uint64_t vram_bytes = 0;         ///< of all VFs
-    std::uint64_t pf_vram_bytes = 0;      ///< kept by the PF, in addition
-    std::uint64_t wanted_vram_bytes = 0;  ///< total of the plan's VFs
+    std::uint64_t vram_bytes = 0;          ///< of all VFs
+    std::uint64_t pf_vram_bytes = 0;       ///< kept by the PF, in addition
+    std::uint64_t planned_vram_bytes = 0;  ///< total of the plan's VFs
     std::uint32_t cu_count = 0;
     std::uint32_t doorbell_pages = 0;  ///< limit per VF
 
@@ -67,7 +67,7 @@ struct GpuRoom {
 struct ChangePlan {
     std::string label;
     std::vector<Step> steps;       ///< VFs to keep first
-    std::vector<GpuRoom> rooms{};  ///< in the order of `wanted`
+    std::vector<GpuRoom> rooms{};  ///< in the order of `desired`
 
     [[nodiscard]] bool is_empty() const;
     [[nodiscard]] Disruption disruption() const;  ///< the worst of all steps
@@ -87,10 +87,10 @@ Step inverse_of(const Step& step);
 /// Applies `step` to the model `gpu`; VFs stay sorted by number.
 void perform(const Step& step, GpuInventory& gpu);
 
-/// `gpus`: the inventories of the GPUs in `wanted`, in any order; the plan is valid only for them.
+/// `gpus`: the inventories of the GPUs in `desired`, in any order; the plan is valid only for them.
 /// NoVram, NoFreeVf, NoSchedule and OutOfRange name the resource, the shortage and what would fit;
 /// NameTaken names the name.
-Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> wanted,
+Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> desired,
                                     std::span<const GpuInventory> gpus, const Surroundings& around);
 
 /// JSON of schema "vgpu-plan-1" (docs/dbus-api.md).

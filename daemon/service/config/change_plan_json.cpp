@@ -77,7 +77,7 @@ OrderedJson room_json(const GpuRoom& room) {
     return {{"gpu", room.gpu},
             {"vram_bytes", room.vram_bytes},
             {"pf_vram_bytes", room.pf_vram_bytes},
-            {"wanted_vram_bytes", room.wanted_vram_bytes},
+            {"planned_vram_bytes", room.planned_vram_bytes},
             {"compute_units", room.cu_count},
             {"doorbell_pages", room.doorbell_pages}};
 }

@@ -268,7 +268,7 @@ void read_configs(JsonSection& root, Configuration& to) {
 class TwiceSeen {
 public:
     /// Always true: the parser keeps what it has read.
-    bool note(Json::parse_event_t event, const Json& value) {
+    bool visit(Json::parse_event_t event, const Json& value) {
         if (event == Json::parse_event_t::object_start) keys_.emplace_back();
         if (event == Json::parse_event_t::object_end) keys_.pop_back();
         if (event != Json::parse_event_t::key) return true;
@@ -285,10 +285,10 @@ private:
 
 Result<> parse_into(Json& json, std::string_view text) {
     TwiceSeen twice;
-    const auto note = [&twice](int, Json::parse_event_t event, const Json& value) {
-        return twice.note(event, value);
+    const auto visit = [&twice](int, Json::parse_event_t event, const Json& value) {
+        return twice.visit(event, value);
     };
-    auto read = text::read_json(text, text::Comments::Allowed, note);
+    auto read = text::read_json(text, text::Comments::Allowed, visit);
     if (!read) {
         constexpr std::size_t kDefined = 300;
         return fail(ErrorId::BadConfiguration, std::string(start_of(read.error(), kDefined)));
@@ -414,10 +414,10 @@ std::vector<DesiredVf> wanted_vfs(const Configuration& configuration, const GpuS
 
 /// Two passes, because a former name must not be a current name of any VF. The plan decides whether
 /// two GPUs may share a name.
-Result<> check_names(const std::vector<DesiredGpu>& wanted) {
+Result<> check_names(const std::vector<DesiredGpu>& desired) {
     std::set<std::string> names;
     std::set<std::pair<std::string, std::string>> given;
-    for (const DesiredGpu& gpu : wanted)
+    for (const DesiredGpu& gpu : desired)
         for (const DesiredVf& vf : gpu.vfs) {
             const std::string& name = vf.spec.name;
             if (!is_valid_name(name))
@@ -430,7 +430,7 @@ Result<> check_names(const std::vector<DesiredGpu>& wanted) {
                             fmt::format("'{}' is the name of two VFs of {}", name, gpu.gpu));
         }
     std::set<std::string> former;
-    for (const DesiredGpu& gpu : wanted)
+    for (const DesiredGpu& gpu : desired)
         for (const DesiredVf& vf : gpu.vfs) {
             if (vf.was.empty() || vf.was == vf.spec.name) continue;
             if (names.contains(vf.was) || !former.insert(vf.was).second)
@@ -485,11 +485,12 @@ std::string chosen_label(const Configuration& configuration, const std::string& 
     return is_only_one ? configuration.configs.begin()->first : label;
 }
 
-Result<std::vector<DesiredGpu>> want(const Configuration& configuration, const std::string& label,
-                                     std::span<const std::string> gpus) {
+Result<std::vector<DesiredGpu>> desired_gpus(const Configuration& configuration,
+                                             const std::string& label,
+                                             std::span<const std::string> gpus) {
     TRY(const std::vector<GpuSection>* sections, sections_of(configuration, label));
     TRY_VOID(check_gpus(*sections, gpus));
-    std::vector<DesiredGpu> wanted;
+    std::vector<DesiredGpu> desired;
     for (const std::string& gpu : gpus) {
         const auto named = std::find_if(sections->begin(), sections->end(),
                                         [&](const GpuSection& one) { return one.gpu == gpu; });
@@ -497,13 +498,13 @@ Result<std::vector<DesiredGpu>> want(const Configuration& configuration, const s
                                           [](const GpuSection& one) { return one.gpu == "*"; });
         const auto section = named != sections->end() ? named : general;
         if (section == sections->end()) continue;
-        wanted.push_back({.gpu = gpu,
-                          .quantum_us = section->quantum_us,
-                          .max_gap_ms = section->max_gap_ms,
-                          .vfs = wanted_vfs(configuration, *section, gpu)});
+        desired.push_back({.gpu = gpu,
+                           .quantum_us = section->quantum_us,
+                           .max_gap_ms = section->max_gap_ms,
+                           .vfs = wanted_vfs(configuration, *section, gpu)});
     }
-    TRY_VOID(check_names(wanted));
-    return wanted;
+    TRY_VOID(check_names(desired));
+    return desired;
 }
 
 }  // namespace vgpu::daemon

@@ -82,10 +82,11 @@ Result<Configuration> parse_configuration(std::string_view text);
 /// Writes a document. Omits members with default values.
 std::string encode_configuration(const Configuration& configuration);
 
-/// The wanted VFs of one label. `label`: empty if the document has a single label. NoSuchLabel,
+/// The desired VFs of one label. `label`: empty if the document has a single label. NoSuchLabel,
 /// NoSuchGpu; BadConfiguration for duplicate names.
-Result<std::vector<DesiredGpu>> want(const Configuration& configuration, const std::string& label,
-                                     std::span<const std::string> gpus);
+Result<std::vector<DesiredGpu>> desired_gpus(const Configuration& configuration,
+                                             const std::string& label,
+                                             std::span<const std::string> gpus);
 inline constexpr std::size_t kMaxLabelBytes = 62;
 /// Labels and profile names: 1 to kMaxLabelBytes of [A-Za-z0-9._-], first a letter or digit.
 bool is_valid_label(std::string_view label);

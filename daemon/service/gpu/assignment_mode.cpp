@@ -63,7 +63,7 @@ Result<> GpuModel::move_assignment_modes(const GpuRecord& before, const GpuRecor
             for (const std::uint32_t other : moved)
                 if (const auto back = set_assignment_mode(other, assignment_mode_in(before, other));
                     !back)
-                    emit(other, "not-handed-over", back.error().cause);
+                    emit(other, "assignment-mode-failed", back.error().cause);
             return set;
         }
         moved.push_back(vf);
@@ -85,13 +85,13 @@ Result<> GpuModel::set_assignment_mode(std::uint32_t vf, AssignmentMode assignme
 }
 
 /// The VF is gone. The next VF with its number begins with the default assignment mode.
-void GpuModel::take_function_back(const VfRecord& record) {
+void GpuModel::reset_assignment_mode(const VfRecord& record) {
     assignment_mode_conditions_.erase(record.vf);
     if (record.spec.assignment_policy.assignment_mode == AssignmentMode::Default ||
         !ports_.assignment_mode)
         return;
     if (const auto back = set_assignment_mode(record.vf, AssignmentMode::Default); !back)
-        emit(record.vf, "not-handed-over", back.error().cause);
+        emit(record.vf, "assignment-mode-failed", back.error().cause);
 }
 
 void GpuModel::check_assignment_modes() {
@@ -100,21 +100,21 @@ void GpuModel::check_assignment_modes() {
     for (const auto& [vf, one] : defined_) {
         const auto now = ports_.assignment_mode->get(vf);
         assignment_modes_[vf] = now.value_or(AssignmentMode::Default);
-        const AssignmentMode wanted = one.spec.assignment_policy.assignment_mode;
-        if (wanted == AssignmentMode::Default || !is_defined_in(record, vf) ||
-            ports_.store.is_read_only(id_) || (now && *now == wanted)) {
+        const AssignmentMode desired = one.spec.assignment_policy.assignment_mode;
+        if (desired == AssignmentMode::Default || !is_defined_in(record, vf) ||
+            ports_.store.is_read_only(id_) || (now && *now == desired)) {
             assignment_mode_conditions_.erase(vf);
             continue;
         }
-        const auto set = set_assignment_mode(vf, wanted);
+        const auto set = set_assignment_mode(vf, desired);
         if (set) {
-            emit(vf, "handed-over",
+            emit(vf, "assignment-mode-set",
                  fmt::format("{} has assignment mode '{}' again", describe_name(vf),
-                             name_of(wanted)));
+                             name_of(desired)));
             continue;
         }
         std::string& condition = assignment_mode_conditions_[vf];
-        if (condition != set.error().cause) emit(vf, "not-handed-over", set.error().cause);
+        if (condition != set.error().cause) emit(vf, "assignment-mode-failed", set.error().cause);
         condition = set.error().cause;
     }
 }

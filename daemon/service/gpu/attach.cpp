@@ -50,7 +50,7 @@ Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(read_all_vfs());
     TRY_VOID(adopt_vfs());
     check_assignment_modes();
-    schedule_.tell(trace::Restarted{});
+    schedule_.apply(trace::Restarted{});
     waits_.on_lost();
     refresh_members(now);
     maybe_idle_.clear();
@@ -110,7 +110,7 @@ Result<> GpuModel::adopt_vfs() {
         const bool is_active = active_.contains(at->first);
         if (!is_active && !at->second.is_releasing) missing.push_back(at->second);
         const bool is_over = !is_active && at->second.is_releasing;
-        if (is_over && !ports_.store.is_read_only(id_)) take_function_back(at->second);
+        if (is_over && !ports_.store.is_read_only(id_)) reset_assignment_mode(at->second);
         at = is_over ? record.vfs.erase(at) : std::next(at);
     }
     // A copy: adopt_vf() may change active_.
@@ -124,11 +124,11 @@ Result<> GpuModel::adopt_vfs() {
         unrecorded_.clear();
         unmade_.clear();
     }
-    for (const VfRecord& wanted : missing) {
-        const auto done = wanted.next ? finish_resize(wanted.vf) : restore_vf(wanted);
+    for (const VfRecord& desired : missing) {
+        const auto done = desired.next ? finish_resize(desired.vf) : restore_vf(desired);
         if (done) continue;
         if (!pf_.is_connected()) return done;
-        emit(wanted.vf, "record-left", done.error().cause);
+        emit(desired.vf, "record-left", done.error().cause);
     }
     return {};
 }
@@ -180,32 +180,33 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& active) {
 }
 
 /// Makes a VF that is on record but missing in the PF core, as after a restart of both.
-Result<> GpuModel::restore_vf(const VfRecord& wanted) {
-    const auto made = provision(wanted);
+Result<> GpuModel::restore_vf(const VfRecord& desired) {
+    const auto made = provision(desired);
     if (made) {
-        emit(wanted.vf, "restored", fmt::format("'{}' has its resources again", wanted.spec.name));
+        emit(desired.vf, "restored",
+             fmt::format("'{}' has its resources again", desired.spec.name));
         return {};
     }
     if (!pf_.is_connected()) return made;
-    hold(wanted, fmt::format("'{}' did not get its resources back: {}", wanted.spec.name,
-                             made.error().cause));
+    show_unrestored(desired, fmt::format("'{}' did not get its resources back: {}",
+                                         desired.spec.name, made.error().cause));
     return {};
 }
 
 /// The PF core gives all resources or none. After a refusal the function stays assigned as defined,
 /// because the definition is tried again.
-Result<> GpuModel::provision(const VfRecord& wanted) {
-    vgpu_pf_provision request = provision_of(wanted.spec.resources);
-    request.vf = wanted.vf;
-    std::copy(wanted.spec.uuid.begin(), wanted.spec.uuid.end(), std::begin(request.uuid));
-    if (wanted.spec.assignment_policy.assignment_mode != AssignmentMode::Default)
-        TRY_VOID(set_assignment_mode(wanted.vf, wanted.spec.assignment_policy.assignment_mode));
+Result<> GpuModel::provision(const VfRecord& desired) {
+    vgpu_pf_provision request = provision_of(desired.spec.resources);
+    request.vf = desired.vf;
+    std::copy(desired.spec.uuid.begin(), desired.spec.uuid.end(), std::begin(request.uuid));
+    if (desired.spec.assignment_policy.assignment_mode != AssignmentMode::Default)
+        TRY_VOID(set_assignment_mode(desired.vf, desired.spec.assignment_policy.assignment_mode));
     TRY_VOID(pf_.ask(&PfPort::provision, request));
-    TRY(const vgpu_pf_vf active, ask_vf(wanted.vf));
-    active_[wanted.vf] = active;
-    defined_[wanted.vf] = wanted;
-    counted_service_ns_[wanted.vf] = active.service_ns;
-    counted_reserved_ns_[wanted.vf] = active.reserved_service_ns;
+    TRY(const vgpu_pf_vf active, ask_vf(desired.vf));
+    active_[desired.vf] = active;
+    defined_[desired.vf] = desired;
+    counted_service_ns_[desired.vf] = active.service_ns;
+    counted_reserved_ns_[desired.vf] = active.reserved_service_ns;
     return {};
 }
 

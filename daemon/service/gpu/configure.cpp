@@ -92,9 +92,9 @@ Result<> GpuModel::configure(const Settings& settings) {
 Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force force) {
     TRY_VOID(refresh_before_change(vf));
     TRY_VOID(defined_here(vf));
-    VfSpec wanted = defined_.at(vf).spec;
-    wanted.resources = resources;
-    TRY_VOID(check_capacity(capacity(), wanted));
+    VfSpec desired = defined_.at(vf).spec;
+    desired.resources = resources;
+    TRY_VOID(check_capacity(capacity(), desired));
     TRY_VOID(record_again(vf));
     TRY_VOID(check_owner(vf, "resize", force, ""));
     const vgpu_pf_vf active = active_.at(vf);

@@ -149,7 +149,7 @@ void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
         Nanoseconds::zero(), now + kAhead);
     counted_service_ns_[event.vf] += event.duration_ns;
     counted_reserved_ns_[event.vf] += event.reserved_ns;
-    schedule_.tell(trace::Ran{
+    schedule_.apply(trace::Ran{
         .end = end, .vf = event.vf, .ns = length.count(), .reserved_ns = reserved.count()});
     waits_.on_run(event.vf, length, end);
 }
@@ -178,18 +178,18 @@ void GpuModel::record_wake(std::uint32_t vf, Nanoseconds at) {
 }
 
 void GpuModel::record_idle(std::uint32_t vf, Nanoseconds at) {
-    schedule_.tell(trace::WentIdle{.at = at, .vf = vf, .is_parked = false});
+    schedule_.apply(trace::WentIdle{.at = at, .vf = vf, .is_parked = false});
     waits_.on_idle(vf);
 }
 
 void GpuModel::record_inactive_idle(std::uint32_t vf, Nanoseconds at) {
-    schedule_.tell(trace::WentIdle{.at = at, .vf = vf, .is_parked = true});
+    schedule_.apply(trace::WentIdle{.at = at, .vf = vf, .is_parked = true});
     waits_.on_inactive_idle(vf, at);
 }
 
 /// A VF that waits for tokens does not wait for the engine.
 void GpuModel::record_capped(std::uint32_t vf, Nanoseconds at) {
-    schedule_.tell(trace::Throttled{.at = at, .vf = vf});
+    schedule_.apply(trace::Throttled{.at = at, .vf = vf});
     waits_.on_inactive_idle(vf, at);
 }
 
@@ -229,18 +229,18 @@ Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
             return static_cast<std::uint32_t>(policy.arg2 * unit);
         return fail(ErrorId::OutOfRange, fmt::format("it must be {} to {}", min, max));
     };
-    VfChange wanted;
+    VfChange desired;
     if (policy.arg == VGPU_PF_POLICY_WEIGHT) {
-        TRY(wanted.to.weight, value(scheduler::kMinWeight, scheduler::kMaxWeight, 1));
-        wanted.given = {"weight"};
+        TRY(desired.to.weight, value(scheduler::kMinWeight, scheduler::kMaxWeight, 1));
+        desired.given = {"weight"};
     } else if (policy.arg == VGPU_PF_POLICY_EXEC_QUANTUM_MS) {
-        TRY(wanted.to.quantum_us, value(0, scheduler::kMaxQuantumUs / kUsPerMs, kUsPerMs));
-        wanted.given = {"quantum_us"};
+        TRY(desired.to.quantum_us, value(0, scheduler::kMaxQuantumUs / kUsPerMs, kUsPerMs));
+        desired.given = {"quantum_us"};
     } else {
         return fail(ErrorId::PolicyNotTaken,
                     "while vgpud manages the GPU, sysfs can set only weight and exec_quantum_ms");
     }
-    return change(vf, wanted);
+    return change(vf, desired);
 }
 
 void GpuModel::on_lost_events(std::uint64_t count) {
@@ -268,7 +268,7 @@ void GpuModel::count_missed_service() {
         const std::uint64_t missed_reserved =
             active.reserved_service_ns - std::min(reserved, active.reserved_service_ns);
         if (missed > 0)
-            schedule_.tell(trace::Missed{
+            schedule_.apply(trace::Missed{
                 .vf = vf,
                 .ns = static_cast<std::int64_t>(missed),
                 .reserved_ns = static_cast<std::int64_t>(std::min(missed, missed_reserved))});
@@ -311,7 +311,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     record.scrubs[vf] = generation;
     const auto known = record.vfs.find(vf);
     const bool comes_back = known != record.vfs.end() && !known->second.is_releasing;
-    const VfRecord wanted = comes_back ? known->second : VfRecord{};
+    const VfRecord desired = comes_back ? known->second : VfRecord{};
     const VfRecord released = known != record.vfs.end() ? known->second : VfRecord{};
     if (!comes_back) record.vfs.erase(vf);
     // One record contains the end of the scrub and the VF's future. After a crash before or after
@@ -322,11 +322,11 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     TRY_VOID(pf_.ask(&PfPort::scrub_durable, vf, generation));
     ask_again();
     restore_at_ = Nanoseconds{0};
-    if (!comes_back) take_function_back(released);
-    if (wanted.next) return finish_resize(vf);
+    if (!comes_back) reset_assignment_mode(released);
+    if (desired.next) return finish_resize(vf);
     if (comes_back) {
-        reset_vf(wanted);
-        TRY_VOID(restore_vf(wanted));
+        reset_vf(desired);
+        TRY_VOID(restore_vf(desired));
         refresh_members(ports_.clock.now());
         return {};
     }
@@ -338,7 +338,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
 
 void GpuModel::refresh(std::uint32_t vf) {
     if (!pf_.is_connected() || vf == 0 || vf > info_.total_vfs) return;
-    static_cast<void>(look_at(vf));
+    static_cast<void>(read_vf(vf));
 }
 
 Result<vgpu_pf_vf> GpuModel::ask_vf(std::uint32_t vf) {
@@ -349,7 +349,7 @@ Result<vgpu_pf_vf> GpuModel::ask_vf(std::uint32_t vf) {
     return active;
 }
 
-Result<> GpuModel::look_at(std::uint32_t vf) {
+Result<> GpuModel::read_vf(std::uint32_t vf) {
     auto active = ask_vf(vf);
     if (!active) return tl::make_unexpected(active.error());
     if (active->state == VGPU_PF_VF_ABSENT) {
@@ -380,17 +380,17 @@ void GpuModel::refresh_all(Nanoseconds now) {
     if (!pf_.is_connected() || now - refreshed_at_ < kRefresh) return;
     refreshed_at_ = now;
     if (!check_gpu()) return;
-    looked_at_ = now;
+    checked_at_ = now;
     check_assignment_modes();
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
         if (active_.contains(vf)) dirty_.insert(vf);
 }
 
-void GpuModel::freshen(Freshness wanted) {
+void GpuModel::refresh(Freshness desired) {
     const Nanoseconds now = ports_.clock.now();
-    if (!pf_.is_connected() || now - refreshed_at_ < kFreshEnough) return;
-    if (wanted == Freshness::Gpu) static_cast<void>(check_gpu());
-    if (wanted != Freshness::Counters) return;
+    if (!pf_.is_connected() || now - refreshed_at_ < kFreshness) return;
+    if (desired == Freshness::Gpu) static_cast<void>(check_gpu());
+    if (desired != Freshness::Counters) return;
     refreshed_at_ = now - kRefresh;
     refresh_all(now);
     read_events(now);
@@ -400,7 +400,7 @@ void GpuModel::freshen(Freshness wanted) {
 Result<> GpuModel::refresh_now(std::uint32_t vf) {
     TRY_VOID(in_reach());
     TRY_VOID(known(vf));
-    TRY_VOID(look_at(vf));
+    TRY_VOID(read_vf(vf));
     TRY_VOID(check_gpu());
     TRY_VOID(in_reach());
     return known(vf);
@@ -450,10 +450,10 @@ void GpuModel::install_table(Nanoseconds now) {
     const auto set = table ? pf_.ask(&PfPort::set_run_table, *table)
                            : Result<>(tl::make_unexpected(table.error()));
     if (set) {
-        schedule_.tell(trace::TableInstalled{.at = now});
+        schedule_.apply(trace::TableInstalled{.at = now});
         table_ = std::make_shared<const vgpu_pf_run_table>(*table);
     } else {
-        schedule_.tell(trace::TableRefused{.at = now});
+        schedule_.apply(trace::TableRefused{.at = now});
     }
     record_table_condition(set ? "" : set.error().cause);
 }

@@ -29,7 +29,7 @@ trace::Recorder::Source GpuModel::trace_source() const {
 
 void GpuModel::step() {
     const Nanoseconds now = ports_.clock.now();
-    for (AdminEvent& due : fold_.take_due(now)) tell(std::move(due), now);
+    for (AdminEvent& due : fold_.take_due(now)) report(std::move(due), now);
     if (ports_.managed_processes && now >= managed_processes_at_) {
         managed_processes_message_ = ports_.managed_processes->step(now);
         managed_processes_at_ = ports_.managed_processes->next_step(now);
@@ -159,13 +159,13 @@ std::vector<AdminEvent> GpuModel::take_admin_events() {
 void GpuModel::emit(std::uint32_t vf, std::string_view kind, std::string text) {
     const Nanoseconds now = ports_.clock.now();
     AdminEvent admin_event{.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)};
-    if (fold_.admits(admin_event, now)) tell(std::move(admin_event), now);
+    if (fold_.admits(admin_event, now)) report(std::move(admin_event), now);
 }
 
-void GpuModel::tell(AdminEvent admin_event, Nanoseconds now) {
+void GpuModel::report(AdminEvent admin_event, Nanoseconds now) {
     // Bounds memory if the main loop hangs.
     constexpr std::size_t kMaxAdminEvents = 1024;
-    schedule_.note(admin_event.vf, admin_event.kind, admin_event.text, now);
+    schedule_.annotate(admin_event.vf, admin_event.kind, admin_event.text, now);
     if (admin_events_.size() < kMaxAdminEvents) admin_events_.push_back(std::move(admin_event));
 }
 

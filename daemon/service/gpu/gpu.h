@@ -66,9 +66,9 @@ struct Settings {
     Force force = Force::No;  ///< for changes of the assignment mode of VFs in use
 };
 
-/// Effect of the end of a claim. Keep: the VRAM is emptied only if the VF's ScrubPolicy says so.
-/// Scrub: the VRAM is emptied before the next claim. Pause: as Scrub, but a reservation keeps its
-/// owner.
+/// Effect of the end of a claim. Keep: the VRAM is emptied only if the VF is defined so.
+/// Scrub: the VRAM is emptied before the next claim. Pause: as Scrub, but a persistent claim keeps
+/// its owner.
 enum class AfterRelease { Keep, Scrub, Pause };
 
 /// Errors: StateReadOnly, VersionMismatch, PfLost or DeviceLost while the GPU takes no requests;
@@ -83,8 +83,8 @@ public:
     static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
     /// Time between two reads of counters that no event reports.
     static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
-    /// freshen() does not read counters again that are younger than this.
-    static constexpr Nanoseconds kFreshEnough = std::chrono::milliseconds(100);
+    /// refresh() does not read counters again that are younger than this.
+    static constexpr Nanoseconds kFreshness = std::chrono::milliseconds(100);
     /// Time between two attempts to give a VF its defined resources.
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
     /// Minimum time between two log lines about impossible events.
@@ -157,8 +157,8 @@ public:
         return schedule_.read(after);
     }
 
-    /// Reads again what `wanted` names, unless the last such read is younger than kFreshEnough.
-    void freshen(Freshness wanted);
+    /// Reads again what `desired` names, unless the last such read is younger than kFreshness.
+    void refresh(Freshness desired);
     /// Reads the VF, then the GPU, even if both were read just now. NoSuchVf; PfLost, DeviceLost or
     /// VersionMismatch without a usable answer.
     Result<> refresh_now(std::uint32_t vf);
@@ -178,7 +178,7 @@ public:
     [[nodiscard]] std::shared_ptr<const vgpu_pf_run_table> table() const { return table_; }
     [[nodiscard]] bool is_connected() const { return pf_.is_connected(); }
     /// When GPU and VFs were last read in full.
-    [[nodiscard]] std::optional<Nanoseconds> looked_at() const { return looked_at_; }
+    [[nodiscard]] std::optional<Nanoseconds> checked_at() const { return checked_at_; }
     /// The ring in use; null without one.
     [[nodiscard]] std::shared_ptr<const EventPort> events() const { return events_; }
     /// 0 while the schedule does not have all changes yet.
@@ -219,9 +219,9 @@ private:
     /// The record of the VF with this UUID, because the number may have been given to another VF.
     [[nodiscard]] VfRecord record_for(const vgpu_pf_vf& active) const;
     /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
-    /// and shows the reason (hold()).
-    Result<> restore_vf(const VfRecord& wanted);
-    Result<> provision(const VfRecord& wanted);
+    /// and shows the reason (show_unrestored()).
+    Result<> restore_vf(const VfRecord& desired);
+    Result<> provision(const VfRecord& desired);
     /// Keeps the known state in view until attach() reads it again, because VFs keep computing.
     void lose(const Error& error, Nanoseconds now);
     /// Updates the offset from CLOCK_MONOTONIC to the device's clock, which RUN events use.
@@ -242,9 +242,9 @@ private:
     [[nodiscard]] bool is_replaced(std::uint32_t vf) const;
     void record_refusal(std::uint32_t vf, std::string text);
     /// Keeps a VF without resources in view, and its number reserved.
-    void hold(const VfRecord& wanted, std::string why);
-    void show_absent(const VfRecord& wanted);
-    void reset_vf(const VfRecord& wanted);
+    void show_unrestored(const VfRecord& desired, std::string why);
+    void show_absent(const VfRecord& desired);
+    void reset_vf(const VfRecord& desired);
     void record_absent(const vgpu_pf_vf& absent);
     /// Tries every kRestoreRetry, and at once after resources were freed.
     void restore_missing(Nanoseconds now);
@@ -263,7 +263,7 @@ private:
                                                   const Requester& requester) const;
     Result<> move_assignment_modes(const GpuRecord& before, const GpuRecord& after);
     Result<> set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode);
-    void take_function_back(const VfRecord& record);
+    void reset_assignment_mode(const VfRecord& record);
     void check_assignment_modes();
 
     // owners (owners.cpp)
@@ -304,7 +304,7 @@ private:
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
-    Result<> look_at(std::uint32_t vf);
+    Result<> read_vf(std::uint32_t vf);
     /// GET_VF. Checks that numbers are plausible, because the PF core is another process.
     Result<vgpu_pf_vf> ask_vf(std::uint32_t vf);
     Result<> check_gpu();
@@ -335,11 +335,11 @@ private:
     [[nodiscard]] bool comes_back(std::uint32_t vf) const;
     Result<> cancel_recreate(std::uint32_t vf);
     /// Restores the record after the PF core refused a create that is on record already.
-    void undo_create(const VfRecord& wanted, const GpuRecord& before);
+    void undo_create(const VfRecord& desired, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf();
     [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request);
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
-    [[nodiscard]] Result<> check_room(const VfSpec& wanted) const;
+    [[nodiscard]] Result<> check_room(const VfSpec& desired) const;
     /// The device without its VFs.
     [[nodiscard]] GpuInventory capacity() const;
     /// NoSchedule or OutOfRange. Paused VFs count, because they may resume without asking.
@@ -371,7 +371,7 @@ private:
     /// Emits an event. `kind` must live as long as vgpud (a literal, name_of()), because events
     /// keep the view. VF 0: the GPU.
     void emit(std::uint32_t vf, std::string_view kind, std::string text);
-    void tell(AdminEvent admin_event, Nanoseconds now);
+    void report(AdminEvent admin_event, Nanoseconds now);
     [[nodiscard]] trace::Recorder::Source trace_source() const;
 
     std::string id_;
@@ -389,7 +389,7 @@ private:
     vgpu_pf_info info_{};
     Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
     std::shared_ptr<EventPort> events_;
-    std::optional<Nanoseconds> looked_at_;
+    std::optional<Nanoseconds> checked_at_;
     std::optional<std::uint32_t> only_change_;
     bool are_members_stale_ = false;    ///< records changed since refresh_members()
     std::uint64_t events_read_to_ = 0;  ///< all smaller sequence numbers are read

@@ -35,7 +35,7 @@ void GpuHost::start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_
     runner_->start(*this);
 }
 
-std::shared_ptr<const GpuSnapshot> GpuHost::look() const {
+std::shared_ptr<const GpuSnapshot> GpuHost::snapshot() const {
     const std::scoped_lock lock(mutex_);
     return snapshot_;
 }
@@ -47,7 +47,7 @@ void GpuHost::enqueue(Job job) {
         queue_.push_back({.since = clock_.now(), .job = std::move(job)});
     }
     if (runner_) return runner_->wake();
-    turn();
+    iterate();
     finish();
 }
 
@@ -63,19 +63,19 @@ void GpuHost::finish() {
 
 /// Does not wait again for a GPU that is late, so that one stopped PF core does not delay every
 /// list.
-bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
+bool GpuHost::request_refresh(Freshness desired, Nanoseconds max_age) {
     std::unique_lock lock(mutex_);
-    if (wanted == Freshness::Events && knows_all_events()) return false;
-    const auto looked_at = fresh_at_.at(static_cast<std::size_t>(wanted));
-    if (max_age > Nanoseconds::zero() && looked_at && clock_.now() - *looked_at <= max_age)
+    if (desired == Freshness::Events && knows_all_events()) return false;
+    const auto refreshed_at = refreshed_at_.at(static_cast<std::size_t>(desired));
+    if (max_age > Nanoseconds::zero() && refreshed_at && clock_.now() - *refreshed_at <= max_age)
         return false;
-    const bool is_late = desired_info_ != fresh_done_;
+    const bool is_late = desired_info_ != done_info_;
     // A turn that is under way may have taken a request for less.
-    if (!is_late || wanted > freshness_) ++desired_info_;
-    freshness_ = std::max(freshness_, wanted);
+    if (!is_late || desired > freshness_) ++desired_info_;
+    freshness_ = std::max(freshness_, desired);
     lock.unlock();
     if (!runner_) {
-        turn();
+        iterate();
         return false;
     }
     runner_->wake();
@@ -83,21 +83,21 @@ bool GpuHost::ask_fresh(Freshness wanted, Nanoseconds max_age) {
 }
 
 bool GpuHost::knows_all_events() const {
-    return clock_.now() - snapshot_->made_at <= GpuModel::kFreshEnough && snapshot_->is_current();
+    return clock_.now() - snapshot_->made_at <= GpuModel::kFreshness && snapshot_->is_current();
 }
 
-void GpuHost::record_look(Freshness freshness, Nanoseconds at) {
-    for (std::size_t i = 0; i <= static_cast<std::size_t>(freshness); ++i) fresh_at_.at(i) = at;
+void GpuHost::record_refresh(Freshness freshness, Nanoseconds at) {
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(freshness); ++i) refreshed_at_.at(i) = at;
 }
 
-void GpuHost::await_fresh(Nanoseconds limit) {
+void GpuHost::await_refresh(Nanoseconds limit) {
     std::unique_lock lock(mutex_);
-    turned_.wait_for(lock, limit, [this] { return desired_info_ == fresh_done_; });
+    iterated_.wait_for(lock, limit, [this] { return desired_info_ == done_info_; });
 }
 
 void GpuHost::wait_for_first(Nanoseconds limit) {
     std::unique_lock lock(mutex_);
-    turned_.wait_for(lock, limit, [this] { return turns_ > 0; });
+    iterated_.wait_for(lock, limit, [this] { return iterations_ > 0; });
 }
 
 std::vector<AdminEvent> GpuHost::take_admin_events() {
@@ -118,17 +118,17 @@ GpuHost::Answer GpuHost::do_job(const Queued& queued) {
                               std::chrono::duration_cast<std::chrono::seconds>(waited).count())});
 }
 
-void GpuHost::turn() {
+void GpuHost::iterate() {
     std::vector<Queued> queue;
     std::uint64_t desired_info = 0;
-    bool wants_fresh = false;
+    bool has_request = false;
     Freshness freshness = Freshness::Events;
     {
         const std::scoped_lock lock(mutex_);
         // Swap under the lock and work outside it, so that the main loop can queue more.
         queue.swap(queue_);
         desired_info = desired_info_;
-        wants_fresh = desired_info_ != fresh_done_;
+        has_request = desired_info_ != done_info_;
         freshness = std::exchange(freshness_, Freshness::Events);
     }
     std::vector<Answer> answers;
@@ -137,30 +137,30 @@ void GpuHost::turn() {
         answers.push_back(do_job(queued));
         // Then only the answer holds the request's captures, and the main loop frees them.
         queued.job = nullptr;
-        // Publish after each job, because the caller must see the result in look().
+        // Publish after each job, because the caller must see the result in snapshot().
         if (const auto vf = model_->take_only_change())
             publish_record(*vf, std::exchange(answers, {}));
         else
             publish(std::exchange(answers, {}));
     }
-    if (!queue.empty() && !wants_fresh && puts_off_step()) return;
+    if (!queue.empty() && !has_request && puts_off_step()) return;
     put_off_since_.reset();
     const Nanoseconds began_at = clock_.now();
-    const auto looked_before = model_->looked_at();
+    const auto refreshed_before = model_->checked_at();
     model_->step();
-    if (wants_fresh) model_->freshen(freshness);
+    if (has_request) model_->refresh(freshness);
     // the model also reads everything at its own times
-    const bool has_looked = model_->looked_at() != looked_before;
-    const bool is_due = has_looked || clock_.now() - published_at_ >= kPublish;
+    const bool has_refreshed = model_->checked_at() != refreshed_before;
+    const bool is_due = has_refreshed || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
     // Every world switch is an event. A snapshot for each would cost more than the turns.
-    if (is_due || wants_fresh || model_->has_admin_events() || !runner_) publish({});
+    if (is_due || has_request || model_->has_admin_events() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
-    ++turns_;
-    fresh_done_ = desired_info;
-    if (wants_fresh) record_look(freshness, began_at);
-    if (has_looked) record_look(Freshness::Counters, *model_->looked_at());
-    turned_.notify_all();
+    ++iterations_;
+    done_info_ = desired_info;
+    if (has_request) record_refresh(freshness, began_at);
+    if (has_refreshed) record_refresh(Freshness::Counters, *model_->checked_at());
+    iterated_.notify_all();
 }
 
 /// Never without a runner, because nothing would begin the next turn.
@@ -190,30 +190,30 @@ GpuSnapshot GpuHost::snapshot_without_vfs() {
 }
 
 void GpuHost::publish(std::vector<Answer> answers) {
-    const auto before = look();
-    GpuSnapshot fresh = snapshot_without_vfs();
+    const auto before = snapshot();
+    GpuSnapshot current = snapshot_without_vfs();
     for (const std::uint32_t vf : model_->vfs())
-        if (model_->has_record(vf)) fresh.vfs.set(vf, model_->view(vf), before->vfs);
-    published_at_ = fresh.made_at;
+        if (model_->has_record(vf)) current.vfs.set(vf, model_->view(vf), before->vfs);
+    published_at_ = current.made_at;
     has_unpublished_ = false;
-    publish_snapshot(std::move(fresh), std::move(answers));
+    publish_snapshot(std::move(current), std::move(answers));
 }
 
 void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
-    GpuSnapshot fresh = snapshot_without_vfs();
-    fresh.vfs = look()->vfs;
-    fresh.vfs.set(vf, model_->view(vf));
+    GpuSnapshot current = snapshot_without_vfs();
+    current.vfs = snapshot()->vfs;
+    current.vfs.set(vf, model_->view(vf));
     has_unpublished_ = true;
-    publish_snapshot(std::move(fresh), std::move(answers));
+    publish_snapshot(std::move(current), std::move(answers));
 }
 
 /// Wakes the main loop only for changes, because most refreshes change nothing.
-void GpuHost::publish_snapshot(GpuSnapshot fresh, std::vector<Answer> answers) {
+void GpuHost::publish_snapshot(GpuSnapshot current, std::vector<Answer> answers) {
     // `made` becomes the previous snapshot
-    std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(fresh));
+    std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(current));
     std::vector<AdminEvent> admin_events = model_->take_admin_events();
     const bool is_change =
-        made->has_more_than(*look()) || !answers.empty() || !admin_events.empty();
+        made->has_more_than(*snapshot()) || !answers.empty() || !admin_events.empty();
     {
         const std::scoped_lock lock(mutex_);
         snapshot_.swap(made);

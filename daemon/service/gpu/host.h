@@ -58,7 +58,7 @@ template <typename T, typename Start> void or_refuse(const Done<T>& done, const 
 
 /// mutex_ guards the members that both threads use: queue, answers, events, and the pointer to a
 /// snapshot.
-class GpuHost final : public GpuTurns {
+class GpuHost final : public GpuLoop {
 public:
     static constexpr Nanoseconds kTimeout = std::chrono::seconds(15);
     /// Minimum time between two snapshots that no request asked for.
@@ -73,11 +73,11 @@ public:
     GpuHost& operator=(const GpuHost&) = delete;
 
     // --- main loop
-    /// `on_change`: called in the GPU's thread when look() or finish() has something new.
+    /// `on_change`: called in the GPU's thread when snapshot() or finish() has something new.
     void start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_change);
     [[nodiscard]] const std::string& id() const { return id_; }
-    [[nodiscard]] std::shared_ptr<const GpuSnapshot> look() const;
-    /// Whether look(), answers or events have changed since the last call with this `seen`
+    [[nodiscard]] std::shared_ptr<const GpuSnapshot> snapshot() const;
+    /// Whether snapshot(), answers or events have changed since the last call with this `seen`
     /// (initially 0). Takes no lock, because the main loop calls this for every GPU in every turn.
     [[nodiscard]] bool is_newer(std::uint64_t& seen) const {
         const std::uint64_t made = snapshots_.load(std::memory_order_acquire);
@@ -92,18 +92,19 @@ public:
     }
     /// Calls `done` of finished requests, in the order of the work. `done` may call ask().
     void finish();
-    /// Requests a snapshot as fresh as `wanted`; await_fresh() waits for it, so that many GPUs
+    /// Requests a snapshot as fresh as `desired`; await_refresh() waits for it, so that many GPUs
     /// refresh at once. False if there is nothing to wait for: the GPU is late, was read as fully
-    /// at most `max_age` ago, or has no unread event while only events are wanted.
-    [[nodiscard]] bool ask_fresh(Freshness wanted, Nanoseconds max_age = Nanoseconds::zero());
-    void await_fresh(Nanoseconds limit);
+    /// at most `max_age` ago, or has no unread event while only events are desired.
+    [[nodiscard]] bool request_refresh(Freshness desired,
+                                       Nanoseconds max_age = Nanoseconds::zero());
+    void await_refresh(Nanoseconds limit);
     /// Waits for the first turn.
     void wait_for_first(Nanoseconds limit);
     /// Events since the last call, oldest first.
     std::vector<AdminEvent> take_admin_events();
 
-    // --- GpuTurns
-    void turn() override;
+    // --- GpuLoop
+    void iterate() override;
     [[nodiscard]] std::vector<int> wait_fds() const override { return model_->wait_fds(); }
     [[nodiscard]] Nanoseconds wake_at() const override;
     [[nodiscard]] Nanoseconds awake_until() const override {
@@ -129,14 +130,14 @@ private:
     [[nodiscard]] Answer do_job(const Queued& queued);
     /// Whether to delay the step, because the requests only changed settings and more may follow.
     [[nodiscard]] bool puts_off_step();
-    void record_look(Freshness freshness, Nanoseconds at);
-    /// Whether all events are read, and other values are at most GpuModel::kFreshEnough old.
+    void record_refresh(Freshness freshness, Nanoseconds at);
+    /// Whether all events are read, and other values are at most GpuModel::kFreshness old.
     [[nodiscard]] bool knows_all_events() const;
     void publish(std::vector<Answer> answers);
     /// For a job that changed only the record of `vf`: the views of other VFs stay.
     void publish_record(std::uint32_t vf, std::vector<Answer> answers);
     [[nodiscard]] GpuSnapshot snapshot_without_vfs();
-    void publish_snapshot(GpuSnapshot fresh, std::vector<Answer> answers);
+    void publish_snapshot(GpuSnapshot current, std::vector<Answer> answers);
 
     std::string id_;
     std::unique_ptr<GpuModel> model_;  ///< GPU thread only
@@ -152,16 +153,16 @@ private:
     std::uint64_t finished_ = 0, reported_ = 0;  ///< seen by finish() and take_admin_events()
 
     mutable std::mutex mutex_;  ///< guards the members below
-    std::condition_variable turned_;
+    std::condition_variable iterated_;
     std::shared_ptr<const GpuSnapshot> snapshot_ = std::make_shared<const GpuSnapshot>();
     std::vector<Queued> queue_;
     std::vector<Answer> answers_;
     std::vector<AdminEvent> admin_events_;
-    std::uint64_t turns_ = 0;
-    std::uint64_t desired_info_ = 0, fresh_done_ = 0;
+    std::uint64_t iterations_ = 0;
+    std::uint64_t desired_info_ = 0, done_info_ = 0;
     Freshness freshness_ = Freshness::Events;  ///< of the pending request
     /// Start of the last read that was at least as full, by Freshness.
-    std::array<std::optional<Nanoseconds>, kFreshnesses> fresh_at_;
+    std::array<std::optional<Nanoseconds>, kFreshnesses> refreshed_at_;
 };
 
 }  // namespace vgpu::daemon

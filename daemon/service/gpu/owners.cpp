@@ -46,7 +46,7 @@ std::string full_name(const std::string& owner, const OwnerPort* owners) {
 /// Whether the VF has no owner, or is reserved for an owner that has stopped. Claims are refused
 /// while a VF owes a scrub.
 bool may_scrub(const OwnerRecord& owner) {
-    return owner.name.empty() || is_reservation(owner);
+    return owner.name.empty() || outlives_stops(owner);
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
                                   .next_generation = record.claims + 1,
                                   .boot = ports_.store.leases().boot()}));
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
-    if (is_taken_over && one.spec.assignment_policy.scrub == ScrubPolicy::Release)
+    if (is_taken_over && one.spec.assignment_policy.scrubs_on_release)
         return scrub_before_claim(vf, record, before);
     // Generations are never reused on this GPU, so that a late release names a claim that no longer
     // exists.
@@ -121,11 +121,11 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     const auto one = record.vfs.find(vf);
     if (one == record.vfs.end()) return {};
     TRY_VOID(check_release(one->second.owner, owner, generation, describe_name(vf)));
-    const bool scrubs = after != AfterRelease::Keep ||
-                        one->second.spec.assignment_policy.scrub == ScrubPolicy::Release;
+    const bool scrubs =
+        after != AfterRelease::Keep || one->second.spec.assignment_policy.scrubs_on_release;
     const bool was_owned = !one->second.owner.name.empty();
     const bool is_same = defined_.at(vf).spec.uuid == one->second.spec.uuid;
-    if (after != AfterRelease::Pause || !is_reservation(one->second.owner)) one->second.owner = {};
+    if (after != AfterRelease::Pause || !outlives_stops(one->second.owner)) one->second.owner = {};
     if (scrubs && was_owned && is_same) require_scrub(one->second);
     TRY_VOID(ports_.store.commit(id_, record));
     if (is_same) defined_[vf] = one->second;
@@ -165,7 +165,7 @@ void GpuModel::scrub_released(Nanoseconds now) {
         const bool is_open = active->second.attached != 0;
         if (is_open && now - since < kDetachTimeout) continue;
         if (is_open)
-            emit(vf, "taken-back",
+            emit(vf, "revoked",
                  fmt::format("{} was released {} s ago and a client still has it open; that client "
                              "loses the VF",
                              describe_name(vf), kDetachTimeout.count() / 1'000'000'000));

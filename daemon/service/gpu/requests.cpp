@@ -35,8 +35,8 @@ const ActionRow& row_of_action(vgpu_pf_control_action action) {
 
 /// Resuming a stopped VF becomes a reset, because a stopped VF has no engine state
 /// (core/vf/control.c).
-vgpu_pf_control_action way_to(vgpu_pf_control_action wanted, std::uint32_t state) {
-    return wanted == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : wanted;
+vgpu_pf_control_action way_to(vgpu_pf_control_action desired, std::uint32_t state) {
+    return desired == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : desired;
 }
 
 /// Resume and reset do not end a quarantine. Only an operator does, with --clear-quarantine.
@@ -134,9 +134,9 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
 }
 
 /// Makes the checks of a plan, and checks that the VRAM is free now.
-Result<> GpuModel::check_room(const VfSpec& wanted) const {
-    TRY_VOID(check_capacity(capacity(), wanted));
-    const std::uint64_t vram = wanted.resources.vram_bytes, available = vram_available();
+Result<> GpuModel::check_room(const VfSpec& desired) const {
+    TRY_VOID(check_capacity(capacity(), desired));
+    const std::uint64_t vram = desired.resources.vram_bytes, available = vram_available();
     if (vram <= available) return {};
     return fail(ErrorId::NoVram,
                 fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
@@ -159,18 +159,18 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(check_gpu());
     TRY_VOID(in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
-    VfRecord wanted{.vf = vf, .spec = request.spec, .owner = request.owner};
-    TRY(wanted.spec.resources.vram_bytes, vram_for(request));
-    if (wanted.spec.name.empty()) wanted.spec.name = fmt::format("{}-vf{}", id_, vf);
-    if (wanted.spec.uuid == Uuid{}) wanted.spec.uuid = make_uuid();
-    TRY_VOID(check_room(wanted.spec));
+    VfRecord desired{.vf = vf, .spec = request.spec, .owner = request.owner};
+    TRY(desired.spec.resources.vram_bytes, vram_for(request));
+    if (desired.spec.name.empty()) desired.spec.name = fmt::format("{}-vf{}", id_, vf);
+    if (desired.spec.uuid == Uuid{}) desired.spec.uuid = make_uuid();
+    TRY_VOID(check_room(desired.spec));
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
-    after.vfs[vf] = wanted;
+    after.vfs[vf] = desired;
     TRY_VOID(admit(after));
     TRY_VOID(ports_.store.commit(id_, after));
-    if (auto made = provision(wanted); !made) {
-        undo_create(wanted, before);
+    if (auto made = provision(desired); !made) {
+        undo_create(desired, before);
         return tl::make_unexpected(
             in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
     }
@@ -181,21 +181,22 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
 }
 
 /// A PF core that is lost may still make the VF, so its record stays, to be released later.
-void GpuModel::undo_create(const VfRecord& wanted, const GpuRecord& before) {
+void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
     GpuRecord after = before;
-    const auto function = assignment_modes_.find(wanted.vf);
-    const bool was_handed_over = function != assignment_modes_.end() &&
-                                 function->second == wanted.spec.assignment_policy.assignment_mode;
+    const auto function = assignment_modes_.find(desired.vf);
+    const bool had_assignment_mode =
+        function != assignment_modes_.end() &&
+        function->second == desired.spec.assignment_policy.assignment_mode;
     if (pf_.is_connected()) {
         // after a refusal nothing has changed in the platform
-        if (was_handed_over) take_function_back(wanted);
+        if (had_assignment_mode) reset_assignment_mode(desired);
     } else {
-        after.vfs[wanted.vf] = wanted;
-        after.vfs[wanted.vf].is_releasing = true;
+        after.vfs[desired.vf] = desired;
+        after.vfs[desired.vf].is_releasing = true;
     }
     if (const auto undone = ports_.store.commit(id_, after); !undone) {
-        unmade_[wanted.vf] = wanted.spec.uuid;
-        emit(wanted.vf, "record-left", undone.error().cause);
+        unmade_[desired.vf] = desired.spec.uuid;
+        emit(desired.vf, "record-left", undone.error().cause);
     }
 }
 

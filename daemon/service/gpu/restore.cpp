@@ -48,27 +48,27 @@ void GpuModel::record_refusal(std::uint32_t vf, std::string text) {
 }
 
 /// Shows a VF without resources, and logs each reason once.
-void GpuModel::hold(const VfRecord& wanted, std::string why) {
-    if (condition(wanted.vf) != why) emit(wanted.vf, "not-restored", why);
-    show_absent(wanted);
-    record_refusal(wanted.vf, std::move(why));
+void GpuModel::show_unrestored(const VfRecord& desired, std::string why) {
+    if (condition(desired.vf) != why) emit(desired.vf, "not-restored", why);
+    show_absent(desired);
+    record_refusal(desired.vf, std::move(why));
 }
 
 /// Adds the VF as the PF core would report it.
-void GpuModel::show_absent(const VfRecord& wanted) {
+void GpuModel::show_absent(const VfRecord& desired) {
     vgpu_pf_vf absent{};
-    absent.vf = wanted.vf;
+    absent.vf = desired.vf;
     absent.state = VGPU_PF_VF_ABSENT;
-    active_[wanted.vf] = absent;
-    defined_[wanted.vf] = wanted;
+    active_[desired.vf] = absent;
+    defined_[desired.vf] = desired;
 }
 
 /// Drops counters and waits of the scrubbed VF. Keeps the VF in view, even if the PF core is lost
 /// before it makes the new VF. Keeps the refusal, so that it is not logged again.
-void GpuModel::reset_vf(const VfRecord& wanted) {
-    auto refusal = refusals_.extract(wanted.vf);
-    forget(wanted.vf);
-    show_absent(wanted);
+void GpuModel::reset_vf(const VfRecord& desired) {
+    auto refusal = refusals_.extract(desired.vf);
+    forget(desired.vf);
+    show_absent(desired);
     refusals_.insert(std::move(refusal));
 }
 
@@ -76,14 +76,14 @@ void GpuModel::reset_vf(const VfRecord& wanted) {
 /// restore_missing().
 void GpuModel::record_absent(const vgpu_pf_vf& absent) {
     const GpuRecord record = record_to_be();
-    const auto wanted = record.vfs.find(absent.vf);
-    const bool is_defined = wanted != record.vfs.end() && !wanted->second.is_releasing;
+    const auto desired = record.vfs.find(absent.vf);
+    const bool is_defined = desired != record.vfs.end() && !desired->second.is_releasing;
     if (!is_defined) return forget(absent.vf);
     if (active_.contains(absent.vf) && incarnation_of(active_.at(absent.vf)) == 0)
         active_[absent.vf] = absent;
     else
-        hold(wanted->second,
-             fmt::format("'{}' was released by another program", wanted->second.spec.name));
+        show_unrestored(desired->second, fmt::format("'{}' was released by another program",
+                                                     desired->second.spec.name));
 }
 
 void GpuModel::restore_missing(Nanoseconds now) {
@@ -94,10 +94,10 @@ void GpuModel::restore_missing(Nanoseconds now) {
     // restore_at_.
     restore_at_ = now + kRestoreRetry;
     const GpuRecord record = ports_.store.gpu(id_);
-    for (const auto& [vf, wanted] : record.vfs) {
+    for (const auto& [vf, desired] : record.vfs) {
         const auto active = active_.find(vf);
-        if (active == active_.end() || !is_absent(*active) || wanted.is_releasing) continue;
-        const auto done = wanted.next ? finish_resize(vf) : restore_vf(wanted);
+        if (active == active_.end() || !is_absent(*active) || desired.is_releasing) continue;
+        const auto done = desired.next ? finish_resize(vf) : restore_vf(desired);
         if (!pf_.is_connected()) return;
         if (done) ask_again();
     }
@@ -109,7 +109,7 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
     GpuRecord record = ports_.store.gpu(id_);
     record.vfs.erase(vf);
     TRY_VOID(ports_.store.commit(id_, record));
-    take_function_back(defined_.at(vf));
+    reset_assignment_mode(defined_.at(vf));
     forget(vf);
     emit(vf, "released", fmt::format("VF {} is no longer defined; it had no resources", vf));
     return {};

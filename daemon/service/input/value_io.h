@@ -52,6 +52,13 @@ inline Result<> read_value(const OptionReader& options, const std::string& key, 
     return {};
 }
 
+inline Result<> read_value(const OptionReader& options, const std::string& key, const Flag&,
+                           bool& to) {
+    if (!options.has(key)) return {};
+    TRY(to, options.flag(key));
+    return {};
+}
+
 template <typename Enum, std::size_t N>
 Result<> read_value(const OptionReader& options, const std::string& key,
                     const Words<Enum, N>& words, Enum& to) {
@@ -80,6 +87,10 @@ inline void read_value(JsonSection& section, const std::string& key, const Real&
     section.real(key, kind.min, kind.max, to);
 }
 
+inline void read_value(JsonSection& section, const std::string& key, const Flag&, bool& to) {
+    section.flag(key, to);
+}
+
 template <typename Enum, std::size_t N>
 void read_value(JsonSection& section, const std::string& key, const Words<Enum, N>& words,
                 Enum& to) {
@@ -104,6 +115,10 @@ inline void read_value(const nlohmann::json& json, const std::string& key, const
 
 inline void read_value(const nlohmann::json& json, const std::string& key, const Real&,
                        double& to) {
+    to = json.value(key, to);
+}
+
+inline void read_value(const nlohmann::json& json, const std::string& key, const Flag&, bool& to) {
     to = json.value(key, to);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Kinds of values, for the fourth column of schemas/vf_settings.def: a number within bounds, one of
-// a list of words, or a line of text. Plain values; value_io reads and writes values of each kind.
+// Kinds of values, for the fourth column of schemas/vf_settings.def: a number within bounds, a
+// flag, one of a list of words, or a line of text. Plain values; value_io reads and writes values
+// of each kind.
 #pragma once
 
 #include <array>
@@ -29,6 +30,10 @@ struct Real {
 constexpr Real real(double min, double max) {
     return {.min = min, .max = max};
 }
+
+/// Yes or no.
+struct Flag {};
+inline constexpr Flag kFlag{};
 
 /// One line of text for people, in UTF-8; may be empty.
 struct Line {

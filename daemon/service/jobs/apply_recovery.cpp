@@ -17,7 +17,7 @@ ApplyRecovery::ApplyRecovery(Manager& manager, const Clock& clock, ApplyIntent i
       holder_(std::move(holder)),
       runner_(manager, clock) {
     step_text_ = "reading the current state";
-    hold();
+    lock();
     manager_.emit(
         "apply-resumed",
         intent_.goes_forward()
@@ -36,11 +36,12 @@ JobRun::State ApplyRecovery::state() const {
 
 double ApplyRecovery::progress() const {
     if (phase_ == Phase::Over && ended_as_ == State::Done) return 1.0;
-    return acts_.empty() ? 0.0 : static_cast<double>(next_) / static_cast<double>(acts_.size());
+    return requests_.empty() ? 0.0
+                             : static_cast<double>(next_) / static_cast<double>(requests_.size());
 }
 
 Nanoseconds ApplyRecovery::next_refresh(Nanoseconds now) const {
-    return std::max(look_at_, now + kLook);
+    return std::max(next_step_, now + kPollInterval);
 }
 
 void ApplyRecovery::step() {
@@ -55,29 +56,29 @@ bool ApplyRecovery::advance() {
         if (end) end_step(end->result);
         return end.has_value();
     }
-    if (clock_.now() < look_at_) return false;
-    if (phase_ == Phase::Looking) return look();
-    if (phase_ == Phase::Acting) return begin_next();
+    if (clock_.now() < next_step_) return false;
+    if (phase_ == Phase::Preparing) return prepare();
+    if (phase_ == Phase::Executing) return begin_next();
     clear();
     return !is_asking_;
 }
 
 /// Waits if another job has locked the GPUs, which should not happen.
-void ApplyRecovery::hold() {
+void ApplyRecovery::lock() {
     if (is_locking_) return;
-    const auto held = manager_.hold(holder_, gpus_of(intent_), names_of(intent_));
-    is_locking_ = held.has_value();
-    if (!held) wait(held.error().cause);
+    const auto locked = manager_.lock(holder_, gpus_of(intent_), names_of(intent_));
+    is_locking_ = locked.has_value();
+    if (!locked) wait(locked.error().cause);
 }
 
-bool ApplyRecovery::look() {
-    hold();
+bool ApplyRecovery::prepare() {
+    lock();
     if (!is_locking_) return false;
     if (is_cancelled() && intent_.goes_forward()) {
         heed_cancel();
-        turn_back({ErrorId::Cancelled, "it was cancelled"});
+        roll_back({ErrorId::Cancelled, "it was cancelled"});
     }
-    if (!is_noted_) {
+    if (!is_direction_recorded_) {
         record_direction();
         return !is_asking_;
     }
@@ -92,10 +93,10 @@ bool ApplyRecovery::look() {
 /// Makes the direction durable. Writes nothing if the state files have it already.
 void ApplyRecovery::record_direction() {
     is_asking_ = true;
-    manager_.commit_apply(intent_, [this](const Result<>& kept) {
+    manager_.commit_apply(intent_, [this](const Result<>& committed) {
         is_asking_ = false;
-        is_noted_ = kept.has_value();
-        if (!kept) wait("waiting for the disk: " + kept.error().cause);
+        is_direction_recorded_ = committed.has_value();
+        if (!committed) wait("waiting for the disk: " + committed.error().cause);
     });
 }
 
@@ -107,7 +108,7 @@ std::string ApplyRecovery::missing() {
             drop(gpu, "vgpud no longer has this GPU");
             continue;
         }
-        const auto seen = host->look();
+        const auto seen = host->snapshot();
         const auto writable = manager_.store().writable(gpu);
         if (seen->gpu.state == GpuState::Ok && writable) continue;
         const std::string why = writable ? seen->gpu.message : writable.error().cause;
@@ -145,7 +146,7 @@ void ApplyRecovery::on_inventories(Result<std::vector<GpuInventory>> found) {
     if (waits_for_scrubs(*found)) return;
     auto plan = plan_for(manager_, intent_.label, goal(), *found);
     if (plan) return accept(*std::move(plan), *found);
-    if (intent_.goes_forward()) return turn_back(plan.error());
+    if (intent_.goes_forward()) return roll_back(plan.error());
     conditions_.push_back(plan.error().cause);
     phase_ = Phase::Clearing;
 }
@@ -165,7 +166,7 @@ bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
         return true;
     }
     if (!intent_.goes_forward()) return false;
-    turn_back({ErrorId::TimedOut, "VFs are still being scrubbed"});
+    roll_back({ErrorId::TimedOut, "VFs are still being scrubbed"});
     return true;
 }
 
@@ -173,14 +174,14 @@ void ApplyRecovery::accept(ChangePlan plan, const std::vector<GpuInventory>& fou
     plan_text_ = encode_change_plan(plan);
     if (intent_.goes_forward())
         if (const auto possible = check_forward(plan, found); !possible)
-            return turn_back(possible.error());
+            return roll_back(possible.error());
     if (!intent_.goes_forward()) leave_out_used(plan, found);
-    acts_ = acts_of(plan);
+    requests_ = requests_of(plan);
     next_ = 0;
-    phase_ = Phase::Acting;
+    phase_ = Phase::Executing;
 }
 
-/// Checks all steps before the first act, so that a recovery that cannot go forward disturbs
+/// Checks all steps before the first request, so that a recovery that cannot go forward disturbs
 /// nobody.
 Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
                                       const std::vector<GpuInventory>& found) const {
@@ -204,64 +205,64 @@ void ApplyRecovery::leave_out_used(ChangePlan& plan, const std::vector<GpuInvent
     });
 }
 
-/// Begins the next act. The GPU's thread refuses the act if a use began after the look.
+/// Begins the next request. The GPU's thread refuses the request if a use began after that check.
 bool ApplyRecovery::begin_next() {
-    const bool turns = is_cancelled() && intent_.goes_forward() && next_ < acts_.size();
-    if (turns) {
-        phase_ = Phase::Looking;
+    const bool rolls_back = is_cancelled() && intent_.goes_forward() && next_ < requests_.size();
+    if (rolls_back) {
+        phase_ = Phase::Preparing;
         return true;
     }
-    if (next_ == acts_.size()) {
+    if (next_ == requests_.size()) {
         phase_ = Phase::Clearing;
         return true;
     }
-    const Act& act = acts_[next_];
-    step_text_ = (intent_.goes_forward() ? "" : "rolling back: ") + describe(act);
-    runner_.begin(act, intent_);
+    const Request& request = requests_[next_];
+    step_text_ = (intent_.goes_forward() ? "" : "rolling back: ") + describe(request);
+    runner_.begin(request, intent_);
     return true;
 }
 
 void ApplyRecovery::end_step(const Result<>& result) {
-    const Act& act = acts_[next_];
+    const Request& request = requests_[next_];
     if (result) {
-        if (!intent_.goes_forward() && empties(act))
-            emptied_.push_back(fmt::format("'{}'", act.front().to->name));
+        if (!intent_.goes_forward() && empties(request))
+            emptied_.push_back(fmt::format("'{}'", request.front().to->name));
         ++next_;
         return;
     }
     const Error& error = result.error();
     if (may_pass(error.id) && (!is_loss(error.id) || ++losses_ <= kMaxLosses)) {
-        phase_ = Phase::Looking;
+        phase_ = Phase::Preparing;
         return wait(error.cause);
     }
     if (intent_.goes_forward())
-        return turn_back({error.id, fmt::format("{}: {}", describe(act), error.cause)});
-    conditions_.push_back(fmt::format("{}: {}", describe(act), error.cause));
+        return roll_back({error.id, fmt::format("{}: {}", describe(request), error.cause)});
+    conditions_.push_back(fmt::format("{}: {}", describe(request), error.cause));
     ++next_;
 }
 
-void ApplyRecovery::turn_back(Error error) {
+void ApplyRecovery::roll_back(Error error) {
     intent_.rollback_reason = error.cause;
     error_ = std::move(error);
-    is_noted_ = false;
+    is_direction_recorded_ = false;
     scrub_deadline_.reset();
     losses_ = 0;
-    acts_.clear();
+    requests_.clear();
     next_ = 0;
-    phase_ = Phase::Looking;
+    phase_ = Phase::Preparing;
 }
 
 void ApplyRecovery::wait(std::string why, Nanoseconds time) {
     step_text_ = std::move(why);
-    look_at_ = clock_.now() + time;
+    next_step_ = clock_.now() + time;
 }
 
 void ApplyRecovery::clear() {
     is_asking_ = true;
-    manager_.commit_apply(std::nullopt, [this](const Result<>& kept) {
+    manager_.commit_apply(std::nullopt, [this](const Result<>& committed) {
         is_asking_ = false;
-        if (kept) return end();
-        wait("waiting for the disk: " + kept.error().cause);
+        if (committed) return end();
+        wait("waiting for the disk: " + committed.error().cause);
     });
 }
 
@@ -276,7 +277,7 @@ void ApplyRecovery::end() {
     const bool is_whole = conditions_.empty();
     manager_.emit(!is_whole                ? "apply-unfinished"
                   : intent_.goes_forward() ? "apply-finished"
-                                           : "apply-taken-back",
+                                           : "apply-rolled-back",
                   fmt::format("{}: {}", holder_, error_ ? error_->cause : left));
     step_text_ = ended_as_ == State::Done && intent_.goes_forward() ? "done" : "over";
     phase_ = Phase::Over;

@@ -7,12 +7,12 @@
 //   2. else back, as far as no later user loses a VF;
 //   3. reports the rest (event apply-unfinished, the job's error).
 //
-// The direction changes only from forward to back, and durably. Each act is tried once, and a few
-// times more if the PF core is lost. So a recovery ends, or waits harmlessly for the disk or for a
-// GPU that is not in service. A cancel turns it back. On the way back, a cancel makes it skip GPUs
-// that are not in service. Its GPUs are locked until it ends.
+// The direction changes only from forward to back, and durably. Each request is tried once, and a
+// few times more if the PF core is lost. So a recovery ends, or waits harmlessly for the disk or
+// for a GPU that is not in service. A cancel turns it back. On the way back, a cancel makes it skip
+// GPUs that are not in service. Its GPUs are locked until it ends.
 //
-//   Looking --> Acting --> Clearing --> over
+//   Looking --> Executing --> Clearing --> over
 //      ^           | failed: back, once
 //      +-----------+ lost: look again
 //
@@ -35,7 +35,7 @@ public:
     /// Delay before looking at a missing GPU again, or retrying the disk.
     static constexpr Nanoseconds kAgain = std::chrono::seconds(1);
     static constexpr Nanoseconds kScrubAgain = std::chrono::milliseconds(50);
-    /// Limit of losses of a PF core during acts, in each direction.
+    /// Limit of losses of a PF core during requests, in each direction.
     static constexpr int kMaxLosses = 2;
 
     /// `holder`: "job 1 (recovery of apply 'day')"
@@ -49,12 +49,12 @@ public:
     [[nodiscard]] Nanoseconds next_refresh(Nanoseconds now) const override;
 
 private:
-    enum class Phase { Looking, Acting, Clearing, Over };
+    enum class Phase { Preparing, Executing, Clearing, Over };
 
     bool advance();
     /// False if the recovery has to wait.
-    bool look();
-    void hold();
+    bool prepare();
+    void lock();
     void record_direction();
     /// Names what the recovery waits for; drops GPUs that it does not wait for.
     [[nodiscard]] std::string missing();
@@ -68,7 +68,7 @@ private:
     void leave_out_used(ChangePlan& plan, const std::vector<GpuInventory>& found);
     bool begin_next();
     void end_step(const Result<>& result);
-    void turn_back(Error error);
+    void roll_back(Error error);
     void wait(std::string why, Nanoseconds time = kAgain);
     void clear();
     void end();
@@ -80,16 +80,16 @@ private:
     ApplyIntent intent_;
     std::string holder_;
     StepExecutor runner_;
-    Phase phase_ = Phase::Looking;
+    Phase phase_ = Phase::Preparing;
     State ended_as_ = State::Failed;
     bool is_asking_ = false, is_locking_ = false;
-    bool is_noted_ = false;  ///< the direction is durable
-    Nanoseconds look_at_{0};
+    bool is_direction_recorded_ = false;  ///< the direction is durable
+    Nanoseconds next_step_{0};
     std::optional<Nanoseconds> scrub_deadline_;  ///< deadline of scrubs that are under way since an
-                                                 ///< earlier look
+                                                 ///< earlier step
     int losses_ = 0;
-    std::vector<Act> acts_;
-    std::size_t next_ = 0;                 ///< into acts_
+    std::vector<Request> requests_;
+    std::size_t next_ = 0;                 ///< into requests_
     std::set<std::string> dropped_;        ///< GPUs that are not waited for
     std::vector<std::string> emptied_;     ///< VFs whose VRAM was emptied on the way back
     std::vector<std::string> conditions_;  ///< failures

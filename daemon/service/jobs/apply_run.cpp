@@ -46,7 +46,7 @@ void inventories(Manager& manager, const std::vector<std::string>& gpus,
 
 /// Names of other GPUs come from the records, so that absent GPUs count.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
-                            const std::vector<DesiredGpu>& wanted,
+                            const std::vector<DesiredGpu>& desired,
                             const std::vector<GpuInventory>& gpus) {
     Surroundings around;
     const std::set<std::string> gpus_known = manager.known_gpus();
@@ -55,10 +55,10 @@ Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
         const auto is_meant = [&gpu = place.first](const DesiredGpu& one) {
             return one.gpu == gpu;
         };
-        if (std::none_of(wanted.begin(), wanted.end(), is_meant))
+        if (std::none_of(desired.begin(), desired.end(), is_meant))
             around.names[name] = path_of({place.first, place.second});
     }
-    TRY(ChangePlan plan, make_change_plan(wanted, gpus, around));
+    TRY(ChangePlan plan, make_change_plan(desired, gpus, around));
     plan.label = label;
     return plan;
 }
@@ -79,7 +79,8 @@ JobRun::State ApplyRun::state() const {
 
 double ApplyRun::progress() const {
     if (phase_ == Phase::Over && ended_as_ == State::Done) return 1.0;
-    return acts_.empty() ? 0.0 : static_cast<double>(next_) / static_cast<double>(acts_.size());
+    return requests_.empty() ? 0.0
+                             : static_cast<double>(next_) / static_cast<double>(requests_.size());
 }
 
 void ApplyRun::step() {
@@ -87,7 +88,7 @@ void ApplyRun::step() {
     }
 }
 
-/// False if the run must wait. A running act comes first, because the device ends it.
+/// False if the run must wait. A running request comes first, because the device ends it.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
     if (runner_.is_under_way()) {
@@ -95,7 +96,7 @@ bool ApplyRun::advance() {
         if (end) end_step(*end);
         return end.has_value();
     }
-    if (phase_ == Phase::Acting) return begin_next();
+    if (phase_ == Phase::Executing) return begin_next();
     if (phase_ == Phase::Undoing) return begin_undo();
     if (clock_.now() < inventories_at_) return false;
     begin_inventories();
@@ -105,14 +106,14 @@ bool ApplyRun::advance() {
 /// Locks GPUs and names before the inventories are read, so that these stay true.
 void ApplyRun::begin_inventories() {
     std::vector<std::string> gpus, names;
-    for (const DesiredGpu& gpu : order_.wanted) {
+    for (const DesiredGpu& gpu : order_.desired) {
         gpus.push_back(gpu.gpu);
         for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.spec.name);
     }
     if (is_cancelled()) return abandon({ErrorId::Cancelled, "it was cancelled before it started"});
     if (!is_locking_) {
-        if (const auto held = manager_.hold(order_.holder, gpus, names); !held)
-            return abandon(held.error());
+        if (const auto locked = manager_.lock(order_.holder, gpus, names); !locked)
+            return abandon(locked.error());
         is_locking_ = true;
         inventories_deadline_ = clock_.now() + StepExecutor::kTimeout;
     }
@@ -136,17 +137,17 @@ void ApplyRun::on_inventories(Result<std::vector<GpuInventory>> gpus) {
         inventories_at_ = clock_.now() + kInventoriesAgain;
         return;
     }
-    auto plan = plan_for(manager_, order_.label, order_.wanted, *gpus);
+    auto plan = plan_for(manager_, order_.label, order_.desired, *gpus);
     if (!plan) return abandon(plan.error());
     if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) abandon(accepted.error());
 }
 
-/// Refuses steps that need force before the first act, so that a plan that cannot be finished
+/// Refuses steps that need force before the first request, so that a plan that cannot be finished
 /// disturbs nobody.
 Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> gpus) {
     plan_text_ = encode_change_plan(plan);
-    acts_ = acts_of(plan);
-    if (order_.is_dry_run || acts_.empty()) {
+    requests_ = requests_of(plan);
+    if (order_.is_dry_run || requests_.empty()) {
         end(State::Done);
         return {};
     }
@@ -168,7 +169,7 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
     manager_.lock_names(names_of(intent_));
     commit(intent_, [this](const Result<>& kept) {
         if (!kept) return abandon(kept.error());
-        phase_ = Phase::Acting;
+        phase_ = Phase::Executing;
     });
     return {};
 }
@@ -181,25 +182,25 @@ void ApplyRun::commit(const std::optional<ApplyIntent>& intent, const Done<>& th
     });
 }
 
-/// A cancel takes effect only between acts, because half an act cannot be rolled back.
+/// A cancel takes effect only between requests, because half a request cannot be rolled back.
 bool ApplyRun::begin_next() {
     if (is_cancelled()) {
         abandon({ErrorId::Cancelled,
-                 fmt::format("it was cancelled after {} of {} steps", next_, acts_.size())});
+                 fmt::format("it was cancelled after {} of {} steps", next_, requests_.size())});
         return true;
     }
-    if (next_ == acts_.size()) {
+    if (next_ == requests_.size()) {
         finish(State::Done);
         return true;
     }
-    const Act& act = acts_[next_];
-    step_text_ = describe(act);
-    runner_.begin(act, intent_);
+    const Request& request = requests_[next_];
+    step_text_ = describe(request);
+    runner_.begin(request, intent_);
     return true;
 }
 
-/// Rolls back the latest act that is not yet rolled back, or ends. If a GPU or the disk is gone, a
-/// recovery continues.
+/// Rolls back the latest request that is not yet rolled back, or ends. If a GPU or the disk is
+/// gone, a recovery continues.
 bool ApplyRun::begin_undo() {
     if (to_undo_.empty()) {
         if (may_be_recovered_) {
@@ -210,55 +211,58 @@ bool ApplyRun::begin_undo() {
         }
         return true;
     }
-    const Act& act = to_undo_.back();
-    step_text_ = "rolling back: " + describe(act);
-    runner_.begin(act, intent_);
+    const Request& request = to_undo_.back();
+    step_text_ = "rolling back: " + describe(request);
+    runner_.begin(request, intent_);
     return true;
 }
 
 void ApplyRun::end_step(const StepEnd& end) {
     if (phase_ == Phase::Undoing) return end_undo(end.result);
-    const Act& act = acts_[next_];
-    const bool is_resized = act.front().action == Action::Resize && end.ended == Ended::Afterwards;
-    // A late act may still complete, and a VF without resources may be redefined, so both are
+    const Request& request = requests_[next_];
+    const bool is_resized =
+        request.front().action == Action::Resize && end.ended == Ended::Afterwards;
+    // A late request may still complete, and a VF without resources may be redefined, so both are
     // rolled back.
-    if (end.result || end.ended == Ended::Late || (is_resized && defined_only(act.front()))) {
-        Act inverse;
-        for (auto step = act.rbegin(); step != act.rend(); ++step)
+    if (end.result || end.ended == Ended::Late || (is_resized && defined_only(request.front()))) {
+        Request inverse;
+        for (auto step = request.rbegin(); step != request.rend(); ++step)
             inverse.push_back(inverse_of(*step));
         to_undo_.push_back(std::move(inverse));
     } else if (is_resized) {
-        emptied_.push_back(fmt::format("'{}'", act.front().from->name));
+        emptied_.push_back(fmt::format("'{}'", request.front().from->name));
     }
     if (end.result) {
         ++next_;
         return;
     }
     // The record may already have the VF's new definition, which a GPU follows when it returns.
-    if (is_loss(end.result.error().id) && !is_setting(act)) {
+    if (is_loss(end.result.error().id) && !is_setting(request)) {
         may_be_recovered_ = true;
-        conditions_.push_back(fmt::format("{}: {}", describe(act), end.result.error().cause));
+        conditions_.push_back(fmt::format("{}: {}", describe(request), end.result.error().cause));
     }
-    abandon({end.result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, acts_.size(),
-                                                describe(act), end.result.error().cause)});
+    abandon(
+        {end.result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, requests_.size(),
+                                            describe(request), end.result.error().cause)});
 }
 
 void ApplyRun::end_undo(const Result<>& result) {
-    const Act act = std::move(to_undo_.back());
+    const Request request = std::move(to_undo_.back());
     to_undo_.pop_back();
-    if (result && empties(act)) emptied_.push_back(fmt::format("'{}'", act.front().to->name));
+    if (result && empties(request))
+        emptied_.push_back(fmt::format("'{}'", request.front().to->name));
     if (result) return;
-    const Step& step = act.front();
+    const Step& step = request.front();
     // the VF had no resources before the apply
     if (step.action == Action::Resize && !step.condition.empty() &&
         defined_only(step) == step.to->resources)
         return;
-    conditions_.push_back(fmt::format("{}: {}", describe(act), result.error().cause));
+    conditions_.push_back(fmt::format("{}: {}", describe(request), result.error().cause));
     may_be_recovered_ = may_be_recovered_ || may_pass(result.error().id);
 }
 
 std::optional<VfResources> ApplyRun::defined_only(const Step& step) const {
-    const auto seen = manager_.find_gpu(step.gpu)->look();
+    const auto seen = manager_.find_gpu(step.gpu)->snapshot();
     if (!seen->has_vf(step.vf) || seen->vf_state(step.vf) != VGPU_PF_VF_ABSENT) return {};
     return seen->vfs.at(step.vf).record.spec.resources;
 }
@@ -266,7 +270,7 @@ std::optional<VfResources> ApplyRun::defined_only(const Step& step) const {
 /// Rolls back. The direction is made durable first, so that after a crash no vgpud goes forward.
 void ApplyRun::abandon(Error error) {
     error_ = std::move(error);
-    if (phase_ == Phase::Surveying)
+    if (phase_ == Phase::Inventory)
         return end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
     intent_.rollback_reason = error_->cause;
     commit(intent_, [this](const Result<>& kept) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // ApplyRun: applies one configuration. Collects inventories, makes the plan, records its intent
-// (ApplyIntent), and carries out one act after the other. If an act fails or the run is cancelled,
-// rolls back in reverse order, as far as possible. The record is removed at the end. If vgpud dies,
-// or a GPU or the disk is lost, a recovery continues (apply_recovery.h).
+// (ApplyIntent), and carries out one request after the other. If a request fails or the run is
+// cancelled, rolls back in reverse order, as far as possible. The record is removed at the end. If
+// vgpud dies, or a GPU or the disk is lost, a recovery continues (apply_recovery.h).
 //
-//   Surveying --> (intent durable) --> Acting ------------> (end durable) --> Done
+//   Inventory --> (intent durable) --> Executing ---------> (end durable) --> Done
 //       |                                | failed, cancelled      ^
 //       |                                v                        |
 //       |                      (direction durable) --> Undoing ---+--> Failed | Cancelled
@@ -31,22 +31,22 @@ namespace vgpu::daemon {
 void inventories(Manager& manager, const std::vector<std::string>& gpus,
                  const Done<std::vector<GpuInventory>>& done);
 
-/// The plan for `wanted`, from `gpus` and the names on other GPUs.
+/// The plan for `desired`, from `gpus` and the names on other GPUs.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
-                            const std::vector<DesiredGpu>& wanted,
+                            const std::vector<DesiredGpu>& desired,
                             const std::vector<GpuInventory>& gpus);
 
-/// `wanted` must have been checked against the existing GPUs (want()).
+/// `desired` must have been checked against the existing GPUs (desired_gpus()).
 struct ApplyOrder {
     std::string label;
-    std::vector<DesiredGpu> wanted;
+    std::vector<DesiredGpu> desired;
     Force force = Force::No;              ///< may take VFs that are in use
     Disruption max = Disruption::VfLoss;  ///< a plan with more disruption is refused
     bool is_dry_run = false;              ///< ends when the plan is made
     std::string holder;                   ///< "job 3 (apply 'day')"
 };
 
-/// Locks its GPUs and names (Manager::hold) from begin_inventories() on, so that nothing planned
+/// Locks its GPUs and names (Manager::lock) from begin_inventories() on, so that nothing planned
 /// changes.
 class ApplyRun final : public JobRun {
 public:
@@ -61,7 +61,7 @@ public:
     [[nodiscard]] std::optional<ApplyIntent> left_over() const override { return left_over_; }
 
 private:
-    enum class Phase { Surveying, Acting, Undoing, Over };
+    enum class Phase { Inventory, Executing, Undoing, Over };
 
     bool advance();
     void begin_inventories();
@@ -71,7 +71,7 @@ private:
     void commit(const std::optional<ApplyIntent>& intent, const Done<>& then);
     bool begin_next();
     bool begin_undo();
-    /// Records the act's inverse if there is something to roll back. After a failure, gives up.
+    /// Records the request's inverse if there is something to roll back. After a failure, gives up.
     void end_step(const StepEnd& end);
     /// Records a step that could not be rolled back.
     void end_undo(const Result<>& result);
@@ -87,15 +87,15 @@ private:
     const Clock& clock_;
     ApplyOrder order_;
     StepExecutor runner_;
-    Phase phase_ = Phase::Surveying;
+    Phase phase_ = Phase::Inventory;
     State ended_as_ = State::Failed;
     bool is_asking_ = false, is_locking_ = false;
     Nanoseconds inventories_at_{0};
     std::optional<Nanoseconds> inventories_deadline_;
     ApplyIntent intent_;
-    std::vector<Act> acts_;
-    std::size_t next_ = 0;                 ///< into acts_
-    std::vector<Act> to_undo_;             ///< inverses; the last one first
+    std::vector<Request> requests_;
+    std::size_t next_ = 0;                 ///< into requests_
+    std::vector<Request> to_undo_;         ///< inverses; the last one first
     std::vector<std::string> emptied_;     ///< VFs that were made again without their content
     std::vector<std::string> conditions_;  ///< failures while rolling back
     bool may_be_recovered_ = false;        ///< some of conditions_ are temporary

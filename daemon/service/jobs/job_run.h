@@ -18,7 +18,7 @@ class JobRun {
 public:
     enum class State { Running, RollingBack, Done, Failed, Cancelled };
     /// Default of next_refresh().
-    static constexpr Nanoseconds kLook = std::chrono::milliseconds(20);
+    static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
 
     JobRun() = default;
     virtual ~JobRun() = default;
@@ -28,15 +28,17 @@ public:
     /// Begins or continues the work, as far as possible without waiting.
     virtual void step() = 0;
     [[nodiscard]] virtual State state() const = 0;
-    /// 0..1: part of the acts that are done, not of the time.
+    /// 0..1: part of the requests that are done, not of the time.
     [[nodiscard]] virtual double progress() const = 0;
     /// When to call step() again if nothing else happens.
-    [[nodiscard]] virtual Nanoseconds next_refresh(Nanoseconds now) const { return now + kLook; }
+    [[nodiscard]] virtual Nanoseconds next_refresh(Nanoseconds now) const {
+        return now + kPollInterval;
+    }
     /// After the end: the apply that a recovery has to finish or roll back, if any.
     [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
     [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
 
-    /// Takes effect between two acts; no effect once the run is over.
+    /// Takes effect between two requests; no effect once the run is over.
     void cancel() { is_cancelled_ = true; }
     [[nodiscard]] bool is_over() const { return state() >= State::Done; }
     [[nodiscard]] const std::string& step_text() const { return step_text_; }

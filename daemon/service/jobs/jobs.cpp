@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 5> kStates{"running", "rolling-back", "do
 
 struct PlanRequest {
     std::string label;
-    std::vector<DesiredGpu> wanted;
+    std::vector<DesiredGpu> desired;
 };
 
 /// Checks the whole document before a job is made.
@@ -32,9 +32,9 @@ Result<PlanRequest> plan_request_of(const std::string& document, const OptionRea
                                     const std::vector<std::string>& gpus) {
     TRY(const auto label, reader.text("label"));
     TRY(const Configuration configuration, parse_configuration(document));
-    TRY(std::vector<DesiredGpu> wanted, want(configuration, label.value_or(""), gpus));
+    TRY(std::vector<DesiredGpu> desired, desired_gpus(configuration, label.value_or(""), gpus));
     return PlanRequest{.label = chosen_label(configuration, label.value_or("")),
-                       .wanted = std::move(wanted)};
+                       .desired = std::move(desired)};
 }
 
 Result<Disruption> max_disruption(const OptionReader& reader) {
@@ -46,9 +46,9 @@ Result<Disruption> max_disruption(const OptionReader& reader) {
                             word->substr(0, 40)));
 }
 
-std::vector<std::string> ids_of(const std::vector<DesiredGpu>& wanted) {
+std::vector<std::string> ids_of(const std::vector<DesiredGpu>& desired) {
     std::vector<std::string> ids;
-    for (const DesiredGpu& gpu : wanted) ids.push_back(gpu.gpu);
+    for (const DesiredGpu& gpu : desired) ids.push_back(gpu.gpu);
     return ids;
 }
 
@@ -87,11 +87,12 @@ void Jobs::plan(const std::string& document, const Options& options,
         constexpr std::array<std::string_view, 1> kKnown{"label"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
-        TRY(const PlanRequest wish, plan_request_of(document, reader, manager_.gpu_ids()));
-        inventories(manager_, ids_of(wish.wanted),
-                    [this, wish, done](const Result<std::vector<GpuInventory>>& found) {
+        TRY(const PlanRequest request, plan_request_of(document, reader, manager_.gpu_ids()));
+        inventories(manager_, ids_of(request.desired),
+                    [this, request, done](const Result<std::vector<GpuInventory>>& found) {
                         if (!found) return done(tl::make_unexpected(found.error()));
-                        const auto plan = plan_for(manager_, wish.label, wish.wanted, *found);
+                        const auto plan =
+                            plan_for(manager_, request.label, request.desired, *found);
                         if (!plan) return done(tl::make_unexpected(plan.error()));
                         done(encode_change_plan(*plan));
                     });
@@ -146,7 +147,7 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
     TRY(const Disruption max, max_disruption(reader));
     TRY(const bool is_forced, reader.flag("force"));
     TRY(const bool is_dry_run, reader.flag("dry_run"));
-    TRY(const PlanRequest wish, plan_request_of(document, reader, manager_.gpu_ids()));
+    TRY(const PlanRequest request, plan_request_of(document, reader, manager_.gpu_ids()));
     const auto waiting =
         std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) { return !job->is_begun; });
     if (static_cast<std::size_t>(waiting) >= kMaxWaiting)
@@ -157,12 +158,12 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
     job->kind = kApply;
     job->run = std::make_unique<ApplyRun>(
         manager_, clock_,
-        ApplyOrder{.label = wish.label,
-                   .wanted = wish.wanted,
+        ApplyOrder{.label = request.label,
+                   .desired = request.desired,
                    .force = is_forced ? Force::Yes : Force::No,
                    .max = max,
                    .is_dry_run = is_dry_run,
-                   .holder = fmt::format("job {} (apply '{}')", job->id, wish.label)});
+                   .holder = fmt::format("job {} (apply '{}')", job->id, request.label)});
     add(std::move(job));
     return last_id_;
 }

@@ -18,7 +18,7 @@
 
 namespace vgpu::daemon {
 
-/// A job as D-Bus shows it. `progress`: 0..1, part of the acts that are done.
+/// A job as D-Bus shows it. `progress`: 0..1, part of the requests that are done.
 struct JobView {
     std::uint32_t id = 0;
     std::string kind;   ///< apply | recovery | CallOrder::kind
@@ -61,8 +61,8 @@ public:
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
     /// The number of the new job, or its refusal. Busy if kMaxCalls are under way.
     Result<std::uint32_t> start(CallOrder order);
-    /// Cancels a job. A cancel takes effect after the current act, and rolls back. WrongState if
-    /// the job is over or cannot be cancelled.
+    /// Cancels a job. A cancel takes effect after the current request, and rolls back. WrongState
+    /// if the job is over or cannot be cancelled.
     Result<> cancel(std::uint32_t id);
     /// Waiting, running and kept jobs, by number.
     [[nodiscard]] std::vector<JobView> list() const;

@@ -15,9 +15,9 @@ bool is_setting(const Step& step) {
 }
 
 /// A Set step gives all settings, including unchanged ones.
-Settings settings_of(const std::vector<Step>& act, Force force) {
+Settings settings_of(const std::vector<Step>& request, Force force) {
     Settings settings{.force = force};
-    for (const Step& step : act) {
+    for (const Step& step : request) {
         if (step.gpu_to)
             settings.gpu = {.quantum_us = step.gpu_to->quantum_us,
                             .max_gap_ms = step.gpu_to->max_gap_ms};
@@ -45,24 +45,26 @@ bool wants_force(const Step& step) {
                step.to->assignment_policy.assignment_mode;
 }
 
-/// Whether the act may use force. Runs in the GPU's thread right before the act, because VFs may
-/// have been claimed since the plan.
-Result<Force> force_for(GpuModel& model, const Act& act, const ApplyIntent& intent) {
-    if (!intent.is_forced || std::none_of(act.begin(), act.end(), wants_force)) return Force::No;
+/// Whether the request may use force. Runs in the GPU's thread right before the request, because
+/// VFs may have been claimed since the plan.
+Result<Force> force_for(GpuModel& model, const Request& request, const ApplyIntent& intent) {
+    if (!intent.is_forced || std::none_of(request.begin(), request.end(), wants_force))
+        return Force::No;
     TRY(const GpuInventory now, model.inventory());
-    const bool is_forgiven = std::all_of(act.begin(), act.end(), [&](const Step& step) {
+    const bool is_forgiven = std::all_of(request.begin(), request.end(), [&](const Step& step) {
         return !wants_force(step) || is_use_forgiven(intent, step, std::span(&now, 1));
     });
     return is_forgiven ? Force::Yes : Force::No;
 }
 
-/// Carries out the act in the GPU's thread. A destroy or resize is over when the returned
+/// Carries out the request in the GPU's thread. A destroy or resize is over when the returned
 /// generation is gone.
-Result<std::uint32_t> carry_out(GpuModel& model, const Act& act, const ApplyIntent& intent) {
-    const Step& step = act.front();
-    TRY(const Force force, force_for(model, act, intent));
+Result<std::uint32_t> carry_out(GpuModel& model, const Request& request,
+                                const ApplyIntent& intent) {
+    const Step& step = request.front();
+    TRY(const Force force, force_for(model, request, intent));
     if (is_setting(step)) {
-        TRY_VOID(model.configure(settings_of(act, force)));
+        TRY_VOID(model.configure(settings_of(request, force)));
         return std::uint32_t{0};
     }
     if (step.action == Action::Create) return model.create(create_request(step));
@@ -78,16 +80,17 @@ Result<std::uint32_t> carry_out(GpuModel& model, const Act& act, const ApplyInte
 
 }  // namespace
 
-std::vector<Act> acts_of(const ChangePlan& plan) {
-    std::vector<Act> acts;
+std::vector<Request> requests_of(const ChangePlan& plan) {
+    std::vector<Request> requests;
     for (const Step& step : plan.steps) {
         if (step.action == Action::Keep) continue;
-        const bool joins = !acts.empty() && is_setting(step) && is_setting(acts.back().back()) &&
-                           acts.back().back().gpu == step.gpu;
-        if (!joins) acts.emplace_back();
-        acts.back().push_back(step);
+        const bool joins = !requests.empty() && is_setting(step) &&
+                           is_setting(requests.back().back()) &&
+                           requests.back().back().gpu == step.gpu;
+        if (!joins) requests.emplace_back();
+        requests.back().push_back(step);
     }
-    return acts;
+    return requests;
 }
 
 std::string describe(const Step& step) {
@@ -97,14 +100,14 @@ std::string describe(const Step& step) {
                : fmt::format("{} {} '{}'", name_of(step.action), target_of(step), vf->name);
 }
 
-std::string describe(const Act& act) {
-    if (act.size() == 1) return describe(act.front());
-    return fmt::format("{} and {} more settings of {}", describe(act.front()), act.size() - 1,
-                       act.front().gpu);
+std::string describe(const Request& request) {
+    if (request.size() == 1) return describe(request.front());
+    return fmt::format("{} and {} more settings of {}", describe(request.front()),
+                       request.size() - 1, request.front().gpu);
 }
 
-bool empties(const Act& act) {
-    return act.front().action == Action::Create || act.front().action == Action::Resize;
+bool empties(const Request& request) {
+    return request.front().action == Action::Create || request.front().action == Action::Resize;
 }
 
 bool is_loss(ErrorId id) {
@@ -116,19 +119,19 @@ bool may_pass(ErrorId id) {
     return is_loss(id) || id == ErrorId::StateNotWritten;
 }
 
-bool is_setting(const Act& act) {
-    return is_setting(act.front());
+bool is_setting(const Request& request) {
+    return is_setting(request.front());
 }
 
-void StepExecutor::begin(Act act, const ApplyIntent& intent) {
-    for (Step& step : act)
+void StepExecutor::begin(Request request, const ApplyIntent& intent) {
+    for (Step& step : request)
         if (step.owner && manager_.has_ended(step.gpu, *step.owner)) step.owner.reset();
-    step_ = act.front();
+    step_ = request.front();
     is_awaited_ = false;
     end_.reset();
     manager_.find_gpu(step_->gpu)
         ->ask<std::uint32_t>(
-            [act, intent](GpuModel& model) { return carry_out(model, act, intent); },
+            [request, intent](GpuModel& model) { return carry_out(model, request, intent); },
             [this](Result<std::uint32_t> generation) { on_answer(std::move(generation)); });
 }
 
@@ -153,10 +156,10 @@ std::optional<StepEnd> StepExecutor::take_end() {
     return std::exchange(end_, std::nullopt);
 }
 
-/// The result of the act according to the snapshot; none if the act is not over.
+/// The result of the request according to the snapshot; none if the request is not over.
 std::optional<Result<>> StepExecutor::outcome() const {
     const Step& step = *step_;
-    const auto seen = manager_.find_gpu(step.gpu)->look();
+    const auto seen = manager_.find_gpu(step.gpu)->snapshot();
     const bool is_there = seen->has_vf(step.vf);
     if (seen->gpu.state != GpuState::Ok)
         return fail(ErrorId::PfLost, fmt::format("{}: {}", step.gpu, seen->gpu.message));

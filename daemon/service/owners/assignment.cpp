@@ -201,7 +201,7 @@ private:
 
 }  // namespace
 
-Result<> check_wants(std::size_t count) {
+Result<> check_selector_count(std::size_t count) {
     if (count > 0 && count <= kMaxSelectors) return {};
     return fail(ErrorId::OutOfRange,
                 fmt::format("{} VFs requested; 1 to {} are allowed", count, kMaxSelectors));
@@ -225,7 +225,7 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
                                      const std::set<Target>& reserved, UnixTime now) {
     std::vector<Candidate> all;
     for (const auto& gpu : manager.gpus()) {
-        const auto seen = gpu->look();
+        const auto seen = gpu->snapshot();
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu->id(), .vf = vf};
             auto [availability, why] = judge(view, owner, reserved.contains(target), now);
@@ -252,16 +252,16 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
     return all;
 }
 
-tl::expected<std::vector<Target>, Refusal> choose(std::span<const VfSelector> wants,
+tl::expected<std::vector<Target>, Refusal> choose(std::span<const VfSelector> selectors,
                                                   std::span<const Candidate> candidates) {
     Chooser chooser(candidates);
-    std::vector<Target> chosen(wants.size());
+    std::vector<Target> chosen(selectors.size());
     // names first: a profile must not take a named VF
     for (const VfSelector::By by : {VfSelector::By::Name, VfSelector::By::Profile})
-        for (std::size_t i = 0; i < wants.size(); ++i) {
-            if (wants[i].by != by) continue;
-            auto one = by == VfSelector::By::Name ? chooser.by_name(wants[i].value)
-                                                  : chooser.by_profile(wants[i].value);
+        for (std::size_t i = 0; i < selectors.size(); ++i) {
+            if (selectors[i].by != by) continue;
+            auto one = by == VfSelector::By::Name ? chooser.by_name(selectors[i].value)
+                                                  : chooser.by_profile(selectors[i].value);
             if (!one) return tl::make_unexpected(std::move(one).error());
             chosen[i] = *one;
         }

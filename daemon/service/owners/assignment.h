@@ -54,7 +54,7 @@ struct Refusal {
 };
 
 /// OutOfRange unless `count` is 1 to kMaxSelectors.
-[[nodiscard]] Result<> check_wants(std::size_t count);
+[[nodiscard]] Result<> check_selector_count(std::size_t count);
 
 /// `by`: "name" or "profile". OutOfRange or UnknownOption.
 [[nodiscard]] Result<VfSelector> selector_of(const std::string& by, const std::string& value);
@@ -63,9 +63,9 @@ struct Refusal {
 [[nodiscard]] std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
                                                    const std::set<Target>& reserved, UnixTime now);
 
-/// One VF for each element of `wants`. NoMatchingVf, Claimed, WrongState or NoSuchVf for the first
-/// element without an available VF. Names are served before profiles.
+/// One VF for each element of `selectors`. NoMatchingVf, Claimed, WrongState or NoSuchVf for the
+/// first element without an available VF. Names are served before profiles.
 [[nodiscard]] tl::expected<std::vector<Target>, Refusal> choose(
-    std::span<const VfSelector> wants, std::span<const Candidate> candidates);
+    std::span<const VfSelector> selectors, std::span<const Candidate> candidates);
 
 }  // namespace vgpu::daemon

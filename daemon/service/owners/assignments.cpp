@@ -28,26 +28,26 @@ std::optional<std::string> uuid_of(const std::string& owner) {
 }
 
 /// Shortens a domain's name and makes it printable, because the name may contain anything.
-std::string printable_domain_name(const std::string& title) {
-    return printable(start_of(title, kMaxDomainNameBytes));
+std::string printable_domain_name(const std::string& name) {
+    return printable(start_of(name, kMaxDomainNameBytes));
 }
 
 }  // namespace
 
-Assignments::Held Assignments::held(const VfView& view) {
+Assignments::OwnedVf Assignments::owned_vf(const VfView& view) {
     return {.vf = view.record.spec.uuid,
             .owner = view.record.owner.name,
             .generation = view.record.owner.generation,
             .sockets = sockets_of(view)};
 }
 
-Assignments::HeldVfs Assignments::held_by(const std::string& owner) const {
-    HeldVfs all;
+Assignments::OwnedVfs Assignments::vfs_of(const std::string& owner) const {
+    OwnedVfs all;
     for (const auto& gpu : manager_.gpus()) {
-        const auto seen = gpu->look();
+        const auto seen = gpu->snapshot();
         for (const auto& [vf, view] : seen->vfs)
             if (is_same_owner(view.record.owner.name, owner))
-                all[{.gpu = gpu->id(), .vf = vf}] = held(view);
+                all[{.gpu = gpu->id(), .vf = vf}] = owned_vf(view);
     }
     return all;
 }
@@ -56,7 +56,7 @@ Assignments::HeldVfs Assignments::held_by(const std::string& owner) const {
 /// last.
 Result<> Assignments::check_all_seen(const std::string& owner) const {
     for (const auto& gpu : manager_.gpus()) {
-        const auto seen = gpu->look();
+        const auto seen = gpu->snapshot();
         for (const auto& [vf, record] : manager_.store().gpu(gpu->id()).vfs)
             if (is_same_owner(record.owner.name, owner) && !seen->has_vf(vf))
                 return fail(ErrorId::PfLost,
@@ -70,19 +70,19 @@ Result<> Assignments::check_all_seen(const std::string& owner) const {
 
 // --- assign
 
-void Assignments::assign(const std::string& owner, const std::vector<VfSelector>& wants,
+void Assignments::assign(const std::string& owner, const std::vector<VfSelector>& selectors,
                          const Options& options, Done<std::vector<GivenVf>> done) {
     or_refuse(done, [&]() -> Result<> {
-        constexpr std::array<std::string_view, 2> kKnown{"wait_ms", "title"};
+        constexpr std::array<std::string_view, 2> kKnown{"wait_ms", "owner_name"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
         TRY_VOID(check_owner_name(owner));
         TRY(const auto wait_ms, reader.number("wait_ms", {0, kMaxWaitMs}));
-        TRY_VOID(check_wants(wants.size()));
+        TRY_VOID(check_selector_count(selectors.size()));
         TRY_VOID(take_domain_name(owner, reader));
         auto request = std::make_shared<Request>();
         request->owner = owner;
-        request->wants = wants;
+        request->selectors = selectors;
         request->deadline =
             clock_.now() + std::chrono::milliseconds(wait_ms.value_or(kDefaultWaitMs));
         request->done = done;
@@ -96,7 +96,7 @@ void Assignments::assign(const std::string& owner, const std::vector<VfSelector>
 void Assignments::try_choose(const std::shared_ptr<Request>& request) {
     const auto candidates =
         candidates_of(manager_, request->owner, reserved_, manager_.store().leases().now());
-    const auto chosen = choose(request->wants, candidates);
+    const auto chosen = choose(request->selectors, candidates);
     if (!chosen) {
         const bool may_wait = chosen.error().may_pass && clock_.now() < request->deadline;
         if (!may_wait) abandon(request, chosen.error().error);
@@ -154,7 +154,7 @@ Result<> Assignments::link(Request& request) {
     if (!uuid) return {};
     std::vector<VfSockets> sockets;
     for (const GivenVf& one : request.given) {
-        const auto seen = manager_.find_gpu(one.target.gpu)->look();
+        const auto seen = manager_.find_gpu(one.target.gpu)->snapshot();
         sockets.push_back(seen->has_vf(one.target.vf) ? sockets_of(seen->vfs.at(one.target.vf))
                                                       : VfSockets{});
     }
@@ -184,9 +184,9 @@ void Assignments::abandon(const std::shared_ptr<Request>& request, const Error& 
 
 /// Ends the claims of VFs of an earlier run of the consumer. The end of that run was not reported.
 void Assignments::unassign_others(const Request& request) {
-    for (const auto& [target, held] : held_by(request.owner))
+    for (const auto& [target, owned] : vfs_of(request.owner))
         if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())
-            unassign_one(target, held, [](const Result<>&) {});
+            unassign_one(target, owned, [](const Result<>&) {});
 }
 
 // --- grant
@@ -195,9 +195,9 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
                             const Options& options) {
     TRY_VOID(OptionReader(options).only({}));
     TRY_VOID(check_owner_name(owner));
-    const auto held = held_by(owner);
-    if (held.empty()) return fail(ErrorId::NoSuchVf, fmt::format("no VF belongs to '{}'", owner));
-    for (const auto& [target, one] : held) {
+    const auto owned = vfs_of(owner);
+    if (owned.empty()) return fail(ErrorId::NoSuchVf, fmt::format("no VF belongs to '{}'", owner));
+    for (const auto& [target, one] : owned) {
         record_opened(target);
         TRY_VOID(sockets_.grant(one.sockets, uid, gid));
     }
@@ -207,9 +207,9 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 // --- unassign
 
 /// Revokes first, because a dying VM could open the VF between release and scrub.
-void Assignments::unassign_one(const Target& target, const Held& held, Done<> done) {
-    sockets_.revoke(held.sockets);
-    manager_.pause(target, held.owner, held.generation, done);
+void Assignments::unassign_one(const Target& target, const OwnedVf& owned, Done<> done) {
+    sockets_.revoke(owned.sockets);
+    manager_.pause(target, owned.owner, owned.generation, done);
 }
 
 void Assignments::unassign(const std::string& owner, const Options& options,
@@ -222,17 +222,17 @@ void Assignments::unassign(const std::string& owner, const Options& options,
         if (request->owner == owner && !request->is_over) request->is_cancelled = true;
     if (const auto uuid = uuid_of(owner)) sockets_.unlink(*uuid);
     manager_.end_claims(owner);
-    const auto held = held_by(owner);
+    const auto owned = vfs_of(owner);
     struct Count {
         std::size_t left;
         std::uint32_t taken = 0;
         std::optional<Error> error{};
     };
-    const auto count = std::make_shared<Count>(Count{.left = held.size()});
+    const auto count = std::make_shared<Count>(Count{.left = owned.size()});
     if (const auto seen = check_all_seen(owner); !seen) count->error = seen.error();
-    if (held.empty())
+    if (owned.empty())
         return done(count->error ? Result<std::uint32_t>(tl::make_unexpected(*count->error)) : 0u);
-    for (const auto& [target, one] : held)
+    for (const auto& [target, one] : owned)
         unassign_one(target, one, [count, done](const Result<>& released) {
             if (released)
                 ++count->taken;
@@ -248,7 +248,7 @@ void Assignments::unassign(const std::string& owner, const Options& options,
 
 void Assignments::adopt(const std::string& owner, const Options& options,
                         Done<std::uint32_t> done) {
-    constexpr std::array<std::string_view, 1> kKnown{"title"};
+    constexpr std::array<std::string_view, 1> kKnown{"owner_name"};
     const OptionReader reader(options);
     Result<> checked = reader.only(kKnown);
     if (checked) checked = check_owner_name(owner);
@@ -258,7 +258,7 @@ void Assignments::adopt(const std::string& owner, const Options& options,
     const auto linked = uuid ? sockets_.linked(*uuid) : std::vector<std::string>{};
     std::vector<Target> lost;
     for (const auto& gpu : manager_.gpus()) {
-        const auto seen = gpu->look();
+        const auto seen = gpu->snapshot();
         for (const auto& [vf, view] : seen->vfs)
             if (view.record.owner.name.empty() && !view.socket.empty() &&
                 std::find(linked.begin(), linked.end(), view.socket) != linked.end())
@@ -266,7 +266,7 @@ void Assignments::adopt(const std::string& owner, const Options& options,
     }
     const auto left = std::make_shared<std::size_t>(lost.size());
     const auto answer = [this, owner, done] {
-        done(static_cast<std::uint32_t>(held_by(owner).size()));
+        done(static_cast<std::uint32_t>(vfs_of(owner).size()));
     };
     if (lost.empty()) return answer();
     for (const Target& target : lost)
@@ -290,7 +290,7 @@ void Assignments::follow(const GpuHost& gpu) {
     auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
     while (at != opened_.end() && at->first.gpu == gpu.id())
         at = may_go_on(at->first, at->second) ? std::next(at) : opened_.erase(at);
-    const auto seen = gpu.look();
+    const auto seen = gpu.snapshot();
     for (const auto& [vf, view] : seen->vfs) {
         const Target target{.gpu = gpu.id(), .vf = vf};
         if (uuid_of(view.record.owner.name)) record_opened(target);
@@ -304,10 +304,10 @@ void Assignments::release_left_behind(const Target& target, const VfView& view) 
     const OwnerRecord& owner = view.record.owner;
     const bool is_left = owner.name.starts_with(kDomain) && view.active.attached == 0 &&
                          owner.since <= manager_.store().leases().boot();
-    if (!is_left || is_reservation(owner) || reserved_.contains(target) || !is_off_ ||
+    if (!is_left || outlives_stops(owner) || reserved_.contains(target) || !is_off_ ||
         !is_off_(owner.name))
         return;
-    unassign_one(target, held(view), [this, target, owner](const Result<>& released) {
+    unassign_one(target, owned_vf(view), [this, target, owner](const Result<>& released) {
         if (released)
             manager_.emit(target, "claim-ended",
                           fmt::format("{} is from before the boot, and its domain is off; the VF "
@@ -317,26 +317,26 @@ void Assignments::release_left_behind(const Target& target, const VfView& view) 
 }
 
 void Assignments::record_opened(const Target& target) {
-    const auto seen = manager_.find_gpu(target.gpu)->look();
+    const auto seen = manager_.find_gpu(target.gpu)->snapshot();
     if (!seen->has_vf(target.vf)) return;
     if (const auto before = opened_.find(target); before != opened_.end())
         may_go_on(target, before->second);
-    opened_[target] = held(seen->vfs.at(target.vf));
+    opened_[target] = owned_vf(seen->vfs.at(target.vf));
 }
 
-bool Assignments::may_go_on(const Target& target, Held& held) {
+bool Assignments::may_go_on(const Target& target, OwnedVf& owned) {
     const auto record = record_of(target);
-    const bool is_there = record && record->spec.uuid == held.vf;
-    if (is_there && record->owner.generation == held.generation) return true;
-    if (!std::exchange(held.is_revoked, true)) sockets_.revoke(held.sockets);
-    if (is_there && (record->owner.name.empty() || is_same_owner(record->owner.name, held.owner)))
+    const bool is_there = record && record->spec.uuid == owned.vf;
+    if (is_there && record->owner.generation == owned.generation) return true;
+    if (!std::exchange(owned.is_revoked, true)) sockets_.revoke(owned.sockets);
+    if (is_there && (record->owner.name.empty() || is_same_owner(record->owner.name, owned.owner)))
         return true;
-    if (const auto uuid = uuid_of(held.owner)) sockets_.unlink_vf(*uuid, held.sockets);
+    if (const auto uuid = uuid_of(owned.owner)) sockets_.unlink_vf(*uuid, owned.sockets);
     return false;
 }
 
 std::optional<VfRecord> Assignments::record_of(const Target& target) const {
-    const auto seen = manager_.find_gpu(target.gpu)->look();
+    const auto seen = manager_.find_gpu(target.gpu)->snapshot();
     if (seen->has_vf(target.vf)) return seen->vfs.at(target.vf).record;
     const auto records = manager_.store().gpu(target.gpu).vfs;
     const auto at = records.find(target.vf);
@@ -363,37 +363,39 @@ void Assignments::step() {
 
 std::optional<Nanoseconds> Assignments::next_step() const {
     if (requests_.empty()) return {};
-    return clock_.now() + kLook;
+    return clock_.now() + kPollInterval;
 }
 
 Result<> Assignments::take_domain_name(const std::string& owner, const OptionReader& options) {
-    TRY(const auto title, options.text("title"));
-    if (title) set_domain_name(owner, *title);
+    TRY(const auto domain_name, options.text("owner_name"));
+    if (domain_name) set_domain_name(owner, *domain_name);
     return {};
 }
 
-void Assignments::set_domain_name(const std::string& owner, const std::string& title) {
-    has_new_titles_ = true;
-    if (title.empty()) {
-        titles_.erase(owner);
+void Assignments::set_domain_name(const std::string& owner, const std::string& name) {
+    has_new_domain_names_ = true;
+    if (name.empty()) {
+        domain_names_.erase(owner);
         return;
     }
-    if (titles_.size() >= kMaxDomainNames && !titles_.contains(owner)) forget_unused_titles();
-    titles_[owner] = printable_domain_name(title);
+    if (domain_names_.size() >= kMaxDomainNames && !domain_names_.contains(owner))
+        forget_unused_domain_names();
+    domain_names_[owner] = printable_domain_name(name);
 }
 
 /// Forgets the domain names of owners without a VF, which are not shown. A later claim, or libvirt,
 /// names the owner again.
-void Assignments::forget_unused_titles() {
+void Assignments::forget_unused_domain_names() {
     std::set<std::string> owners;
     for (const auto& [id, gpu] : manager_.store().records())
         for (const auto& [vf, record] : gpu.vfs) owners.insert(record.owner.name);
-    std::erase_if(titles_, [&owners](const auto& one) { return !owners.contains(one.first); });
+    std::erase_if(domain_names_,
+                  [&owners](const auto& one) { return !owners.contains(one.first); });
 }
 
 std::string Assignments::domain_name_of(const std::string& owner) const {
-    const auto at = titles_.find(owner);
-    return at == titles_.end() ? "" : at->second;
+    const auto at = domain_names_.find(owner);
+    return at == domain_names_.end() ? "" : at->second;
 }
 
 }  // namespace vgpu::daemon

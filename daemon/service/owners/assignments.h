@@ -36,7 +36,7 @@ struct GivenVf {
 class Assignments {
 public:
     /// Time between two attempts of a waiting request.
-    static constexpr Nanoseconds kLook = std::chrono::milliseconds(5);
+    static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(5);
     /// A libvirt hook waits for the answer, and libvirt waits for the hook.
     static constexpr std::uint64_t kMaxWaitMs = 10'000;
     static constexpr std::uint64_t kDefaultWaitMs = 5'000;
@@ -46,18 +46,19 @@ public:
     Assignments(Manager& manager, VmSocketsPort& sockets, const Clock& clock)
         : manager_(manager), sockets_(sockets), clock_(clock) {}
 
-    /// Options: wait_ms, title (the domain name). On success, also ends the claims of all other VFs
+    /// Options: wait_ms, owner_name. On success, also ends the claims of all other VFs
     /// of `owner`, as unassign() does.
-    void assign(const std::string& owner, const std::vector<VfSelector>& wants,
+    void assign(const std::string& owner, const std::vector<VfSelector>& selectors,
                 const Options& options, Done<std::vector<GivenVf>> done);
     /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
     Result<> grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
                    const Options& options);
-    /// Ends the claims of all VFs of `owner`, and cancels its waiting request. A reservation keeps
-    /// its owner, but its VRAM is emptied. Answers with the number of VFs, or with the last error.
+    /// Ends the claims of all VFs of `owner`, and cancels its waiting request. A persistent claim
+    /// keeps its owner, but its VRAM is emptied. Answers with the number of VFs, or with the last
+    /// error.
     void unassign(const std::string& owner, const Options& options, Done<std::uint32_t> done);
     /// After a loss of state: `owner` runs, and its paths lead to VFs without an owner. Claims
-    /// these VFs again. Option: title. Answers with the number of VFs that `owner` has.
+    /// these VFs again. Option: owner_name. Answers with the number of VFs that `owner` has.
     void adopt(const std::string& owner, const Options& options, Done<std::uint32_t> done);
 
     /// Whether an owner's domain is off. Used to end claims from before a boot.
@@ -75,14 +76,16 @@ public:
     static constexpr std::size_t kMaxDomainNames = 5120;
     /// A readable name of the owner; empty if unknown. Not durable.
     [[nodiscard]] std::string domain_name_of(const std::string& owner) const;
-    void set_domain_name(const std::string& owner, const std::string& title);
-    [[nodiscard]] bool take_new_titles() { return std::exchange(has_new_titles_, false); }
+    void set_domain_name(const std::string& owner, const std::string& name);
+    [[nodiscard]] bool take_new_domain_names() {
+        return std::exchange(has_new_domain_names_, false);
+    }
 
 private:
     /// Lives until the last answer to it, even when it is over.
     struct Request {
         std::string owner;
-        std::vector<VfSelector> wants;
+        std::vector<VfSelector> selectors;
         Nanoseconds deadline{0};
         Done<std::vector<GivenVf>> done;
         int tries = 0;
@@ -95,14 +98,14 @@ private:
         std::vector<GivenVf> given;
     };
     /// A consumer's VF in a snapshot.
-    struct Held {
+    struct OwnedVf {
         Uuid vf{};
         std::string owner;
         std::uint64_t generation = 0;  ///< of the claim
         VfSockets sockets;
         bool is_revoked = false;
     };
-    using HeldVfs = std::map<Target, Held>;
+    using OwnedVfs = std::map<Target, OwnedVf>;
 
     void try_choose(const std::shared_ptr<Request>& request);
     void claim_next(const std::shared_ptr<Request>& request);
@@ -113,21 +116,21 @@ private:
     void undo_claims(Request& request);
     Result<> link(Request& request);
     Result<> take_domain_name(const std::string& owner, const OptionReader& options);
-    void forget_unused_titles();
+    void forget_unused_domain_names();
     void unassign_others(const Request& request);
-    void unassign_one(const Target& target, const Held& held, Done<> done);
-    [[nodiscard]] static Held held(const VfView& view);
-    [[nodiscard]] HeldVfs held_by(const std::string& owner) const;
+    void unassign_one(const Target& target, const OwnedVf& owned, Done<> done);
+    [[nodiscard]] static OwnedVf owned_vf(const VfView& view);
+    [[nodiscard]] OwnedVfs vfs_of(const std::string& owner) const;
     /// Claims also end by a manual release, takeover or destroy: revokes the consumer's sockets.
     void follow_claims();
     void follow(const GpuHost& gpu);
     void record_opened(const Target& target);
     /// After a boot no event reports the end of an earlier domain. Ends such a claim, with a scrub,
-    /// if the domain is off and the claim is not a reservation.
+    /// if the domain is off and the claim is not persistent.
     void release_left_behind(const Target& target, const VfView& view);
     /// Whether to keep following the VF. False if another owner or VF is there; the consumer's
     /// paths are then removed. The paths stay if the VF has no owner, for adopt().
-    bool may_go_on(const Target& target, Held& held);
+    bool may_go_on(const Target& target, OwnedVf& owned);
     /// Finds also VFs of a GPU that is not in service, because claims are durable.
     [[nodiscard]] std::optional<VfRecord> record_of(const Target& target) const;
     /// PfLost if `owner` has a claim on record for a VF that is not in view.
@@ -138,10 +141,10 @@ private:
     const Clock& clock_;
     std::deque<std::shared_ptr<Request>> requests_;  ///< oldest first
     std::set<Target> reserved_;                      ///< being claimed by a request
-    HeldVfs opened_;                                 ///< VFs that a consumer may open
+    OwnedVfs opened_;                                ///< VFs that a consumer may open
     std::vector<std::uint64_t> followed_;            ///< by GPU, for GpuHost::is_newer()
-    std::map<std::string, std::string> titles_;
-    bool has_new_titles_ = false;
+    std::map<std::string, std::string> domain_names_;
+    bool has_new_domain_names_ = false;
     IsOff is_off_;
 };
 

@@ -34,18 +34,18 @@ void Domains::take(std::string_view line) {
         is_known_ = true;
         for (const Json& one : *all)
             if (one.is_object())
-                note(text_in(one, "uuid"),
-                     {.name = text_in(one, "name"), .is_active = flag_in(one, "active")});
+                record(text_in(one, "uuid"),
+                       {.name = text_in(one, "name"), .is_active = flag_in(one, "active")});
     }
     if (const auto one = json.find("domain"); one != json.end() && one->is_object())
-        note(text_in(*one, "uuid"),
-             {.name = text_in(*one, "name"), .is_active = flag_in(*one, "active")});
+        record(text_in(*one, "uuid"),
+               {.name = text_in(*one, "name"), .is_active = flag_in(*one, "active")});
     domains_.erase(text_in(json, "removed"));
     if (json.contains("lost")) forget();
     assignments_.record_domains();
 }
 
-void Domains::note(const std::string& uuid, Domain domain) {
+void Domains::record(const std::string& uuid, Domain domain) {
     if (!parse_uuid(uuid)) return;
     if (domains_.size() >= kMax && !domains_.contains(uuid)) return;
     assignments_.set_domain_name("libvirt:" + uuid, domain.name);

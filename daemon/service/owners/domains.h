@@ -38,7 +38,7 @@ private:
         bool is_active = false;
     };
 
-    void note(const std::string& uuid, Domain domain);
+    void record(const std::string& uuid, Domain domain);
 
     Assignments& assignments_;
     std::map<std::string, Domain> domains_;

@@ -256,7 +256,7 @@ Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const
     if (!gaps.is_in_first_priority_class(policy))
         return fail(
             ErrorId::NoSchedule,
-            fmt::format("{}: the priority classes before its own may take all of the engine, so "
+            fmt::format("{}: higher priority classes may take all of the engine, so "
                         "max_gap_ms {:g} requires a reservation; min_pct {:.2f} would fit",
                         party_name(party), party.contract.max_gap_ms,
                         rounded_up(100 * static_cast<double>(engine.min_run_ns) / (gap_ns / 2))));

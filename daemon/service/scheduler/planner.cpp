@@ -216,9 +216,9 @@ struct Gap {
     std::uint64_t longest_us = 0;
 };
 
-/// Gaps in the order of the VFs' first entries. Unit: the table's own time, plus `turn_us` for each
-/// entry, the VF's own included. Reservations are added elsewhere (Limits).
-std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t turn_us) {
+/// Gaps in the order of the VFs' first entries. Unit: the table's own time, plus `overhead_us` for
+/// each entry, the VF's own included. Reservations are added elsewhere (Limits).
+std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t overhead_us) {
     std::vector<Gap> gaps;
     std::uint64_t at = 0;
     for (const Entry& entry : plan.entries) {
@@ -229,7 +229,7 @@ std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t turn_us) {
             gap->longest_us = std::max(gap->longest_us, at - gap->last_end_us);
         at += entry.quantum_us;
         gap->last_end_us = at;
-        at += turn_us;
+        at += overhead_us;
     }
     for (Gap& gap : gaps)
         gap.longest_us = std::max(gap.longest_us, gap.first_start_us + at - gap.last_end_us);
@@ -244,7 +244,7 @@ std::uint64_t gap_limit_of(const Claim& claim, const Limits& limits) {
 /// table that repays lags may need more slices than the cycle has room for.
 double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
     if (plan.entries.size() > limits.max_entries) return HUGE_VAL;
-    const auto gaps = gaps_of(plan, limits.turn_us);
+    const auto gaps = gaps_of(plan, limits.overhead_us);
     double strain = 0;
     for (const Part& part : parts) {
         const auto gap = std::ranges::find(gaps, part.claim.vf, &Gap::vf);
@@ -350,7 +350,7 @@ bool owes_slices(const std::vector<Part>& parts) {
 /// fit_gap() terminates. False if no request can be shortened.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool did = false;
-    for (const Gap& gap : gaps_of(plan, limits.turn_us)) {
+    for (const Gap& gap : gaps_of(plan, limits.overhead_us)) {
         const auto part =
             std::ranges::find(parts, gap.vf, [](const Part& p) { return p.claim.vf; });
         const std::uint64_t limit_us = gap_limit_of(part->claim, limits);
@@ -436,7 +436,7 @@ Plan single(const Claim& claim) {
 
 Result<> check(std::span<const Claim> claims, Limits limits) {
     if (claims.size() < 2) return {};
-    limits.turn_us = 0;
+    limits.overhead_us = 0;
     TRY_VOID(fitting_parts(claims, limits));
     return {};
 }
@@ -484,9 +484,9 @@ Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
     if (claims.empty()) return Plan{};
     if (claims.size() == 1) return single(claims.front());
     Limits slices_alone = limits;
-    slices_alone.turn_us = 0;
+    slices_alone.overhead_us = 0;
     auto fitting = fitting_parts(claims, limits);
-    if (!fitting && limits.turn_us > 0) {
+    if (!fitting && limits.overhead_us > 0) {
         limits = slices_alone;
         fitting = fitting_parts(claims, limits);
     }
@@ -495,7 +495,7 @@ Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
     Plan settled = best(without_lags(parts), limits, {Lags::Carry});
     if (!owes_slices(parts)) {
         if (auto made = carry_or_pay(parts, settled, limits)) return *std::move(made);
-        if (limits.turn_us > 0) {
+        if (limits.overhead_us > 0) {
             const auto shorter = with_slices_of(parts, {kShorterPart, kShorterParts});
             if (auto made = carry_or_pay(shorter, settled, limits)) return *std::move(made);
             if (auto made = carry_or_pay(parts, settled, slices_alone)) return *std::move(made);

@@ -55,9 +55,9 @@ struct Limits {
     /// Messages name real time, not the table's own time.
     std::uint32_t extra_us = 0;
     double taken = 0;  ///< 0..1
-    /// World switch and overrun of each turn. Slices are shortened for this cost as far as that
+    /// World switch and overrun of each slice. Slices are shortened for this cost as far as that
     /// helps; no plan is refused because of it.
-    std::uint32_t turn_us = 0;
+    std::uint32_t overhead_us = 0;
 };
 
 struct Entry {

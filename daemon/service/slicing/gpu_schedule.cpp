@@ -131,7 +131,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
         // The number may belong to another VF later.
         account_.forget(member.vf);
         state_.asleep_since.erase(member.vf);
-        state_.held.erase(member.vf);
+        state_.throttled.erase(member.vf);
         state_.woken.erase(member.vf);
         worst_quanta_.erase(member.vf);
     }
@@ -156,7 +156,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
 /// A gang VF does not compete for entries, so it counts as asleep.
 void GpuSchedule::leave_entries(std::uint32_t vf, Nanoseconds now) {
     state_.fluid.sleep(vf);
-    state_.held.erase(vf);
+    state_.throttled.erase(vf);
     state_.woken.erase(vf);
     state_.asleep_since.try_emplace(vf, now);
 }
@@ -184,7 +184,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         account_.add(vf, ns, end.count());
         return;
     }
-    if (reserved_ns == 0) record_turn(vf, ns, between);
+    if (reserved_ns == 0) record_overhead(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     // The IDLE event comes before the RUN event of the run that it ends. So that run counts as
     // work, and the VF sleeps after it.
@@ -194,7 +194,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     std::sort(wakes.begin(), wakes.end());
     state_.woken.clear();
     // a throttled VF may still run by its reservation
-    if (!state_.held.contains(vf)) state_.fluid.wake(vf);
+    if (!state_.throttled.contains(vf)) state_.fluid.wake(vf);
     Nanoseconds from = end - Nanoseconds{table_ns};
     // The run is cut at each wake, because fewer VFs shared the ideal service before it. Otherwise
     // a VF that woke late would be owed a share of the whole run.
@@ -205,7 +205,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         from = until;
     }
     if (end > from) state_.fluid.serve(vf, (end - from).count());
-    if (state_.held.contains(vf)) state_.fluid.sleep(vf);
+    if (state_.throttled.contains(vf)) state_.fluid.sleep(vf);
     account_.add(vf, ns, end.count());
     record_lags();
     if (is_over_idle)
@@ -216,25 +216,25 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
 
 /// Measures a turn only if the VF had work all the time, so that the engine was not idle in
 /// between.
-void GpuSchedule::record_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
+void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
     constexpr int kPart = 32;  // weight of a new value: 1/32
     if (!state_.fluid.is_awake(vf) || state_.asleep_since.contains(vf) || !state_.woken.empty())
         return;
-    if (between < Nanoseconds::zero() || between > kMaxTurn) return;
+    if (between < Nanoseconds::zero() || between > kMaxOverhead) return;
     std::int64_t slice_ns = 0;
     for (const scheduler::Entry& entry : state_.plan.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
     // a turn of no table: no other VF had work, or the VF hung
-    if (over > kMaxTurn) return;
-    state_.turn += (std::min(between + over, kMaxTurn) - state_.turn) / kPart;
+    if (over > kMaxOverhead) return;
+    state_.overhead += (std::min(between + over, kMaxOverhead) - state_.overhead) / kPart;
 }
 
 /// Whether the cost of turns has changed much. Tables are not replaced because of measurement
 /// noise.
-bool GpuSchedule::turns_left_plan() const {
+bool GpuSchedule::overhead_left_plan() const {
     constexpr Nanoseconds kMin = std::chrono::microseconds(100);
-    const auto [less, more] = std::minmax(state_.turn, state_.planned_turn);
+    const auto [less, more] = std::minmax(state_.overhead, state_.planned_overhead);
     return more > less + std::max(kMin, less / 2);
 }
 
@@ -249,24 +249,24 @@ void GpuSchedule::record_lags() {
 void GpuSchedule::on_wake(std::uint32_t vf, Nanoseconds at) {
     if (!state_.fluid.has(vf) || state_.fluid.is_awake(vf) || is_gang(vf)) return;
     state_.woken.try_emplace(vf, at);
-    state_.held.erase(vf);
+    state_.throttled.erase(vf);
     state_.asleep_since.erase(vf);
 }
 
 void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
     if (!state_.fluid.has(vf) || is_strict(vf)) return;
     state_.woken.erase(vf);
-    state_.held.erase(vf);
+    state_.throttled.erase(vf);
     state_.asleep_since.try_emplace(vf, at);
 }
 
-/// The VF counts as asleep, because it is not owed service that its cap forbids. state_.held
+/// The VF counts as asleep, because it is not owed service that its cap forbids. state_.throttled
 /// records that it has work.
 void GpuSchedule::on_capped(std::uint32_t vf) {
     if (!state_.fluid.has(vf) || is_gang(vf)) return;
     state_.woken.erase(vf);
     state_.asleep_since.erase(vf);
-    state_.held.insert(vf);
+    state_.throttled.insert(vf);
     state_.fluid.sleep(vf);
 }
 
@@ -284,7 +284,7 @@ void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t rese
     }
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
     if (table_ns > 0) state_.fluid.serve(vf, table_ns);
-    state_.held.erase(vf);
+    state_.throttled.erase(vf);
     state_.asleep_since.erase(vf);
     state_.woken.erase(vf);
     account_.add_missed(vf, ns);
@@ -325,7 +325,7 @@ bool GpuSchedule::wants_table(Nanoseconds now) const {
     // a second cycle of the table would pay the same lags again
     if (state_.plan.corrects && now - state_.installed_at >= cycle) return true;
     if (now - state_.installed_at < std::max(cycle, kCheckInterval)) return false;
-    return lag_left_bound() || turns_left_plan();
+    return lag_left_bound() || overhead_left_plan();
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
@@ -350,7 +350,7 @@ std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t priority_class) co
         // A VF that cannot run now must not distort the order of the others, so its lag counts as
         // 0.
         claim.lag_ns =
-            claim.is_asleep || state_.held.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
+            claim.is_asleep || state_.throttled.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
         claim.may_wake = state_.asleep_since.contains(member.vf) && !is_gang(member);
         // A debt shortens the VF's advance in the reserve, so that waking often gains nothing.
         claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
@@ -419,8 +419,9 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     table.generation = generation;
     scheduler::Limits limits = limits_;
     // A quarter above the mean, so that longer turns keep the gap as well.
-    limits.turn_us = static_cast<std::uint32_t>((state_.turn + state_.turn / 4).count() / kNsPerUs);
-    made_turn_ = state_.turn;
+    limits.overhead_us =
+        static_cast<std::uint32_t>((state_.overhead + state_.overhead / 4).count() / kNsPerUs);
+    made_overhead_ = state_.overhead;
     scheduler::Plan whole;
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
@@ -450,7 +451,7 @@ void GpuSchedule::installed(Nanoseconds now) {
     for (const Member& member : state_.members) state_.fluid.set_weight(member.vf, member.weight);
     state_.installed_at = now;
     state_.now = now;
-    state_.planned_turn = made_turn_;
+    state_.planned_overhead = made_overhead_;
     state_.is_stale = false;
     state_.interval = kMinInterval;
     // The lags within a cycle of this table must not cause the next table.
@@ -501,7 +502,7 @@ void GpuSchedule::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
         plan.quantum_us = std::max(plan.quantum_us, entry.quantum_us);
     }
     made_ = std::move(plan);
-    made_turn_ = state_.turn;
+    made_overhead_ = state_.overhead;
     state_.planned_asleep.clear();
     installed(now);
     state_.lag_bound_quanta = kAdoptedLagBound;
@@ -519,7 +520,7 @@ bool GpuSchedule::is_gang(std::uint32_t vf) const {
 }
 
 bool GpuSchedule::wants_engine(std::uint32_t vf) const {
-    return is_gang(vf) || state_.fluid.is_awake(vf) || state_.held.contains(vf) ||
+    return is_gang(vf) || state_.fluid.is_awake(vf) || state_.throttled.contains(vf) ||
            state_.woken.contains(vf);
 }
 

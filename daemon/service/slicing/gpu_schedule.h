@@ -2,8 +2,8 @@
 //
 // GpuSchedule: the time slicing of one GPU. Knows which VFs compete, how much each received, and
 // when the PF core needs a new run table: when members or contracts change, a VF wakes or falls
-// asleep for long, a lag or the cost of turns leaves its bound, or a table that pays lags back has
-// run once. Makes at most one table per kMinInterval.
+// asleep for long, a lag or the overhead of slices leaves its bound, or a table that pays lags
+// back has run once. Makes at most one table per kMinInterval.
 //
 // A table has entries, which share by weight the time that reservations leave, per priority class.
 // It also has contracts, which the PF core keeps. Lags are about entries: reserved service does not
@@ -44,10 +44,10 @@ public:
     static constexpr double kLagSlack = 0.25;
     static constexpr double kAdoptedLagBound = 2.0;
 
-    /// Assumed cost of a turn beyond its slice until it is measured, and the limit of measured
-    /// costs, because a host may stall.
-    static constexpr Nanoseconds kFirstTurn = std::chrono::microseconds(100);
-    static constexpr Nanoseconds kMaxTurn = std::chrono::milliseconds(2);
+    /// Assumed overhead of a slice (switch and overrun) until it is measured, and the limit of
+    /// measured overheads, because a host may stall.
+    static constexpr Nanoseconds kInitialOverhead = std::chrono::microseconds(100);
+    static constexpr Nanoseconds kMaxOverhead = std::chrono::milliseconds(2);
 
     /// quantum_us is never 0: it is the VF's own value, or the GPU's.
     struct Member {
@@ -75,16 +75,16 @@ public:
         scheduler::Plan plan{};                        ///< in force
         std::map<std::uint32_t, Nanoseconds> woken{};  ///< since the last reported run
         std::map<std::uint32_t, Nanoseconds> asleep_since{};
-        std::set<std::uint32_t> held{};  ///< throttled VFs that have work
+        std::set<std::uint32_t> throttled{};  ///< throttled VFs that have work
         std::map<std::uint32_t, bool> planned_asleep{};
         Nanoseconds now{0};
         Nanoseconds installed_at{0};
         Nanoseconds interval = kMinInterval;  ///< until the next table; grows with refusals
         double lag_bound_quanta = kLagSlack;
-        Nanoseconds turn = kFirstTurn;  ///< mean of a turn's switch and overrun
-        Nanoseconds planned_turn{0};    ///< turn cost for which the table in force was made
-        Nanoseconds last_end{0};        ///< end of the last reported run
-        bool is_stale = true;           ///< members have changed since the table in force
+        Nanoseconds overhead = kInitialOverhead;  ///< mean of switch and overrun of a slice
+        Nanoseconds planned_overhead{0};  ///< the overhead for which the table in force was made
+        Nanoseconds last_end{0};          ///< end of the last reported run
+        bool is_stale = true;             ///< members have changed since the table in force
 
         bool operator==(const Image&) const = default;
     };
@@ -142,7 +142,7 @@ public:
     [[nodiscard]] const ServiceAccount& account() const { return account_; }
     /// Part of the engine due to `vf` by contract and weight, given which VFs have work; 0..1.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
-    [[nodiscard]] bool is_capped(std::uint32_t vf) const { return state_.held.contains(vf); }
+    [[nodiscard]] bool is_capped(std::uint32_t vf) const { return state_.throttled.contains(vf); }
     /// Whether the VF keeps its slots without work, so that its idling changes no table.
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
     /// Largest |lag| of `vf` since it joined, in quanta of the table in force at that time.
@@ -156,8 +156,8 @@ private:
     [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
     /// `between`: from the end of the previous run to the beginning of this one.
-    void record_turn(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
-    [[nodiscard]] bool turns_left_plan() const;
+    void record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
+    [[nodiscard]] bool overhead_left_plan() const;
     /// Whether the VF has work, with tokens or without; always true for a gang.
     [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
     /// The planner's input for one priority class, including wakes not accounted yet.
@@ -184,7 +184,7 @@ private:
     scheduler::Limits limits_;
     ServiceAccount account_;
     std::optional<scheduler::Plan> made_;  ///< given out, not yet confirmed
-    Nanoseconds made_turn_{0};             ///< turn cost for which made_ was made
+    Nanoseconds made_overhead_{0};         ///< the overhead for which made_ was made
     std::map<std::uint32_t, double> worst_quanta_;
 };
 

@@ -22,7 +22,7 @@ std::uint64_t WaitHistogram::end_of(unsigned bucket) {
     return std::uint64_t{bucket % 4 + 5} << (octave - 2);
 }
 
-void WaitHistogram::turn(Nanoseconds at) {
+void WaitHistogram::rotate(Nanoseconds at) {
     if (at - begin_ < kWindow) return;
     // Two alternating halves cover the last 30 to 60 s in constant memory.
     previous_ = at - begin_ < 2 * kWindow ? current_ : Counts{};
@@ -31,7 +31,7 @@ void WaitHistogram::turn(Nanoseconds at) {
 }
 
 void WaitHistogram::add(Nanoseconds ns, Nanoseconds at) {
-    turn(at);
+    rotate(at);
     ++current_[bucket_of(static_cast<std::uint64_t>(std::max<std::int64_t>(0, ns.count())))];
 }
 
@@ -45,11 +45,11 @@ Nanoseconds WaitHistogram::quantile(double part, Nanoseconds now) const {
     std::uint64_t all = 0;
     for (unsigned bucket = 0; bucket < kBuckets; ++bucket) all += count(bucket);
     if (all == 0) return Nanoseconds{0};
-    const auto wanted = static_cast<std::uint64_t>(std::ceil(part * static_cast<double>(all)));
+    const auto rank = static_cast<std::uint64_t>(std::ceil(part * static_cast<double>(all)));
     std::uint64_t seen = 0;
     for (unsigned bucket = 0; bucket < kBuckets; ++bucket) {
         seen += count(bucket);
-        if (seen >= std::max<std::uint64_t>(1, wanted))
+        if (seen >= std::max<std::uint64_t>(1, rank))
             return Nanoseconds{static_cast<std::int64_t>(end_of(bucket))};
     }
     return Nanoseconds{static_cast<std::int64_t>(end_of(kBuckets - 1))};

@@ -27,7 +27,7 @@ private:
 
     [[nodiscard]] static unsigned bucket_of(std::uint64_t ns);
     [[nodiscard]] static std::uint64_t end_of(unsigned bucket);
-    void turn(Nanoseconds at);
+    void rotate(Nanoseconds at);
 
     Counts current_{}, previous_{};
     Nanoseconds begin_{0};  ///< begin of the current half

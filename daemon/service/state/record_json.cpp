@@ -33,7 +33,7 @@ Json owner_json(const OwnerRecord& owner) {
                  {"lease_s", owner.lease_s},
                  {"since_s", owner.since.count()},
                  {"expires_s", owner.expires.count()}};
-    if (owner.is_kept) json["kept"] = true;
+    if (owner.is_persistent) json["persistent"] = true;
     return json;
 }
 
@@ -44,7 +44,7 @@ OwnerRecord owner_of(const Json& json) {
     json.at("lease_s").get_to(owner.lease_s);
     owner.since = UnixTime{json.at("since_s").get<UnixTime::rep>()};
     owner.expires = UnixTime{json.at("expires_s").get<UnixTime::rep>()};
-    owner.is_kept = json.value("kept", false);
+    owner.is_persistent = json.value("persistent", false);
     return owner;
 }
 
@@ -190,17 +190,17 @@ std::vector<DesiredGpu> sections_of(const Json& json) {
 Json apply_json(const ApplyIntent& apply) {
     Json json = {{"label", apply.label},
                  {"force", apply.is_forced},
-                 {"wanted", sections_json(apply.wanted)},
+                 {"after", sections_json(apply.after)},
                  {"before", sections_json(apply.before)}};
-    if (!apply.goes_forward()) json["back"] = apply.rollback_reason;
+    if (!apply.goes_forward()) json["rollback_reason"] = apply.rollback_reason;
     return json;
 }
 
 ApplyIntent apply_of(const Json& json) {
     return {.label = json.at("label").get<std::string>(),
             .is_forced = json.at("force").get<bool>(),
-            .rollback_reason = json.value("back", ""),
-            .wanted = sections_of(json.at("wanted")),
+            .rollback_reason = json.value("rollback_reason", ""),
+            .after = sections_of(json.at("after")),
             .before = sections_of(json.at("before"))};
 }
 

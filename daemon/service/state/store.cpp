@@ -64,7 +64,7 @@ void StateStore::load() {
     for (const auto& [id, file] : files_)
         if (file.lease_time && (!latest || file.lease_time->reading > latest->reading))
             latest = file.lease_time;
-    if (latest) noted_ = latest->reading;
+    if (latest) recorded_time_ = latest->reading;
     if (clock_ != nullptr) leases_.emplace(*clock_, latest);
 }
 
@@ -229,7 +229,7 @@ std::string StateStore::condition() const {
     return refusal_;
 }
 
-void StateStore::note(const Result<>& done) {
+void StateStore::record_result(const Result<>& done) {
     const std::scoped_lock lock(mutex_);
     refusal_ = done ? "" : done.error().cause;
 }
@@ -250,11 +250,11 @@ Result<> StateStore::commit(const std::string& id, const GpuRecord& record, Writ
     if (!done)
         unassign(name, text, before ? std::optional(encode_gpu(*before)) : std::nullopt,
                  done.error());
-    note(done);
+    record_result(done);
     if (!done) return done;
     const std::scoped_lock lock(mutex_);
     if (!before || !have_same_names(before->record, record)) ++names_version_;
-    if (after.lease_time) noted_ = after.lease_time->reading;
+    if (after.lease_time) recorded_time_ = after.lease_time->reading;
     files_[id] = std::move(after);
     return {};
 }
@@ -265,14 +265,14 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     const auto before = this->apply();
     if (apply == before) return {};
     if (apply && !before)
-        for (const DesiredGpu& gpu : apply->wanted) TRY_VOID(writable(gpu.gpu));
+        for (const DesiredGpu& gpu : apply->after) TRY_VOID(writable(gpu.gpu));
     const auto text_of = [](const auto& one) {
         return one ? std::optional(encode_apply(*one)) : std::nullopt;
     };
     const auto text = text_of(apply);
     auto done = text ? port_.replace(kApply, *text) : port_.remove(kApply);
     if (!done) unassign(kApply, text, text_of(before), done.error());
-    note(done);
+    record_result(done);
     if (!done) return done;
     const std::scoped_lock lock(mutex_);
     apply_ = apply;
@@ -293,7 +293,7 @@ void StateStore::unassign(const std::string& name, const std::optional<std::stri
 void StateStore::record_time(const std::string& id) {
     {
         const std::scoped_lock lock(mutex_);
-        if (noted_ && leases_->now() - *noted_ < kNoteTime) return;
+        if (recorded_time_ && leases_->now() - *recorded_time_ < kRecordInterval) return;
     }
     static_cast<void>(commit(id, gpu(id), Write::Always));
 }

@@ -79,10 +79,10 @@ public:
     /// As commit(), for the apply that is under way; none: the apply has ended.
     Result<> commit_apply(const std::optional<ApplyIntent>& apply);
     /// Writes the lease time to this GPU's file if the last recorded reading is older than
-    /// kNoteTime. A reboot can prolong a lease by at most the time since that reading. If the disk
-    /// refuses, the next call tries again.
+    /// kRecordInterval. A reboot can prolong a lease by at most the time since that reading. If the
+    /// disk refuses, the next call tries again.
     void record_time(const std::string& id);
-    static constexpr UnixTime kNoteTime{60};
+    static constexpr UnixTime kRecordInterval{60};
 
 private:
     enum class Write { IfChanged, Always };
@@ -97,7 +97,7 @@ private:
     /// Rolls back a write that failed.
     void unassign(const std::string& name, const std::optional<std::string>& refused,
                   const std::optional<std::string>& old, Error& error);
-    void note(const Result<>& done);
+    void record_result(const Result<>& done);
 
     StatePort& port_;
     const Clock* clock_;
@@ -109,7 +109,7 @@ private:
     std::map<std::string, std::mutex> writing_;
     std::map<std::string, GpuFile> files_;
     std::optional<ApplyIntent> apply_;
-    std::optional<UnixTime> noted_;  ///< latest lease time on record
+    std::optional<UnixTime> recorded_time_;  ///< latest lease time on record
     std::uint64_t names_version_ = 0;
     std::string refusal_;  ///< why the last change was refused; empty if it was written
 };

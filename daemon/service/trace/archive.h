@@ -28,7 +28,7 @@ class BadTrace : public std::runtime_error {
 
 /// A number of 128 bits. Stored as two items: signed upper half, lower half.
 using Wide = __int128;
-/// Limit of names and notes; Recorder cuts longer ones.
+/// Limit of names and annotations; Recorder cuts longer ones.
 inline constexpr std::size_t kLongestText = 4096;
 inline constexpr Wide kWideLimit = Wide{1} << 100;
 /// Limit of a time, in ns before and after 0.

@@ -112,7 +112,7 @@ template <typename A> void walk(A& archive, TableRefused& event) {
     archive.time(event.at);
 }
 
-template <typename A> void walk(A& archive, Noted& event) {
+template <typename A> void walk(A& archive, Annotated& event) {
     archive.time(event.at);
     walk_vf(archive, event.vf, 0);
     archive.text(event.kind);
@@ -164,10 +164,10 @@ template <typename A> void walk_set(A& archive, std::set<std::uint32_t>& vfs) {
     vfs = {list.begin(), list.end()};
 }
 
-template <typename A> void walk_turn(A& archive, Nanoseconds& turn) {
-    std::int64_t ns = turn.count();
-    archive.number(ns, 0, GpuSchedule::kMaxTurn.count());
-    turn = Nanoseconds{ns};
+template <typename A> void walk_overhead(A& archive, Nanoseconds& overhead) {
+    std::int64_t ns = overhead.count();
+    archive.number(ns, 0, GpuSchedule::kMaxOverhead.count());
+    overhead = Nanoseconds{ns};
 }
 
 template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
@@ -179,7 +179,7 @@ template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
     walk(archive, image.plan);
     walk_times(archive, image.woken);
     walk_times(archive, image.asleep_since);
-    walk_set(archive, image.held);
+    walk_set(archive, image.throttled);
     walk_map(archive, image.planned_asleep, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& is_asleep) {
         walk_vf(a, vf);
         a.flag(is_asleep);
@@ -190,8 +190,8 @@ template <typename A> void walk(A& archive, GpuSchedule::Image& image) {
     archive.number(interval_ns, 1, Nanoseconds{GpuSchedule::kMaxInterval}.count());
     image.interval = Nanoseconds{interval_ns};
     archive.real(image.lag_bound_quanta, 0, kMaxQuanta);
-    walk_turn(archive, image.turn);
-    walk_turn(archive, image.planned_turn);
+    walk_overhead(archive, image.overhead);
+    walk_overhead(archive, image.planned_overhead);
     archive.time(image.last_end);
     archive.flag(image.is_stale);
 }
@@ -280,7 +280,7 @@ struct Teller {
         schedule.refused(event.at);
         return true;
     }
-    bool operator()(const Noted&) const { return true; }
+    bool operator()(const Annotated&) const { return true; }
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ struct TableRefused {
 };
 
 /// For display only; decisions do not depend on it.
-struct Noted {
+struct Annotated {
     Nanoseconds at{0};
     std::uint32_t vf = 0;
     std::string kind;
@@ -84,7 +84,7 @@ struct Noted {
 
 /// The index of an alternative is the number of its kind in the file.
 using Event = std::variant<MembersSet, Ran, Woke, WentIdle, Throttled, Missed, Restarted, TableMade,
-                           TableInstalled, TableRefused, Noted>;
+                           TableInstalled, TableRefused, Annotated>;
 
 /// CRC32C of all bytes, so that a replay finds any difference.
 [[nodiscard]] std::uint32_t digest_of(const vgpu_pf_run_table& table);

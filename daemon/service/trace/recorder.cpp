@@ -66,7 +66,7 @@ void Recorder::write(const Event& event) {
     ring_.append(json_of(event, last_));
 }
 
-void Recorder::tell(const Event& event) {
+void Recorder::apply(const Event& event) {
     const bool is_known = std::visit(
         [this](const auto& one) {
             if constexpr (requires { one.vf; }) return schedule_.fluid().has(one.vf);
@@ -84,12 +84,12 @@ void Recorder::tell(const Event& event) {
 void Recorder::set_members(const std::vector<GpuSchedule::Member>& members,
                            std::uint32_t max_gap_ms, Nanoseconds now) {
     if (schedule_.has_members(members, max_gap_ms)) return;
-    tell(MembersSet{
+    apply(MembersSet{
         .at = now, .members = members, .max_gap_ms = max_gap_ms, .names = source_.names()});
 }
 
 void Recorder::on_wake(std::uint32_t vf, Nanoseconds at) {
-    if (!schedule_.fluid().is_awake(vf)) tell(Woke{.at = at, .vf = vf});
+    if (!schedule_.fluid().is_awake(vf)) apply(Woke{.at = at, .vf = vf});
 }
 
 Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanoseconds now) {
@@ -110,12 +110,12 @@ void Recorder::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
     begin_chunk(false);
 }
 
-void Recorder::note(std::uint32_t vf, std::string_view kind, std::string_view text,
-                    Nanoseconds now) {
-    write(Noted{.at = now,
-                .vf = vf,
-                .kind = std::string(kind.substr(0, kLongestText)),
-                .text = std::string(start_of(text, kLongestText))});
+void Recorder::annotate(std::uint32_t vf, std::string_view kind, std::string_view text,
+                        Nanoseconds now) {
+    write(Annotated{.at = now,
+                    .vf = vf,
+                    .kind = std::string(kind.substr(0, kLongestText)),
+                    .text = std::string(start_of(text, kLongestText))});
 }
 
 }  // namespace vgpu::daemon::trace

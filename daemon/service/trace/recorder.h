@@ -73,8 +73,8 @@ public:
     const GpuSchedule* operator->() const { return &schedule_; }
 
     /// Records the event and applies it, unless it is of a VF that is not a member: a GpuSchedule
-    /// ignores such VFs. MembersSet, Woke, TableMade and Noted have separate functions below.
-    void tell(const Event& event);
+    /// ignores such VFs. MembersSet, Woke, TableMade and Annotated have separate functions below.
+    void apply(const Event& event);
 
     // as in GpuSchedule
     void set_members(const std::vector<GpuSchedule::Member>& members, std::uint32_t max_gap_ms,
@@ -84,7 +84,7 @@ public:
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
     /// Records an event for display.
-    void note(std::uint32_t vf, std::string_view kind, std::string_view text, Nanoseconds now);
+    void annotate(std::uint32_t vf, std::string_view kind, std::string_view text, Nanoseconds now);
 
     [[nodiscard]] Result<Piece> read(std::optional<std::uint64_t> after) const {
         return ring_.read(after);

@@ -13,15 +13,11 @@
 
 namespace vgpu::daemon {
 
-/// When a VF is emptied between two owners.
-enum class ScrubPolicy {
-    Request,  ///< when the release requests it
-    Release,  ///< at the end of every claim, including claims with an expired lease
-};
-
 struct VfAssignmentPolicy {
     AssignmentMode assignment_mode = AssignmentMode::Default;
-    ScrubPolicy scrub = ScrubPolicy::Request;
+    /// Empties the VF at the end of every claim, including claims with an expired lease; otherwise
+    /// only if the release requests it.
+    bool scrubs_on_release = false;
 
     bool operator==(const VfAssignmentPolicy&) const = default;
 };
@@ -31,11 +27,5 @@ inline constexpr std::array kAssignmentModes{
 #include "daemon/ports/assignment_mode.def"
 #undef ASSIGNMENT_MODE
 };
-inline constexpr std::array kScrubs{Word{"request", ScrubPolicy::Request},
-                                    Word{"release", ScrubPolicy::Release}};
-
-[[nodiscard]] constexpr std::string_view name_of(ScrubPolicy scrub) {
-    return name_among(kScrubs, scrub);
-}
 
 }  // namespace vgpu::daemon

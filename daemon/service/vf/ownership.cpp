@@ -33,7 +33,7 @@ std::optional<ProcessId> parse_process(std::string_view text) {
 OwnerRecord renewed(OwnerRecord owner, const ClaimRequest& request, UnixTime now) {
     owner.lease_s = request.lease_s;
     owner.expires = request.lease_s == 0 ? UnixTime{0} : now + UnixTime{request.lease_s};
-    owner.is_kept = request.is_kept.value_or(owner.is_kept);
+    owner.is_persistent = request.is_persistent.value_or(owner.is_persistent);
     return owner;
 }
 
@@ -56,8 +56,8 @@ Result<> check_owner_name(std::string_view owner) {
         fmt::format("'{}' ({} bytes) is not a valid name for an owner", shown, owner.size()));
 }
 
-bool is_reservation(const OwnerRecord& owner) {
-    return owner.is_kept && !std::holds_alternative<ProcessId>(form_of(owner.name));
+bool outlives_stops(const OwnerRecord& owner) {
+    return owner.is_persistent && !std::holds_alternative<ProcessId>(form_of(owner.name));
 }
 
 bool is_expired(const OwnerRecord& owner, UnixTime now) {
@@ -139,9 +139,9 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
         return fmt::format("the lease of {} is over", claim_text(owner));
     // A VM is claimed for before its process exists.
     const bool is_new = facts.now - owner.since < kOwnerGrace;
-    if (facts.exists && !*facts.exists && !is_new && !is_reservation(owner))
+    if (facts.exists && !*facts.exists && !is_new && !outlives_stops(owner))
         return fmt::format("{} no longer exists", claim_text(owner));
-    const bool is_known_to_live = (facts.exists && *facts.exists) || is_reservation(owner);
+    const bool is_known_to_live = (facts.exists && *facts.exists) || outlives_stops(owner);
     if (!facts.is_attached && !is_known_to_live && owner.lease_s == 0 &&
         facts.unattached_for >= kLongUnattached)
         return fmt::format("{} has not had the VF open for more than {} h", claim_text(owner),

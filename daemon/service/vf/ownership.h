@@ -27,7 +27,7 @@ struct OwnerRecord {
     std::uint32_t lease_s = 0;     ///< 0: without limit
     UnixTime since{0};             ///< or the owner's first renewal after a boot
     UnixTime expires{0};           ///< 0: never
-    bool is_kept = false;          ///< a reservation: only an explicit release ends it
+    bool is_persistent = false;    ///< only an explicit release ends it
 
     bool operator==(const OwnerRecord&) const = default;
 };
@@ -39,7 +39,7 @@ struct ClaimRequest {
     /// 0: no claim may be in force.
     std::optional<std::uint64_t> generation{};
     std::uint32_t lease_s = 0;
-    std::optional<bool> is_kept{};  ///< none: unchanged; false for a new claim
+    std::optional<bool> is_persistent{};  ///< none: unchanged; false for a new claim
 };
 
 /// All other input of claim(). The facts are of one moment, read in the GPU's thread.
@@ -62,7 +62,7 @@ inline constexpr std::chrono::hours kLongUnattached{1};
 [[nodiscard]] Result<> check_owner_name(std::string_view owner);
 
 /// Whether the claim outlives stops of its owner.
-[[nodiscard]] bool is_reservation(const OwnerRecord& owner);
+[[nodiscard]] bool outlives_stops(const OwnerRecord& owner);
 
 /// Whether the lease is over. The claim still stays in force until another owner claims the VF, so
 /// a late renewal loses nothing.
@@ -103,7 +103,7 @@ struct OrphanFacts {
 };
 
 /// Why the claim looks forgotten (lease over, owner gone, VF never opened); empty if it does not.
-/// For a reservation, an owner that is absent or does not use the VF is no such reason.
+/// For a persistent claim, an owner that is absent or does not use the VF is no such reason.
 [[nodiscard]] std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts);
 
 }  // namespace vgpu::daemon

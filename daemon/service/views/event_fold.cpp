@@ -12,7 +12,7 @@ namespace {
 
 /// Kinds of events that guests can cause, and a prefix of such kinds.
 constexpr std::array<std::string_view, 5> kByGuests{"hang", "reset-done", "guard", "guest-error",
-                                                    "taken-back"};
+                                                    "revoked"};
 constexpr std::string_view kByAgents = "agent-";
 
 bool is_by_guest(const AdminEvent& admin_event) {

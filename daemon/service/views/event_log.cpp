@@ -11,13 +11,13 @@
 namespace vgpu::daemon {
 
 void EventLog::add(const AdminEvent& admin_event, std::uint64_t time_us) {
-    kept_.push_back({.seq = ++count_,
-                     .time_us = time_us,
-                     .gpu = admin_event.gpu,
-                     .vf = admin_event.vf,
-                     .kind = std::string(admin_event.kind),
-                     .text = std::string(start_of(admin_event.text, kMaxText))});
-    if (kept_.size() > kKept) drop_one();
+    events_.push_back({.seq = ++count_,
+                       .time_us = time_us,
+                       .gpu = admin_event.gpu,
+                       .vf = admin_event.vf,
+                       .kind = std::string(admin_event.kind),
+                       .text = std::string(start_of(admin_event.text, kMaxText))});
+    if (events_.size() > kCapacity) drop_one();
 }
 
 void EventLog::drop_one() {
@@ -27,18 +27,18 @@ void EventLog::drop_one() {
     };
     std::map<Key, std::size_t> counts;
     std::size_t max = 0;
-    for (const LoggedEvent& event : kept_) max = std::max(max, ++counts[key_of(event)]);
-    kept_.erase(std::find_if(kept_.begin(), kept_.end(), [&](const LoggedEvent& event) {
+    for (const LoggedEvent& event : events_) max = std::max(max, ++counts[key_of(event)]);
+    events_.erase(std::find_if(events_.begin(), events_.end(), [&](const LoggedEvent& event) {
         return counts.at(key_of(event)) == max;
     }));
 }
 
 std::vector<LoggedEvent> EventLog::since(std::uint64_t after, std::size_t max) const {
     const auto is_new = [after](const LoggedEvent& event) { return event.seq > after; };
-    auto first = std::find_if(kept_.begin(), kept_.end(), is_new);
-    const auto found = static_cast<std::size_t>(kept_.end() - first);
+    auto first = std::find_if(events_.begin(), events_.end(), is_new);
+    const auto found = static_cast<std::size_t>(events_.end() - first);
     if (found > max) first += static_cast<std::ptrdiff_t>(found - max);
-    return {first, kept_.end()};
+    return {first, events_.end()};
 }
 
 }  // namespace vgpu::daemon

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLog: the last kKept events with number and time, for `vgpuctl events` and the bug report. A
-// full log drops the oldest event of the VF and kind with the most events. Numbers begin at 1 in
-// each vgpud and have no gaps, so a reader can see how many events it missed. Bounded in bytes.
-// Main loop.
+// EventLog: the last kCapacity events with number and time, for `vgpuctl events` and the bug
+// report. A full log drops the oldest event of the VF and kind with the most events. Numbers begin
+// at 1 in each vgpud and have no gaps, so a reader can see how many events it missed. Bounded in
+// bytes. Main loop.
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -28,7 +28,7 @@ struct LoggedEvent {
 
 class EventLog {
 public:
-    static constexpr std::size_t kKept = 512;
+    static constexpr std::size_t kCapacity = 512;
     static constexpr std::size_t kMaxText = 1024;
 
     void add(const AdminEvent& admin_event, std::uint64_t time_us);
@@ -38,7 +38,7 @@ public:
 private:
     void drop_one();
 
-    std::deque<LoggedEvent> kept_;
+    std::deque<LoggedEvent> events_;
     std::uint64_t count_ = 0;
 };
 

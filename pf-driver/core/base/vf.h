@@ -116,7 +116,7 @@ struct vgpu_vf_contract {
 /* run/share.c: the weight of the VF, and how far it has been served */
 struct vgpu_vf_share {
 	uint32_t weight;	 /* in force; 0: none */
-	uint32_t wanted;	 /* the weight of the table in force */
+	uint32_t table_weight;	 /* the weight of the table in force */
 	uint32_t priority_class; /* that of the table in force */
 	uint32_t slice_us;	 /* the slice length from which the VF's deadline is computed */
 	bool is_competing;

@@ -106,7 +106,7 @@ static void start(struct vgpu_pf *pf)
 }
 
 /* state of the operation in progress: 0 if it is done, -EINPROGRESS, or another error */
-static int look(struct vgpu_pf *pf)
+static int poll(struct vgpu_pf *pf)
 {
 	uint32_t status = read_status(pf);
 	uint64_t elapsed = vgpu_pf_timer_now(pf) - pf->bulk.started_ns;
@@ -132,7 +132,7 @@ static void wait_more(struct vgpu_pf *pf)
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
 	/* each operation takes two turns; the loop is bounded, as owners may add operations */
-	for (uint32_t turn = 0; turn < 2 * VGPU_BULK_QUEUE && pf->bulk.used; turn++) {
+	for (uint32_t round = 0; round < 2 * VGPU_BULK_QUEUE && pf->bulk.used; round++) {
 		int error;
 
 		if (!pf->bulk.is_started && !is_device_free(pf))
@@ -141,7 +141,7 @@ void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 			start(pf);
 			continue;
 		}
-		error = look(pf);
+		error = poll(pf);
 		if (error == -EINPROGRESS) {
 			wait_more(pf);
 			return;

@@ -93,7 +93,7 @@ static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
 	bool was_throttled = contract->is_throttled;
-	int64_t wanted;
+	int64_t threshold;
 
 	if (!has_cap(vf)) {
 		contract->is_throttled = false;
@@ -102,8 +102,8 @@ static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 	if (is_open(&pf->scheduler, vf->number))
 		return false;
 	fill_tokens(contract, now);
-	wanted = was_throttled ? amount_ns(pf, vf) : retained_ns(vf) + (int64_t)SLICE_MIN_NS;
-	contract->is_throttled = contract->tokens < wanted * PARTS;
+	threshold = was_throttled ? amount_ns(pf, vf) : retained_ns(vf) + (int64_t)SLICE_MIN_NS;
+	contract->is_throttled = contract->tokens < threshold * PARTS;
 	return contract->is_throttled != was_throttled;
 }
 

@@ -85,7 +85,7 @@ static const struct decision_row decisions[] = {
 	 * the next entry whose VF has work; if its run would bring a VF too far from its share, the
 	 * VF with the earliest deadline instead. VFs without an entry come after the last entry
 	 */
-	[DECISION_SHARE] = {"turn or share", WHO_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_share},
+	[DECISION_SHARE] = {"slice or share", WHO_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_share},
 };
 
 /* Get the name of a decision (vgpu_run.decision). */

@@ -8,8 +8,8 @@
 static const struct vgpu_run_kind_row kinds[VGPU_RUN_KINDS] = {
 	/*		      name	     cut    end    weight urgent grant */
 	[VGPU_RUN_SLICE] = {"slice", true, true, true, false, true},
-	[VGPU_RUN_UNCONTENDED] = {"sole", false, false, true, false, false},
-	[VGPU_RUN_IDLE_RESIDENT] = {"rest", false, false, false, false, false},
+	[VGPU_RUN_UNCONTENDED] = {"uncontended", false, false, true, false, false},
+	[VGPU_RUN_IDLE_RESIDENT] = {"idle-resident", false, false, false, false, false},
 	[VGPU_RUN_BOOST] = {"boost", false, true, true, false, false},
 	[VGPU_RUN_RESERVE] = {"reserve", false, true, true, true, true},
 	[VGPU_RUN_CONTRACT] = {"contract", false, true, false, true, true},

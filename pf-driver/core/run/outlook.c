@@ -52,7 +52,7 @@ static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t
 			if (vf->share.priority_class == priority_class && vf->share.is_competing)
 				competing_weights += vf->share.weight;
 			else if (vf->share.priority_class == priority_class)
-				outlook->sleeping_weights += vf->share.wanted;
+				outlook->sleeping_weights += vf->share.table_weight;
 			continue;
 		}
 		part = ns * (int64_t)vf->share.weight / (int64_t)outlook->weights;

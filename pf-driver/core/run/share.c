@@ -84,9 +84,10 @@ static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share *share = &vf->share;
 	int64_t lag = vgpu_pf_run_share_lag(pf, vf);
-	uint64_t distance = ((uint64_t)(lag < 0 ? -lag : lag) << FRACTION_BITS) / share->wanted;
+	uint64_t distance =
+		((uint64_t)(lag < 0 ? -lag : lag) << FRACTION_BITS) / share->table_weight;
 
-	share->weight = share->wanted;
+	share->weight = share->table_weight;
 	if (vgpu_pf_run_share_counts(vf))
 		share->received = priority_class_of(pf, vf)->now +
 				  (lag < 0 ? distance : (uint64_t)0 - distance);
@@ -97,7 +98,7 @@ static void clear_lag(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->share.received = priority_class_of(pf, vf)->now;
 	vf->share.has_negative_lag = false;
-	vf->share.weight = vf->share.wanted;
+	vf->share.weight = vf->share.table_weight;
 }
 
 /* the VF that pays for a negative lag and will reach lag 0 first; NULL: none pays */
@@ -181,12 +182,12 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share *share = &vf->share;
 
-	if (share->is_competing || !share->wanted)
+	if (share->is_competing || !share->table_weight)
 		return;
 	/* share out the pool first: a VF that joins now gets no part of it */
 	distribute_forfeited_lag(pf, share->priority_class);
 	if (!share->has_negative_lag) {
-		share->weight = share->wanted;
+		share->weight = share->table_weight;
 		share->slice_us = table_slice_us(pf, vf);
 		share->received = priority_class_of(pf, vf)->now;
 		share->rest = 0;
@@ -196,7 +197,7 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /* the VF stops competing: its weight pays for a negative lag, and it forfeits a positive lag */
-static void sleep(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_its_turn)
+static void sleep(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_served_by_weight)
 {
 	struct vgpu_vf_share *share = &vf->share;
 	int64_t ahead = vgpu_pf_run_share_ahead(pf, vf);
@@ -208,7 +209,7 @@ static void sleep(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_its_turn)
 	share->has_negative_lag = ahead > 0;
 	if (ahead >= 0)
 		return;
-	if (is_its_turn)
+	if (is_served_by_weight)
 		advance(pf, share->priority_class, owed);
 	else
 		priority_class_of(pf, vf)->forfeited_lag += owed;
@@ -219,7 +220,7 @@ static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 	struct vgpu_vf_share *share = &vf->share;
 	uint64_t amount = vgpu_min_u64(ns, SERVED_MAX_NS) << FRACTION_BITS;
 
-	if (!share->wanted || !amount)
+	if (!share->table_weight || !amount)
 		return;
 	/* a VF that runs has work */
 	wake(pf, vf);
@@ -290,7 +291,7 @@ static uint32_t competing_mask(struct vgpu_pf *pf)
 }
 
 /* whether the run in which the VF ran out of work was served by its weight */
-static bool is_its_turn(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+static bool is_served_by_weight(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_run *run = &pf->scheduler.run;
 
@@ -312,7 +313,7 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 		if (vgpu_has_bit(competing, vf->number))
 			wake(pf, vf);
 		else
-			sleep(pf, vf, is_its_turn(pf, vf));
+			sleep(pf, vf, is_served_by_weight(pf, vf));
 	}
 }
 
@@ -340,7 +341,7 @@ static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->share.slice_us != before.slice_us && !vgpu_pf_run_outlook_is_safe(pf, vf))
 		vf->share = before;
 	before = vf->share;
-	if (before.wanted == before.weight)
+	if (before.table_weight == before.weight)
 		return;
 	put_weight_in_force(pf, vf);
 	if (!vgpu_pf_run_outlook_is_safe(pf, vf))
@@ -356,7 +357,7 @@ void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
 	     priority_class++)
 		distribute_forfeited_lag(pf, priority_class);
 	vgpu_for_each_vf(pf, vf)
-		if (vf->share.wanted)
+		if (vf->share.table_weight)
 			take_terms(pf, vf);
 }
 
@@ -389,7 +390,7 @@ void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 			sleep(pf, vf, false);
 		if (!weight && !vf->share.has_negative_lag)
 			vf->share.weight = 0;
-		vf->share.wanted = weight;
+		vf->share.table_weight = weight;
 		if (!vf->share.weight)
 			vf->share.weight = weight;
 	}

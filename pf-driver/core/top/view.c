@@ -21,7 +21,7 @@ struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf)
 		.wants_durable = core->state == VGPU_PF_VF_SCRUBBING &&
 				 core->scrub.stage == VGPU_VF_SCRUB_DONE,
 		.is_capped = core->contract.is_throttled,
-		.weight = core->share.wanted ? core->share.weight : 0,
+		.weight = core->share.table_weight ? core->share.weight : 0,
 	};
 
 	memcpy(view.uuid, core->config.uuid, sizeof(view.uuid));

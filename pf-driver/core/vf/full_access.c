@@ -98,8 +98,8 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	vf->access.timeouts++;
 	if (vgpu_pf_notify_allows(pf, vf))
-		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING,
-				 "VF%u: full access not given back in time", vf->number);
+		vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING, "VF%u: full access not released in time",
+				 vf->number);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_TIMED_OUT, 0);
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);

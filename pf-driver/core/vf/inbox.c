@@ -9,14 +9,14 @@
  */
 #include "pf-driver/core/vf/parts.h"
 
-#define KEPT_EVENTS (~0u << VGPU_VF_EVENT_PAUSE)
+#define QUEUED_EVENTS (~0u << VGPU_VF_EVENT_PAUSE)
 
 static enum vgpu_vf_event next_event(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint32_t events = vf->inbox.events;
 
-	if (events & ~KEPT_EVENTS)
-		return vgpu_vf_weightiest(events & ~KEPT_EVENTS);
+	if (events & ~QUEUED_EVENTS)
+		return vgpu_vf_weightiest(events & ~QUEUED_EVENTS);
 	if (vf->state == VGPU_PF_VF_READY && vgpu_pf_run_engine_is_loaded(pf, vf))
 		return VGPU_VF_EVENT_LOADED;
 	if (vgpu_pf_run_engine_holds(pf, vf))
@@ -47,8 +47,8 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 	bool is_possible = vgpu_pf_control_cell(vf->state, event);
 
 	inbox->events &= ~(1u << event);
-	if (1u << event & KEPT_EVENTS)
-		inbox->events &= ~KEPT_EVENTS | 1u << inbox->asked;
+	if (1u << event & QUEUED_EVENTS)
+		inbox->events &= ~QUEUED_EVENTS | 1u << inbox->asked;
 	if (is_possible || !has_moved)
 		vgpu_pf_control_step(pf, vf, event, inbox->reasons[event]);
 	if (event != inbox->asked)

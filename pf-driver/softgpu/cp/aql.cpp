@@ -509,7 +509,7 @@ StepResult run_aql(Core& core, Queue& queue, Budget& budget) {
 void complete_kernel(Core& core, Dispatch& dispatch) {
     const DispatchState state = dispatch.state;
     Queue& queue = core.queue(state.queue);
-    core.dispatcher.retire(&dispatch);
+    core.dispatcher.remove(&dispatch);
     ++core.counters.dispatches;
     core.needs_check = true;
     if (state.is_packet == 0 || !queue.is_aql()) return;

@@ -177,7 +177,7 @@ StepResult CommandProcessor::step() {
     Budget budget;
     bool moved = step_run_list(core, budget);
     bool is_blocked = false;
-    const std::uint32_t first = core.turn;
+    const std::uint32_t first = core.first_queue;
     for (std::uint32_t i = 0; i < kQueues && !budget.is_spent(); ++i) {
         const std::uint32_t index = (first + i) % kQueues;
         Queue& queue = core.queues[index];
@@ -186,7 +186,7 @@ StepResult CommandProcessor::step() {
         is_blocked |= result == StepResult::Blocked;
         if (result != StepResult::Progress) continue;
         moved = true;
-        core.turn = (index + 1) % kQueues;
+        core.first_queue = (index + 1) % kQueues;
     }
     core.has_waits = find_waits(core);
     if (moved) {
@@ -215,14 +215,14 @@ bool CommandProcessor::needs_polling() const {
 std::optional<GroupLease> CommandProcessor::take_group(std::uint32_t worker,
                                                        std::atomic<bool>& stop) {
     Core& core = *core_;
-    assert(worker < core.lanes.size());
+    assert(worker < core.contexts.size());
     ResidentGroup* resident = core.dispatcher.acquire(stop, launch_exceptions(core));
     if (resident == nullptr) return std::nullopt;
     const Vmid vmid = resident->owner->state.vmid;
-    WorkerContext& lane = core.lanes[worker];
-    std::unique_ptr<mem::Port>& port = lane.ports[raw(vmid)];
+    WorkerContext& context = core.contexts[worker];
+    std::unique_ptr<mem::Port>& port = context.ports[raw(vmid)];
     if (!port) port = core.services.make_port(vmid);
-    std::unique_ptr<isa::DecodeCache>& cache = lane.caches[raw(vmid)];
+    std::unique_ptr<isa::DecodeCache>& cache = context.caches[raw(vmid)];
     if (!cache) cache = std::make_unique<isa::DecodeCache>(core.code_epoch[raw(vmid)]);
     port->clear_fault();
     return GroupLease{resident,
@@ -292,7 +292,7 @@ void CommandProcessor::reset() {
         queue.stream_position = 0;
     }
     core.scheduler = {};
-    core.turn = 0;
+    core.first_queue = 0;
     core.needs_check = true;
     core.has_waits = false;
     core.watches.clear();
@@ -312,7 +312,7 @@ void CommandProcessor::save(Writer& out) const {
         out.value(queue.stream_position);
     }
     out.value(core.scheduler);
-    out.value(core.turn);
+    out.value(core.first_queue);
     core.dispatcher.save(out);
 }
 
@@ -350,7 +350,7 @@ Result<> load_core(Core& core, Reader& in) {
     TRY_VOID(in.value(core.scheduler));
     if (!is_sound(core.scheduler))
         return fail(EPROTO, "state stream holds an impossible scheduler");
-    TRY_VOID(in.value(core.turn));
+    TRY_VOID(in.value(core.first_queue));
     return core.dispatcher.load(in);
 }
 
@@ -365,7 +365,7 @@ Result<> CommandProcessor::load(Reader& in) {
         core.counters = {};
         return loaded;
     }
-    core.turn %= kQueues;
+    core.first_queue %= kQueues;
     follow_watch_registers(core);
     for (const Queue& queue : core.queues) {
         const bool is_held =

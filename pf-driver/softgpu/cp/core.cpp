@@ -25,7 +25,7 @@ Core::Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, 
       clock(clock_),
       memory(services_),
       dispatcher(spec_.compute_units, queues),
-      lanes(spec_.workers) {
+      contexts(spec_.workers) {
     for (unsigned i = 0; i < kQueues; ++i) queues[i].id = QueueId{static_cast<std::uint8_t>(i)};
 }
 

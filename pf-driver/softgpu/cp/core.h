@@ -41,7 +41,7 @@ struct WorkerContext {
 };
 
 /// Guarded by the VF lock, except the members that workers use while they run: code_epoch, watches,
-/// global wave sync, and the worker's own entry of lanes.
+/// global wave sync, and the worker's own entry of contexts.
 struct Core {
     Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
          const Clock& clock_);
@@ -55,14 +55,14 @@ struct Core {
     std::array<Queue, kQueues> queues;
     SchedulerState scheduler;
     /// Round robin over queues; saved, so that a world switch does not favour the first queues.
-    std::uint32_t turn = 0;   ///< the queue that step() looks at first
-    bool needs_check = true;  ///< events since the last step() that found no work
-    bool has_waits = false;   ///< step() left waits that only polling can end
+    std::uint32_t first_queue = 0;  ///< the queue that step() looks at first
+    bool needs_check = true;        ///< events since the last step() that found no work
+    bool has_waits = false;         ///< step() left waits that only polling can end
 
     /// The ports of packets; waves have other ports (WorkerContext).
     Memory memory;
     Dispatcher dispatcher;
-    std::vector<WorkerContext> lanes;
+    std::vector<WorkerContext> contexts;
     /// Decoded code of a VMID is valid while the VMID's number stays.
     std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};
     /// The contents of TCP_WATCHn_*, for running waves.

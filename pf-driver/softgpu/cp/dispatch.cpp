@@ -53,7 +53,7 @@ bool Dispatcher::has_leased_groups() const {
 }
 
 void Dispatcher::hold(QueueId queue) {
-    held_[raw(queue)] = true;
+    is_blocked_[raw(queue)] = true;
     for (const Owned& dispatch : dispatches_) {
         if (dispatch->state.queue != queue) continue;
         for (const auto& group : dispatch->leased) group->stop->store(true);
@@ -61,15 +61,15 @@ void Dispatcher::hold(QueueId queue) {
 }
 
 void Dispatcher::release(QueueId queue) {
-    held_[raw(queue)] = false;
+    is_blocked_[raw(queue)] = false;
 }
 
 /// Leased groups are discarded when they come back; their flag makes them come back soon.
 void Dispatcher::drop(Dispatch& dispatch) {
     dispatch.is_dropped = true;
     for (const auto& group : dispatch.leased) group->stop->store(true);
-    for (auto& group : dispatch.ready) retire(dispatch, std::move(group));
-    for (auto& group : dispatch.halted) retire(dispatch, std::move(group));
+    for (auto& group : dispatch.ready) free_group(dispatch, std::move(group));
+    for (auto& group : dispatch.halted) free_group(dispatch, std::move(group));
     dispatch.ready.clear();
     dispatch.halted.clear();
     remove_if([](const Dispatch& d) { return d.is_dropped && d.leased.empty(); });
@@ -83,13 +83,13 @@ void Dispatcher::drop(QueueId queue) {
     for (Dispatch* victim : victims) drop(*victim);
 }
 
-void Dispatcher::retire(Dispatch* dispatch) {
+void Dispatcher::remove(Dispatch* dispatch) {
     remove_if([&](const Dispatch& d) { return &d == dispatch; });
 }
 
 void Dispatcher::remove_if(const std::function<bool(const Dispatch&)>& goes) {
     std::erase_if(dispatches_, [&](const Owned& d) { return goes(*d); });
-    if (turn_ >= dispatches_.size()) turn_ = 0;
+    if (next_ >= dispatches_.size()) next_ = 0;
 }
 
 // --- groups -------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ bool Dispatcher::may_start(const Dispatch& dispatch) const {
 /// The conditions of acquire(), without its effects. Every kernel may have one group even on full
 /// CUs, so no kernel can keep another out.
 bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
-    if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) return false;
+    if (dispatch.is_dropped || is_blocked_[raw(dispatch.state.queue)]) return false;
     if (!dispatch.ready.empty()) return true;
     if (!may_start(dispatch)) return false;
     return dispatch.resident() == 0 || occupancy_.can_take(dispatch.footprint, cu_mask(dispatch));
@@ -201,8 +201,8 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
 /// resident.
 ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExceptions& debug) {
     for (std::size_t i = 0; i < dispatches_.size(); ++i) {
-        Dispatch& dispatch = *dispatches_[(turn_ + i) % dispatches_.size()];
-        if (dispatch.is_dropped || held_[raw(dispatch.state.queue)]) continue;
+        Dispatch& dispatch = *dispatches_[(next_ + i) % dispatches_.size()];
+        if (dispatch.is_dropped || is_blocked_[raw(dispatch.state.queue)]) continue;
         std::unique_ptr<ResidentGroup> group = start_group(dispatch, debug);
         if (!group && !dispatch.ready.empty()) {
             group = std::move(dispatch.ready.front());
@@ -211,7 +211,7 @@ ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExc
         if (!group) continue;
         group->stop = &stop;
         dispatch.leased.push_back(std::move(group));
-        turn_ = (turn_ + i + 1) % dispatches_.size();
+        next_ = (next_ + i + 1) % dispatches_.size();
         return dispatch.leased.back().get();
     }
     return nullptr;
@@ -227,7 +227,7 @@ Dispatch* Dispatcher::reclaim(ResidentGroup* group, Return how) {
     dispatch.leased.erase(found);
     owned->stop = nullptr;
     if (dispatch.is_dropped) {
-        retire(dispatch, std::move(owned));
+        free_group(dispatch, std::move(owned));
         remove_if([&](const Dispatch& d) { return &d == &dispatch && d.leased.empty(); });
         return nullptr;
     }
@@ -239,13 +239,13 @@ Dispatch* Dispatcher::reclaim(ResidentGroup* group, Return how) {
             dispatch.halted.push_back(std::move(owned));
             break;
         case Return::Ended:
-            retire(dispatch, std::move(owned));
+            free_group(dispatch, std::move(owned));
             break;
     }
     return dispatch.is_complete() ? &dispatch : nullptr;
 }
 
-void Dispatcher::retire(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group) {
+void Dispatcher::free_group(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group) {
     occupancy_.release(group->cu, dispatch.footprint);
     mark_scratch(dispatch, group->scratch_slot, false);
     group->owner = nullptr;
@@ -258,10 +258,10 @@ void Dispatcher::reset() {
     assert(!has_leased_groups());
     dispatches_.clear();
     occupancy_.clear();
-    held_.fill(false);
+    is_blocked_.fill(false);
     for (std::vector<bool>& used : scratch_used_) used.clear();
     spare_.clear();
-    turn_ = 0;
+    next_ = 0;
 }
 
 void Dispatcher::save(Writer& out, QueueId queue) const {

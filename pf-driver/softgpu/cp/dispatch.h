@@ -118,11 +118,11 @@ public:
     [[nodiscard]] ResidentGroup* acquire(std::atomic<bool>& stop,
                                          const isa::LaunchExceptions& debug);
     /// Takes a group back; `Ended` frees it. Returns the dispatch if this completed it, and the
-    /// caller then calls retire(). A group of a dropped kernel is discarded.
+    /// caller then calls remove(). A group of a dropped kernel is discarded.
     enum class Return : std::uint8_t { Again, Halted, Ended };
     [[nodiscard]] Dispatch* reclaim(ResidentGroup* group, Return how);
     /// Frees a completed dispatch, which has no groups any more.
-    void retire(Dispatch* dispatch);
+    void remove(Dispatch* dispatch);
 
     void set_compute_units(std::uint64_t mask) { occupancy_.set_mask(mask); }
     [[nodiscard]] std::uint32_t compute_units() const { return occupancy_.compute_units(); }
@@ -149,7 +149,7 @@ private:
     [[nodiscard]] bool may_take_scratch(const Dispatch& dispatch) const;
     [[nodiscard]] std::optional<std::uint32_t> find_scratch(const Dispatch& dispatch) const;
     void mark_scratch(const Dispatch& dispatch, std::uint32_t first, bool is_used);
-    void retire(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group);
+    void free_group(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group);
     void advance(DispatchState& state);
     [[nodiscard]] Result<> load_all(Reader& in, const std::function<void(DispatchState&)>& adopt);
     [[nodiscard]] Result<Owned> load_one(Reader& in);
@@ -163,9 +163,9 @@ private:
     Occupancy occupancy_;
     /// In the order of their packets.
     std::vector<Owned> dispatches_;
-    std::size_t turn_ = 0;  ///< dispatch whose turn it is
+    std::size_t next_ = 0;  ///< dispatch that gets the next group
     /// By QueueId. The array covers all 256 values of the type, so a damaged id cannot leave it.
-    std::array<bool, 256> held_{};
+    std::array<bool, 256> is_blocked_{};
     /// By QueueId and slot; slots beyond the end are free.
     std::array<std::vector<bool>, kQueues> scratch_used_;
     std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< ended groups, whose memory is reused

@@ -77,7 +77,7 @@ void Engine::request_park() {
     stopping_.store(true);
     for (const auto& worker : workers_) {
         worker->stop.store(true);
-        // A worker that the host has preempted would see the request only at its next turn.
+        // A worker that the host has preempted would see the request only at its next step.
         if (worker->is_inside) worker->priority.hasten();
     }
     changed_.notify_all();
@@ -222,7 +222,7 @@ void Engine::serve(Worker& worker, Context& context) {
     worker.pause = spec_.poll_first;
     while (true) {
         const std::uint64_t seen = kicks_.load();
-        if (!stopping_.load() && turn(worker, context) == Turn::Worked) {
+        if (!stopping_.load() && step(worker, context) == Progress::Worked) {
             count_time(worker);
             worker.pause = spec_.poll_first;
             idle_.worked();
@@ -233,12 +233,12 @@ void Engine::serve(Worker& worker, Context& context) {
 }
 
 /// VF lock held. Each source does one bounded step, so that a long copy cannot keep out the CP.
-Engine::Turn Engine::packet_turn(Context& context) {
-    Turn turn = Turn::NothingToDo;
-    if (context.cp.step() == StepResult::Progress) turn = Turn::Worked;
+Engine::Progress Engine::step_packets(Context& context) {
+    Progress progress = Progress::NothingToDo;
+    if (context.cp.step() == StepResult::Progress) progress = Progress::Worked;
     for (PacketSource* source : context.sources)
-        if (source->step() == StepResult::Progress) turn = Turn::Worked;
-    return turn;
+        if (source->step() == StepResult::Progress) progress = Progress::Worked;
+    return progress;
 }
 
 /// Clears the stop flag for the next group, unless the whole stay is to stop. Reads stopping_ after
@@ -273,9 +273,9 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLease& lease) {
 
 /// Executes packets, then work-groups while there are any, with a step of packets after each. The
 /// lock is free while a group runs, so other workers execute packets and take groups meanwhile.
-Engine::Turn Engine::turn(Worker& worker, Context& context) {
+Engine::Progress Engine::step(Worker& worker, Context& context) {
     std::unique_lock vf(context.lock);
-    Turn turn = packet_turn(context);
+    Progress progress = step_packets(context);
     while (!stopping_.load()) {
         arm(worker);
         const std::optional<GroupLease> lease = context.cp.take_group(worker.index, worker.stop);
@@ -288,10 +288,10 @@ Engine::Turn Engine::turn(Worker& worker, Context& context) {
         vf.lock();
         context.cp.release(*lease, result, worker.messages);
         worker.messages.clear();
-        turn = Turn::Worked;
-        (void)packet_turn(context);
+        progress = Progress::Worked;
+        (void)step_packets(context);
     }
-    return turn;
+    return progress;
 }
 
 /// True if no kick would come when the VF can make progress. Only worker 0 polls, for all.
@@ -304,8 +304,8 @@ bool Engine::polls(const Worker& worker, Context& context) const {
 }
 
 /// Releases mutex_ for the call, because the listener takes other locks.
-void Engine::tell_out_of_work(std::unique_lock<PiMutex>& lock) {
-    idle_.tell();
+void Engine::report_idle(std::unique_lock<PiMutex>& lock) {
+    idle_.report();
     const VfId vf = stay_.context()->vf;  // a park may end the stay once the lock is free
     lock.unlock();
     listener_.out_of_work(vf);
@@ -323,7 +323,7 @@ void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bo
     while (!is_awake()) {
         const auto left = inside_ == 0 ? idle_.left(clock_.now()) : std::nullopt;
         if (left && *left <= Nanoseconds::zero()) {
-            tell_out_of_work(lock);
+            report_idle(lock);
             continue;
         }
         const auto now = std::chrono::steady_clock::now();

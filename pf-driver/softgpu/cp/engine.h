@@ -94,21 +94,21 @@ public:
 
 private:
     struct Worker;
-    enum class Turn : std::uint8_t { Worked, NothingToDo };
+    enum class Progress : std::uint8_t { Worked, NothingToDo };
 
     /// Body of the quantum timer thread: ends quanta.
     void run_quantum_timer();
     /// Body of a worker thread.
     void work(Worker& worker);
     void serve(Worker& worker, Context& context);
-    [[nodiscard]] Turn turn(Worker& worker, Context& context);
-    [[nodiscard]] static Turn packet_turn(Context& context);
+    [[nodiscard]] Progress step(Worker& worker, Context& context);
+    [[nodiscard]] static Progress step_packets(Context& context);
     [[nodiscard]] isa::RunResult run_group(Worker& worker, const GroupLease& lease);
     [[nodiscard]] bool sleep(Worker& worker, Context& context, std::uint64_t seen_kicks);
     [[nodiscard]] bool polls(const Worker& worker, Context& context) const;
     void idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                    std::uint64_t seen_kicks);
-    void tell_out_of_work(std::unique_lock<PiMutex>& lock);
+    void report_idle(std::unique_lock<PiMutex>& lock);
     void arm(Worker& worker) const;
     void enter(Worker& worker);
     void count_time(Worker& worker);

@@ -47,7 +47,7 @@ public:
         return has_worked_ ? idle_since_ + grace_ - now : Nanoseconds::zero();
     }
     /// The idle period is being reported: it counts as rest from its beginning.
-    void tell() {
+    void report() {
         is_notified_ = true;
         rests_since_ = idle_since_;
     }

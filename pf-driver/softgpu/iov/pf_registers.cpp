@@ -37,8 +37,8 @@ const PfRegisters::BankRow PfRegisters::kBank[] = {
     {REG_VGPU_VF0_CU_MASK_LO, nullptr, &PfRegisters::write_cu_mask},
     {REG_VGPU_VF0_CU_MASK_HI, nullptr, &PfRegisters::write_cu_mask},
     {REG_VGPU_VF0_GATES, &PfRegisters::ask<&VfControl::gates>,
-     &PfRegisters::tell<&VfControl::set_gates>},
-    {REG_VGPU_VF0_QUANTUM_US, nullptr, &PfRegisters::tell<&VfControl::set_quantum>},
+     &PfRegisters::write_setting<&VfControl::set_gates>},
+    {REG_VGPU_VF0_QUANTUM_US, nullptr, &PfRegisters::write_setting<&VfControl::set_quantum>},
     {REG_VGPU_VF0_RESET, &PfRegisters::ask<&VfControl::reset_flags>, &PfRegisters::write_reset},
     {REG_VGPU_VF0_STATUS, &PfRegisters::ask<&VfControl::status>, nullptr},
     {REG_VGPU_VF0_RUN_NS_LO, &PfRegisters::read_wide<&VfStatistics::run_ns, REG_VGPU_VF0_RUN_NS_HI>,
@@ -220,7 +220,7 @@ void PfRegisters::write_cu_mask(VfId vf, std::uint32_t) {
         join(bank(vf, REG_VGPU_VF0_CU_MASK_LO), bank(vf, REG_VGPU_VF0_CU_MASK_HI)));
 }
 
-template <auto Set> void PfRegisters::tell(VfId vf, std::uint32_t value) {
+template <auto Set> void PfRegisters::write_setting(VfId vf, std::uint32_t value) {
     (vfs_[vf].*Set)(value);
 }
 

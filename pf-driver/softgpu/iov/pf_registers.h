@@ -72,7 +72,7 @@ private:
     void write_doorbells(VfId vf, std::uint32_t value);
     void write_cu_mask(VfId vf, std::uint32_t value);
     void write_reset(VfId vf, std::uint32_t value);
-    template <auto Set> void tell(VfId vf, std::uint32_t value);
+    template <auto Set> void write_setting(VfId vf, std::uint32_t value);
     template <auto Get> std::uint32_t ask(VfId vf, std::uint32_t stored);
     /// A 64-bit counter: a read of the low half latches the high half, as for the time.
     template <auto Member, hw_reg High> std::uint32_t read_wide(VfId vf, std::uint32_t stored);

@@ -14,7 +14,7 @@ namespace {
 
 /// Instructions of one turn of a wave: enough to hide the change of waves, few enough that a
 /// spinning wave costs its group little.
-constexpr u64 kTurn = 256;
+constexpr u64 kSlice = 256;
 /// Rounds in which every wave only sleeps before run() gives the thread back: such a group waits
 /// for another group or for the host, and the thread can do other work meanwhile.
 constexpr u32 kSleepyRounds = 8;
@@ -34,7 +34,7 @@ private:
 };
 
 /// The reason why a turn ended.
-enum class Turn : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
+enum class SliceEnd : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
 /// Whether handlers need no checks: default float mode, no indexing, registers in range.
 bool is_usual(const WaveState& wave, const Block& block) {
@@ -50,10 +50,10 @@ public:
     RunResult run();
 
 private:
-    Turn turn(Wave& wave, u64 limit);
+    SliceEnd run_slice(Wave& wave, u64 limit);
     Outcome run_block(Env& env, const Block& block, u64 limit);
-    Turn event(const Env& env, Outcome outcome);
-    Turn fetch_fault(WaveState& wave);
+    SliceEnd event(const Env& env, Outcome outcome);
+    SliceEnd fetch_fault(WaveState& wave);
     bool enter_trap(WaveState& wave, u64 pc, u32 trap_id) const;
     void release_barrier();
     [[nodiscard]] bool pick_wave();
@@ -118,7 +118,7 @@ u32 exception_bits(Outcome outcome) {
 }
 
 /// An exception ends run() even if a trap handler takes it: the packet processor reports it.
-Turn Runner::event(const Env& env, Outcome outcome) {
+SliceEnd Runner::event(const Env& env, Outcome outcome) {
     static constexpr std::array<std::pair<Outcome, StopReason>, 3> kReasons{{
         {Outcome::Fault, StopReason::Fault},
         {Outcome::Illegal, StopReason::IllegalInstruction},
@@ -131,15 +131,15 @@ Turn Runner::event(const Env& env, Outcome outcome) {
     result_.words = last_->words;
     if (outcome == Outcome::Trap) {
         env.wave.phase = WavePhase::Halted;
-        return Turn::Event;
+        return SliceEnd::Event;
     }
     env.wave.trapsts |= exception_bits(outcome);
     result_.is_handled = enter_trap(env.wave, last_->pc, 0);
-    return Turn::Event;
+    return SliceEnd::Event;
 }
 
 /// No fault of the port: a page reached by message has failed. The guest has no memory there.
-Turn Runner::fetch_fault(WaveState& wave) {
+SliceEnd Runner::fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
     result_.wave = wave.wave_in_group;
     result_.pc = wave.pc;
@@ -149,11 +149,11 @@ Turn Runner::fetch_fault(WaveState& wave) {
     context_.port.clear_fault();
     wave.trapsts |= exception_bits(Outcome::Fault);
     result_.is_handled = enter_trap(wave, wave.pc, 0);
-    return Turn::Event;
+    return SliceEnd::Event;
 }
 
 /// Reads stop flag and address watches once per block: every kBlockInstructions at the latest.
-Turn Runner::turn(Wave& wave, u64 limit) {
+SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),
             wave.vgprs.data(),
@@ -165,7 +165,7 @@ Turn Runner::turn(Wave& wave, u64 limit) {
             result_};
     const u64 last = result_.retired + limit;
     while (result_.retired < last) {
-        if (stop_requested()) return Turn::Stopped;
+        if (stop_requested()) return SliceEnd::Stopped;
         const Block* block = context_.cache.find(wave.state.pc, context_.port);
         if (block == nullptr) return fetch_fault(wave.state);
         env.watches = watches();
@@ -178,10 +178,10 @@ Turn Runner::turn(Wave& wave, u64 limit) {
         const bool is_trap = outcome == Outcome::Trap;
         if (is_trap && enter_trap(wave.state, last_->pc, result_.trap_id)) continue;
         if (outcome != Outcome::Yield) return event(env, outcome);
-        if (env.changed_phase) return Turn::PhaseChanged;
-        return env.slept ? Turn::Slept : Turn::TimeUp;
+        if (env.changed_phase) return SliceEnd::PhaseChanged;
+        return env.slept ? SliceEnd::Slept : SliceEnd::TimeUp;
     }
-    return Turn::TimeUp;
+    return SliceEnd::TimeUp;
 }
 
 /// Called when all waves that have not ended wait: releases them. Halted waves hold the barrier,
@@ -216,21 +216,21 @@ bool Runner::pick_wave() {
 /// instructions, with the next wave chosen.
 RunResult Runner::run() {
     const DefaultFloatMode float_mode;
-    u32 sleepy_turns = 0;
+    u32 sleepy_slices = 0;
     for (;;) {
         if (!pick_wave())
             return finish(group_.ended() ? StopReason::AllWavesEnded : StopReason::Halted);
         if (result_.retired >= context_.budget) return finish(StopReason::Budget);
         if (stop_requested()) return finish(StopReason::Stopped);
         const u64 left = context_.budget - result_.retired;
-        const Turn why = turn(group_.waves[group_.next_wave], std::min(left, kTurn));
-        if (why == Turn::Stopped) return finish(StopReason::Stopped);
-        if (why == Turn::Event) return result_;
-        if (why == Turn::PhaseChanged) release_barrier();
+        const SliceEnd why = run_slice(group_.waves[group_.next_wave], std::min(left, kSlice));
+        if (why == SliceEnd::Stopped) return finish(StopReason::Stopped);
+        if (why == SliceEnd::Event) return result_;
+        if (why == SliceEnd::PhaseChanged) release_barrier();
         group_.next_wave = (group_.next_wave + 1) % static_cast<u32>(group_.waves.size());
-        sleepy_turns = why == Turn::Slept ? sleepy_turns + 1 : 0;
-        result_.only_sleepers = sleepy_turns != 0 && sleepy_turns >= running();
-        if (sleepy_turns != 0 && sleepy_turns >= running() * kSleepyRounds)
+        sleepy_slices = why == SliceEnd::Slept ? sleepy_slices + 1 : 0;
+        result_.only_sleepers = sleepy_slices != 0 && sleepy_slices >= running();
+        if (sleepy_slices != 0 && sleepy_slices >= running() * kSleepyRounds)
             return finish(StopReason::Budget);
     }
 }

@@ -128,10 +128,10 @@ Outcome do_gws_sema_release_all(Env& env, const Instruction& i, GlobalWaveSync& 
 }
 
 /// A process without GWS gets an error, not a barrier that lets every wave pass.
-template <Outcome (*Act)(Env&, const Instruction&, GlobalWaveSync&)>
+template <Outcome (*Operation)(Env&, const Instruction&, GlobalWaveSync&)>
 Outcome with_sync(Env& env, const Instruction& i) {
     if (env.context.wave_sync == nullptr) return Outcome::Illegal;
-    return Act(env, i, *env.context.wave_sync);
+    return Operation(env, i, *env.context.wave_sync);
 }
 
 }  // namespace

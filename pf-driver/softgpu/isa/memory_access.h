@@ -190,17 +190,17 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 [[maybe_unused, gnu::noinline]] u32 find_watch_hits(const Env& env, const Addresses& a, u64 lanes,
                                                     u32 size, WatchedAccess access) {
     u32 hits = 0;
-    const auto look = [&](u64 va, u32 bytes) {
+    const auto check = [&](u64 va, u32 bytes) {
         hits |= env.watches->hits(env.context.vmid, access, va, bytes);
     };
     for (u64 left = lanes & ~(a.in_lds | a.dropped); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
         if (((a.in_scratch >> lane) & 1) == 0) {
-            look(a.at[lane], size);
+            check(a.at[lane], size);
             continue;
         }
         (void)for_scratch_cells(env, a.at[lane], lane, size, [&](u64 va, u32, u32 piece) {
-            look(va, piece);
+            check(va, piece);
             return true;
         });
     }

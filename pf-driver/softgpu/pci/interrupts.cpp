@@ -78,7 +78,7 @@ void Interrupts::deliver_pending() {
 }
 
 /// Trigger is the client's own test of its eventfd: masks and bus master do not apply.
-void Interrupts::act(std::uint32_t vector, vfio_user::IrqAction action) {
+void Interrupts::apply(std::uint32_t vector, vfio_user::IrqAction action) {
     if (action == vfio_user::IrqAction::Trigger)
         (void)sink_->deliver(vector, message_of(vector));
     else
@@ -98,7 +98,7 @@ Result<> Interrupts::apply(const vfio_user::IrqRequest& request) {
     }
     for (std::uint32_t i = 0; i < request.count; i++)
         if (request.is_selected.empty() || request.is_selected[i] != 0)
-            act(request.start + i, request.action);
+            apply(request.start + i, request.action);
     deliver_pending();
     return {};
 }

@@ -76,7 +76,7 @@ private:
         bool is_programmed = false;     // the table entry was written
     };
 
-    void act(std::uint32_t vector, vfio_user::IrqAction action);
+    void apply(std::uint32_t vector, vfio_user::IrqAction action);
     void reset_locked();
     [[nodiscard]] bool is_masked(std::size_t vector) const;
     [[nodiscard]] InterruptMessage message_of(std::size_t vector) const;

@@ -24,7 +24,7 @@ std::optional<Header> MessageBuffer::header_at(std::size_t offset) const {
 // The rest of the incomplete message, or as much as one turn allows.
 std::size_t MessageBuffer::wanted() const {
     const std::size_t have = end_ - begin_;
-    if (have == 0) return kTurnBytes;
+    if (have == 0) return kReadBytes;
     const auto header = header_at(begin_);
     const std::size_t size = header ? header->size : sizeof(Header);
     return size > have ? size - have : 0;
@@ -39,7 +39,7 @@ void MessageBuffer::make_room(std::size_t bytes) {
     Storage outgrown;  // `rest` may lie there
     if (storage_.size < needed)
         outgrown =
-            std::exchange(storage_, Storage(needed <= kTurnBytes ? kTurnBytes : kMaxMessage));
+            std::exchange(storage_, Storage(needed <= kReadBytes ? kReadBytes : kMaxMessage));
     std::memmove(storage_.data.get(), rest, have);
     fds_owner_ -= std::min(fds_owner_, begin_);
     begin_ = 0;

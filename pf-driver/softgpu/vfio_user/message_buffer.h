@@ -34,7 +34,7 @@ class MessageBuffer {
 public:
     enum class Input : std::uint8_t { Data, Nothing, Closed };
 
-    MessageBuffer() : storage_(kTurnBytes) {}
+    MessageBuffer() : storage_(kReadBytes) {}
 
     /// One recvmsg, unless a whole message waits for next().
     [[nodiscard]] Input fill(int socket);
@@ -57,7 +57,7 @@ private:
         std::unique_ptr<std::byte[]> data;
         std::size_t size = 0;
     };
-    static constexpr std::size_t kTurnBytes = 64 * 1024;
+    static constexpr std::size_t kReadBytes = 64 * 1024;
 
     [[nodiscard]] std::size_t wanted() const;
     void make_room(std::size_t bytes);

@@ -33,7 +33,7 @@ constexpr std::size_t kMaxNegotiating = 8;
 // The socket's name in the file system, removed with it unless another socket took the name.
 class SocketName {
 public:
-    explicit SocketName(std::string path) : path_(std::move(path)) { note_bound(); }
+    explicit SocketName(std::string path) : path_(std::move(path)) { record_inode(); }
     SocketName(SocketName&& other) noexcept
         : path_(std::move(other.path_)), number_(std::exchange(other.number_, 0)) {}
     SocketName& operator=(SocketName&&) = delete;
@@ -43,7 +43,7 @@ public:
 
     [[nodiscard]] const std::string& path() const { return path_; }
     [[nodiscard]] bool is_there() const { return number() == number_; }
-    void note_bound() { number_ = number(); }
+    void record_inode() { number_ = number(); }
 
 private:
     [[nodiscard]] std::uint64_t number() const {
@@ -93,15 +93,15 @@ private:
     struct Client {
         Listener* listener = nullptr;
         std::unique_ptr<Session> session;
-        bool has_turn = false;  // posted
+        bool is_scheduled = false;  // posted
     };
 
     Result<SourceId> add(int fd, std::function<void()> readable);
     void dispatch(const epoll_event& event);
     void serve(SourceId id, std::uint32_t events);
-    void plan_next_turn(SourceId id, Client& client);
-    void take_turn(SourceId id);
-    void resume_held();
+    void schedule(SourceId id, Client& client);
+    void serve_backlog(SourceId id);
+    void resume_blocked();
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const RtThread& rt_thread) const;
     void drop(SourceId id);
     [[nodiscard]] Channel::Loop loop_of(SourceId id, int fd);
@@ -205,7 +205,7 @@ void EpollServer::find_removed_names() {
         if (again) {
             unwatch(listener->socket.get());
             listener->socket = std::move(*again);
-            listener->name.note_bound();
+            listener->name.record_inode();
             served = serve_name(*listener);
         }
         if (served)
@@ -247,7 +247,7 @@ void EpollServer::run() {
             rt_thread.worked();
         }
         run_posted(rt_thread);
-        resume_held();
+        resume_blocked();
         rt_thread.worked();
     }
 }
@@ -295,30 +295,30 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     Session& session = *client.session;
     // epoll reports these events whether watched or not, as long as they last.
     const bool has_hung_up = (events & (EPOLLHUP | EPOLLERR)) != 0;
-    if (has_hung_up && session.held_until()) session.close();
+    if (has_hung_up && session.blocked_until()) session.close();
     if ((events & EPOLLOUT) != 0) session.on_writable();
-    if ((has_hung_up || (events & EPOLLIN) != 0) && !client.has_turn) session.on_readable();
-    plan_next_turn(id, client);
+    if ((has_hung_up || (events & EPOLLIN) != 0) && !client.is_scheduled) session.on_readable();
+    schedule(id, client);
 }
 
 /// The next turn comes after the events of other clients and the work that they post.
-void EpollServer::plan_next_turn(SourceId id, Client& client) {
+void EpollServer::schedule(SourceId id, Client& client) {
     const Session& session = *client.session;
     if (session.state() == Session::State::Closed) return drop(id);
-    if (const auto until = session.held_until()) held_.insert_or_assign(id, *until);
-    if (!session.wants_turn() || client.has_turn) return;
-    client.has_turn = true;
-    post([this, id] { take_turn(id); });
+    if (const auto until = session.blocked_until()) held_.insert_or_assign(id, *until);
+    if (!session.has_backlog() || client.is_scheduled) return;
+    client.is_scheduled = true;
+    post([this, id] { serve_backlog(id); });
 }
 
-void EpollServer::take_turn(SourceId id) {
+void EpollServer::serve_backlog(SourceId id) {
     const auto found = clients_.find(id);
     if (found == clients_.end()) return;
-    found->second.has_turn = false;
+    found->second.is_scheduled = false;
     serve(id, EPOLLIN);
 }
 
-void EpollServer::resume_held() {
+void EpollServer::resume_blocked() {
     if (held_.empty()) return;
     const auto now = std::chrono::steady_clock::now();
     std::vector<SourceId> due;

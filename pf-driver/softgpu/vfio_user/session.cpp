@@ -68,7 +68,7 @@ void Session::close() {
     port_.attached = nullptr;
     port_.device.dma_unmap_all();
     port_.device.detach();
-    note_.reset();
+    record_.reset();
     port_.limiter.count(1, Clock::now());  // a detach counts as a reset
     log::info("{}: client detached", port_.device.name());
 }
@@ -85,7 +85,7 @@ void Session::on_readable() {
     if (state_ == State::Closed) return;
     const auto got = channel_->fill();
     serve_received();
-    if (got == Channel::Input::Closed && !wants_turn_) close();
+    if (got == Channel::Input::Closed && !has_backlog_) close();
 }
 
 void Session::on_writable() {
@@ -101,7 +101,7 @@ bool Session::may_serve(Time now) const {
 
 void Session::serve_received() {
     Time now = Clock::now();
-    const Time end = now + context_.turn;
+    const Time end = now + context_.serve_time;
     bool has_more = true;
     while (has_more && now < end && may_serve(now)) {
         context_.work->begin(now);
@@ -110,7 +110,7 @@ void Session::serve_received() {
         now = Clock::now();
         port_.limiter.count(port_.device.resets() - resets, now);
     }
-    wants_turn_ = has_more && may_serve(now);
+    has_backlog_ = has_more && may_serve(now);
     hold(now);
     if (state_ == State::Closed || writes_ || !channel_->is_broken()) return;
     answer(channel_->broken_header(), {.error = std::errc::message_size});
@@ -130,8 +130,8 @@ bool Session::serve_piece() {
 void Session::hold(Time now) {
     const Time until = port_.limiter.free_at();
     const bool is_held = state_ != State::Closed && until > now;
-    if (is_held != held_until_.has_value()) channel_->hold_input(is_held);
-    held_until_ = is_held ? std::optional(until) : std::nullopt;
+    if (is_held != blocked_until_.has_value()) channel_->hold_input(is_held);
+    blocked_until_ = is_held ? std::optional(until) : std::nullopt;
 }
 
 void Session::serve(const Message& message) {
@@ -208,9 +208,9 @@ std::errc Session::attach_device() {
         log::warn("{}: a second client was refused", port_.device.name());
         return std::errc::device_or_resource_busy;
     }
-    if (!port_.path.empty()) note_.emplace(port_.path, channel_->fd());
+    if (!port_.path.empty()) record_.emplace(port_.path, channel_->fd());
     if (auto attached = port_.device.attach(memory_); !attached) {
-        note_.reset();
+        record_.reset();
         context_.counters->refused_clients++;
         log::warn("{}: client refused: {}", port_.device.name(), attached.error().message);
         return refused(attached.error()).error;

@@ -30,7 +30,7 @@
 
 #include "pf-driver/softgpu/vfio_user/channel.h"
 #include "pf-driver/softgpu/vfio_user/client_memory.h"
-#include "pf-driver/softgpu/vfio_user/client_note.h"
+#include "pf-driver/softgpu/vfio_user/client_record.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
 #include "pf-driver/softgpu/vfio_user/reset_rate_limiter.h"
@@ -54,7 +54,7 @@ struct SessionContext {
     /// Buffer in which replies are built: kMaxMessage bytes.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;
-    std::chrono::nanoseconds turn = std::chrono::milliseconds(1);
+    std::chrono::nanoseconds serve_time = std::chrono::milliseconds(1);
 };
 
 class Session {
@@ -73,9 +73,9 @@ public:
     [[nodiscard]] State state() const { return state_; }
 
     /// Whether messages wait that did not fit into this turn.
-    [[nodiscard]] bool wants_turn() const { return wants_turn_; }
+    [[nodiscard]] bool has_backlog() const { return has_backlog_; }
     /// Until this time nothing is served, and the socket is not watched for input; nullopt: served.
-    [[nodiscard]] std::optional<Time> held_until() const { return held_until_; }
+    [[nodiscard]] std::optional<Time> blocked_until() const { return blocked_until_; }
 
     /// A turn: receives once and serves everything that has arrived, also through other threads.
     void on_readable();
@@ -151,11 +151,11 @@ private:
     const std::shared_ptr<ClientMemory> memory_;
     State state_ = State::Negotiating;
     bool closes_after_reply_ = false;
-    bool wants_turn_ = false;
-    std::optional<Time> held_until_;
+    bool has_backlog_ = false;
+    std::optional<Time> blocked_until_;
     std::optional<Writes> writes_;
     std::map<std::uint64_t, DmaRange> maps_;  // by address; never overlapping
-    std::optional<ClientNote> note_;          // while attached
+    std::optional<ClientRecord> record_;      // while attached
 };
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -45,7 +45,7 @@ void run_recorded(benchmark::State& state) {
          .names = [] { return std::map<std::uint32_t, std::string>{}; },
          .unix_time = [] { return std::int64_t{0}; }});
     report_runs(
-        recorder, [&](const Ran& ran) { recorder.tell(ran); }, state);
+        recorder, [&](const Ran& ran) { recorder.apply(ran); }, state);
 }
 BENCHMARK(run_recorded);
 

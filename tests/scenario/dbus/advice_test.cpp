@@ -58,8 +58,9 @@ public:
         return ctl({"reset", "train"}).out;
     }
     std::string forgotten_claims_in_the_way() {
-        EXPECT_EQ(ctl({"claim", "train", "--owner", "slurm:7", "--lease", "1", "--keep"}).status,
-                  0);
+        EXPECT_EQ(
+            ctl({"claim", "train", "--owner", "slurm:7", "--lease", "1", "--persistent"}).status,
+            0);
         EXPECT_EQ(ctl({"set", "train", "--weight", "7"}).status, 0);
         server.with([](FakePf& pf) { pf.vfs.at(1).attached = 1; });
         const auto ends = std::chrono::system_clock::now() + std::chrono::seconds(1);

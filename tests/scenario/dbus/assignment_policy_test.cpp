@@ -74,8 +74,8 @@ TEST_F(AssignmentPolicyOnTheBus, WhatThePlatformCannotDoIsANamedErrorThatSaysWha
               "org.vgpu1.Error.AssignmentRefused");
     EXPECT_EQ(set_error({{"assignment_mode", sdbus::Variant{std::string("vfio")}}}),
               "org.vgpu1.Error.OutOfRange");
-    EXPECT_EQ(set_error({{"scrub", sdbus::Variant{std::string("never")}}}),
-              "org.vgpu1.Error.OutOfRange");
+    EXPECT_EQ(set_error({{"scrub_on_release", sdbus::Variant{std::string("never")}}}),
+              "org.vgpu1.Error.WrongType");
 }
 
 TEST_F(AssignmentPolicyOnTheBus, OfAClaimedVfIsItsOwnersToChangeAndOthersNeedPrivilege) {
@@ -90,14 +90,14 @@ TEST_F(AssignmentPolicyOnTheBus, OfAClaimedVfIsItsOwnersToChangeAndOthersNeedPri
 }
 
 TEST_F(AssignmentPolicyOnTheBus, SurvivesVgpudAndIsMadeAgainWhenTheDeviceBeganAnew) {
-    create({"--assignment-mode", "none", "--scrub", "release"});
+    create({"--assignment-mode", "none", "--scrub-on-release", "yes"});
     vgpud->kill_now();
     auto again = adapters::listen_at(socket(), 0600, 1);
     ASSERT_TRUE(again);
     start_daemon();
     wait_for_gpu_state("ok");
     EXPECT_EQ(train().at("assignment_mode"), "none");
-    EXPECT_EQ(train().at("scrub"), "release");
+    EXPECT_EQ(train().at("scrub_on_release"), true);
     EXPECT_FALSE(fs::exists(socket()));
 }
 
@@ -105,21 +105,21 @@ TEST_F(AssignmentPolicyOnTheBus, AConfigurationSetsItAndExportWritesItDown) {
     create();
     const std::string file = directory.file("day.json");
     std::ofstream(file) << R"({
-        "profiles": {"p": {"resources": {"vram": "64MiB"}, "security": {"scrub": "release"},
+        "profiles": {"p": {"resources": {"vram": "64MiB"}, "security": {"scrub_on_release": true},
                            "assignment_mode": "none"}},
         "configs": {"day": [{"gpu": "gpu0", "vfs": [{"profile": "p", "name": "train"}]}]}
     })";
     EXPECT_THAT(ctl({"plan", file}).out,
-                HasSubstr("assignment_mode 'default' -> 'none', scrub 'request'"));
+                HasSubstr("assignment_mode 'default' -> 'none', scrub_on_release"));
     EXPECT_EQ(ctl({"apply", file}).status, 0);
     EXPECT_FALSE(fs::exists(socket()));
     EXPECT_EQ(ctl({"assert", file}).status, 0);
     EXPECT_THAT(ctl({"export"}).out, HasSubstr("\"assignment_mode\": \"none\""));
-    EXPECT_THAT(ctl({"export"}).out, HasSubstr("\"scrub\": \"release\""));
+    EXPECT_THAT(ctl({"export"}).out, HasSubstr("\"scrub_on_release\": true"));
 }
 
-TEST_F(AssignmentPolicyOnTheBus, EveryEndOfAClaimEmptiesTheVfByPolicyRelease) {
-    create({"--scrub", "release"});
+TEST_F(AssignmentPolicyOnTheBus, EveryEndOfAClaimEmptiesAVfWithScrubOnRelease) {
+    create({"--scrub-on-release", "yes"});
     const auto generation =
         ctl_json({"claim", "train", "--owner", "a"}).at("generation").get<int>();
     const auto before = server.with([](FakePf& pf) { return pf.vfs.at(1).generation; });

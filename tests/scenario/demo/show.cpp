@@ -18,7 +18,7 @@ constexpr std::uint64_t kVramMb = 48;
 constexpr std::uint32_t kAttacker = 1, kEndless = 2, kHanging = 3, kReleased = 4;
 constexpr double kShareTolerance = 0.01;
 constexpr double kCrossCheckTolerance = 0.10;
-constexpr milliseconds kActLimit{60000};
+constexpr milliseconds kStepTimeout{60000};
 constexpr std::int64_t kMs = 1'000'000;
 
 void headline(const std::string& text) {
@@ -74,7 +74,7 @@ void Show::start_guests() {
             return std::ranges::all_of(
                 guests_, [](const auto& each) { return each.second.report->rounds > 0; });
         },
-        kActLimit);
+        kStepTimeout);
     fmt::print("  all four have booted and finished a first round\n");
 }
 
@@ -97,11 +97,11 @@ void Show::share_the_gpu() {
         return std::min(measurement.quanta(1), measurement.quanta(2));
     };
     measurement.follow(
-        "half of the quanta", [&] { return smallest() >= options_.quanta / 2; }, kActLimit);
+        "half of the quanta", [&] { return smallest() >= options_.quanta / 2; }, kStepTimeout);
     const auto killed = monotonic_ns();
     lose_vgpud();
     measurement.follow(
-        "all quanta", [&] { return smallest() >= options_.quanta; }, kActLimit);
+        "all quanta", [&] { return smallest() >= options_.quanta; }, kStepTimeout);
     const auto figures = measurement.finish();
     print_table(figures);
     judge(figures);
@@ -125,7 +125,7 @@ void Show::stay_without_vgpud() {
         });
         return have_advanced && monotonic_ns() >= until;
     };
-    measurement.follow("progress without vgpud", is_enough, kActLimit);
+    measurement.follow("progress without vgpud", is_enough, kStepTimeout);
     checks_.claim(true, "vgpud killed with -9: every VF's progress counter went on", "");
     if (options_.away_ms == 0) return;
 
@@ -212,7 +212,7 @@ void Show::attack_neighbours() {
     headline("VF1 tries to read a neighbour's VRAM: by a kernel, by SDMA, by BAR0");
     auto& report = guests_.at(kAttacker).report;
     report->order = GuestOrder::Attack;
-    wait_for("the attacks", kActLimit, [&] {
+    wait_for("the attacks", kStepTimeout, [&] {
         check_guests_alive();
         return report->attacks_stopped + report->attacks_through == 3;
     });
@@ -229,7 +229,7 @@ void Show::run_endless_kernel() {
     headline("VF2 runs a kernel that never ends");
     auto& report = guests_.at(kEndless).report;
     report->order = GuestOrder::Endless;
-    wait_for("the endless kernel", kActLimit, [&] {
+    wait_for("the endless kernel", kStepTimeout, [&] {
         check_guests_alive();
         return report->state == GuestState::Endless && report->endless_count > 0;
     });
@@ -241,7 +241,7 @@ void Show::run_endless_kernel() {
     const auto before = service();
     const auto count = report->endless_count.load();
     constexpr std::uint64_t kService = 300 * kMs;
-    wait_for("0.3 s of service", kActLimit,
+    wait_for("0.3 s of service", kStepTimeout,
              [&] { return pf_.vf(kEndless).service_ns - before.at(kEndless) > kService; });
     const auto after = service();
     double total = 0;
@@ -265,8 +265,8 @@ void Show::hang_one() {
         {{"inject", {{"vf", kHanging}, {"point", "save"}, {"effect", "lost"}, {"count", 1}}}});
     events.wait(
         [](const auto& event) { return event.type == VGPU_PF_EVENT_HANG && event.vf == kHanging; },
-        kActLimit);
-    wait_for("VF3 to be reset", kActLimit, [&] { return pf_.vf(kHanging).flrs >= 1; });
+        kStepTimeout);
+    wait_for("VF3 to be reset", kStepTimeout, [&] { return pf_.vf(kHanging).flrs >= 1; });
     guests_.at(kHanging).process.reset();
     guests_.at(kHanging).report->state = GuestState::Done;
     wait_rounds("the neighbours to finish", {1, 2, 4});
@@ -296,7 +296,7 @@ void Show::unassign_one() {
     headline("VF4 is released");
     auto& guest = guests_.at(kReleased);
     guest.report->order = GuestOrder::Finish;
-    guest.process->wait_exit(kActLimit);
+    guest.process->wait_exit(kStepTimeout);
     host_.ctl({"destroy", "gpu0/vf4"});
     checks_.claim(pf_.is_zero(kReleased), "after the release every byte of it reads zero",
                   "verified by the device");
@@ -307,7 +307,7 @@ void Show::unassign_one() {
 void Show::finish() {
     for (const auto vf : {kAttacker, kEndless}) {
         guests_.at(vf).report->order = GuestOrder::Finish;
-        guests_.at(vf).process->wait_exit(kActLimit);
+        guests_.at(vf).process->wait_exit(kStepTimeout);
     }
     checks_.claim(wrong_results() == 0, "at the end: all results of all programs bit-exact", "");
 }
@@ -320,7 +320,7 @@ std::map<std::uint32_t, std::uint64_t> Show::rounds() const {
 
 void Show::wait_rounds(const std::string& what, const std::vector<std::uint32_t>& vfs) {
     const auto before = rounds();
-    wait_for(what, kActLimit, [&] {
+    wait_for(what, kStepTimeout, [&] {
         check_guests_alive();
         return std::ranges::all_of(
             vfs, [&](auto vf) { return guests_.at(vf).report->rounds >= before.at(vf) + 2; });

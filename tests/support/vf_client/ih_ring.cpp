@@ -74,7 +74,7 @@ std::size_t IhRing::drain() {
         IvEntry entry;
         std::memcpy(&entry, memory.subspan(rptr_, sizeof entry).data(), sizeof entry);
         entries_.push_back(entry);
-        if (entries_.size() > kKept) entries_.pop_front();
+        if (entries_.size() > kCapacity) entries_.pop_front();
         rptr_ = (rptr_ + IH_ENTRY_BYTES) & (ring.bytes - 1);
         ++taken;
     }

@@ -38,7 +38,7 @@ public:
     [[nodiscard]] std::uint64_t overflows() const { return overflows_; }
 
 private:
-    static constexpr std::size_t kKept = 4096;
+    static constexpr std::size_t kCapacity = 4096;
 
     struct Ring {
         std::uint64_t iova = 0;

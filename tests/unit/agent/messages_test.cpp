@@ -49,7 +49,7 @@ TEST(AgentMessages, HostLinesAreChecked) {
     const auto ask =
         parse_host_line(R"({"type":"ask","id":3,"what":"quiesce","limit_ms":500,"more":1})");
     ASSERT_TRUE(ask && std::holds_alternative<Ask>(*ask));
-    EXPECT_EQ(std::get<Ask>(*ask).act, Act::Quiesce);
+    EXPECT_EQ(std::get<Ask>(*ask).request, Request::Quiesce);
     EXPECT_EQ(std::get<Ask>(*ask).limit, 500ms);
     for (const char* wrong :
          {"", "x", "[]", "3", "{}", R"({"type":7})", R"({"type":"ask","id":-1})",

@@ -24,7 +24,7 @@ struct FakeTask final : Task {
 struct FakeGuest final : Guest {
     Hello hello() override { return {}; }
     Status status() override { return {}; }
-    std::unique_ptr<Task> start(Act, Nanoseconds) override {
+    std::unique_ptr<Task> start(Request, Nanoseconds) override {
         ++started;
         return std::make_unique<FakeTask>(outcome, ended);
     }

@@ -55,9 +55,9 @@ public:
         to().release_vf(path, owner, generation, options);
     }
     std::vector<Properties> assign_vfs(
-        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
+        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& selectors,
         const Options& options) override {
-        return to().assign_vfs(owner, wanted, options);
+        return to().assign_vfs(owner, selectors, options);
     }
     void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) override {
         to().grant_vfs(owner, uid, gid);
@@ -69,11 +69,12 @@ public:
         return to().adopt_vfs(owner, options);
     }
     void limit_calls(std::chrono::milliseconds limit) override { to().limit_calls(limit); }
-    void act(const std::string& path, VfAction action, const Options& options) override {
-        to().act(path, action, options);
+    void control(const std::string& path, VfAction action, const Options& options) override {
+        to().control(path, action, options);
     }
-    Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
-        return to().ask_agent(path, act, options);
+    Properties ask_agent(const std::string& path, AgentRequest request,
+                         const Options& options) override {
+        return to().ask_agent(path, request, options);
     }
     std::string plan(const std::string& config, const Options& options) override {
         return to().plan(config, options);

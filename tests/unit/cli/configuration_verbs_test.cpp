@@ -56,7 +56,7 @@ constexpr const char* kPlan = R"({
      "to": {}, "disruption": "vf-loss", "in_use": "",
      "why": "the configuration does not name it"}],
   "gpus": [{"gpu": "gpu0", "vram_bytes": 2130706432, "pf_vram_bytes": 16777216,
-            "wanted_vram_bytes": 201326592, "compute_units": 8, "doorbell_pages": 512}]
+            "planned_vram_bytes": 201326592, "compute_units": 8, "doorbell_pages": 512}]
 })";
 
 constexpr const char* kEmptyPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,

@@ -103,7 +103,7 @@ TEST(Doctor, WhatIsNotOkSaysWhyItMatters) {
 
 TEST(Doctor, WithoutABusOrVgpudTheRestIsStillJudged) {
     HostFacts facts = well();
-    facts.service = {.has_bus = false, .is_there = false, .condition = "no such file"};
+    facts.service = {.has_bus = false, .is_there = false, .error = "no such file"};
     EXPECT_EQ(levels_of(facts, "bus"), Levels{Level::Problem});
     EXPECT_EQ(levels_of(facts, "vgpud"), Levels{});
     EXPECT_EQ(levels_of(facts, "pci-sriov"), Levels{Level::Ok});
@@ -117,7 +117,7 @@ TEST(Doctor, AVgpudThatDoesNotSayWhatItHasIsAWarning) {
     HostFacts facts = well();
     facts.service.gpus.clear();
     facts.service.vfs.clear();
-    facts.service.condition = "VGPU-402: too many requests";
+    facts.service.error = "VGPU-402: too many requests";
     EXPECT_EQ(levels_of(facts, "vgpud"), Levels{Level::Warning});
     EXPECT_THAT(diagnose(facts), Contains(Field(&Finding::what, HasSubstr("VGPU-402: too many"))));
 }
@@ -243,7 +243,7 @@ TEST(Doctor, AFunctionOfWhichOnlyTheHeadIsReadableIsNotJudged) {
     facts.pci = pci("no_sriov.txt");
     EXPECT_EQ(levels_of(facts, "pci-sriov"), (Levels{Level::Note, Level::Note}));
     EXPECT_EQ(levels_of(facts, "pci-acs"), Levels{});
-    facts.pci = {.functions = {}, .condition = "cannot open /proc/bus/pci"};
+    facts.pci = {.functions = {}, .error = "cannot open /proc/bus/pci"};
     EXPECT_EQ(levels_of(facts, "pci"), Levels{Level::Note});
     facts.pci = {};
     EXPECT_EQ(levels_of(facts, "pci-gpu"), Levels{Level::Note});
@@ -274,7 +274,7 @@ TEST(Doctor, EveryIdIsInTheDocument) {
     std::ifstream file(VGPU_SOURCE_DIR "/docs/vgpuctl.md");
     const std::string document(std::istreambuf_iterator<char>(file), {});
     HostFacts unreadable = ill();
-    unreadable.pci = {.functions = {}, .condition = "x"};
+    unreadable.pci = {.functions = {}, .error = "x"};
     unreadable.service = {};
     HostFacts without_gpu = ill();
     without_gpu.pci = {};

@@ -53,17 +53,17 @@ TEST(DomainXml, OneVfIsWantedByNameOrProfile) {
     const auto facts = read_domain(domain_with(metadata(vf_element("profile='small'"))));
     EXPECT_EQ(facts.name, "vm1");
     EXPECT_EQ(facts.uuid, kUuid);
-    EXPECT_THAT(facts.vfs, ElementsAre(WantedVf{"profile", "small"}));
+    EXPECT_THAT(facts.vfs, ElementsAre(VfSelector{"profile", "small"}));
     EXPECT_THAT(read_domain(domain_with(metadata(vf_element("name='train'")))).vfs,
-                ElementsAre(WantedVf{"name", "train"}));
+                ElementsAre(VfSelector{"name", "train"}));
 }
 
 TEST(DomainXml, SeveralVfsKeepTheirOrderAndAnyPrefixWillDo) {
     const auto facts = read_domain(domain_with(
         metadata("<x:vfs xmlns:x='urn:vgpu:libvirt:1'><x:vf name='b'/><x:vf profile='p'/>"
                  "<x:vf name='a'/></x:vfs>")));
-    EXPECT_THAT(facts.vfs, ElementsAre(WantedVf{"name", "b"}, WantedVf{"profile", "p"},
-                                       WantedVf{"name", "a"}));
+    EXPECT_THAT(facts.vfs, ElementsAre(VfSelector{"name", "b"}, VfSelector{"profile", "p"},
+                                       VfSelector{"name", "a"}));
 }
 
 TEST(DomainXml, ADomainWithoutOurNamespaceIsNotOurs) {
@@ -189,7 +189,7 @@ TEST(DomainSchemas, ExamplesAreWhatTheyAreSaidToBeAndTheHookAgrees) {
 // --- editing
 
 AttachedVf vf_of(const std::string& by, const std::string& value) {
-    return {.wanted = {by, value}, .host_device = {}};
+    return {.selector = {by, value}, .host_device = {}};
 }
 
 std::string edited(const std::string& xml, const std::vector<AttachedVf>& vfs) {
@@ -205,7 +205,7 @@ int count_of(const std::string& text, const std::string& what) {
 
 TEST(DomainEdit, ADomainGetsMemoryDevicesAndMetadata) {
     const std::string after = edited(domain_with(""), {vf_of("profile", "small")});
-    EXPECT_THAT(read_domain(after).vfs, ElementsAre(WantedVf{"profile", "small"}));
+    EXPECT_THAT(read_domain(after).vfs, ElementsAre(VfSelector{"profile", "small"}));
     EXPECT_THAT(after, HasSubstr("<source type=\"memfd\"/>"));
     EXPECT_THAT(after, HasSubstr("<access mode=\"shared\"/>"));
     EXPECT_THAT(after, HasSubstr("xmlns:qemu=\"http://libvirt.org/schemas/domain/qemu/1.0\""));
@@ -232,11 +232,11 @@ TEST(DomainEdit, FewerVfsLeaveNothingOfTheOthers) {
     const std::string two = edited(domain_with(""), {vf_of("name", "a"), vf_of("name", "b")});
     const std::string one = edited(two, {vf_of("profile", "p")});
     EXPECT_EQ(one, edited(domain_with(""), {vf_of("profile", "p")}));
-    EXPECT_THAT(read_domain(one).vfs, ElementsAre(WantedVf{"profile", "p"}));
+    EXPECT_THAT(read_domain(one).vfs, ElementsAre(VfSelector{"profile", "p"}));
 }
 
 TEST(DomainEdit, WithoutVfsOnlySharedMemoryIsLeft) {
-    const AttachedVf of_host{.wanted = {"name", "h"}, .host_device = PciAddress{0, 3, 2, 1}};
+    const AttachedVf of_host{.selector = {"name", "h"}, .host_device = PciAddress{0, 3, 2, 1}};
     const std::string with =
         edited(domain_with(""), {vf_of("name", "a"), vf_of("profile", "p"), of_host});
     const std::string after = edited(with, {});
@@ -350,7 +350,7 @@ TEST(DomainEdit, QemuIsKeptFromSavingADomainWithAVf) {
 }
 
 TEST(DomainEdit, AVfOfThisHostIsAHostDevice) {
-    const AttachedVf vf{.wanted = {"name", "a"}, .host_device = PciAddress{0, 0x3, 0x2, 1}};
+    const AttachedVf vf{.selector = {"name", "a"}, .host_device = PciAddress{0, 0x3, 0x2, 1}};
     const std::string after = edited(domain_with(""), {vf});
     EXPECT_THAT(after, HasSubstr("<hostdev mode=\"subsystem\" type=\"pci\" managed=\"yes\">"));
     EXPECT_THAT(after, HasSubstr("<address domain=\"0x0000\" bus=\"0x03\" slot=\"0x02\" "

@@ -168,7 +168,7 @@ private:
         daemon::Options options;
         if (seldom())
             options["assignment_mode"] = std::string(kModes[number(0, kModes.size() - 1)]);
-        if (seldom()) options["scrub"] = std::string("release");
+        if (seldom()) options["scrub_on_release"] = true;
         return options;
     }
     daemon::Options new_vf() {
@@ -189,7 +189,7 @@ private:
         if (seldom())
             std::ignore =
                 world().claim(target, fmt::format("slurm:{}", target.vf),
-                              flag() ? daemon::Options{{"keep", true}} : daemon::Options{});
+                              flag() ? daemon::Options{{"persistent", true}} : daemon::Options{});
     }
 
     /// Security is a profile's alone; of some of its VFs other values are set later.
@@ -202,11 +202,11 @@ private:
                 R"({}"{}": {{"resources": {{"vram": "{}MiB", "compute_units": {}}},
                     "scheduler": {{"weight": {}}},
                     "security": {{"preempt_timeout_us": {}, "full_access_timeout_ms": {},
-                                  "exclusive_full_access": {}, "scrub": "{}",
+                                  "exclusive_full_access": {}, "scrub_on_release": {},
                                   "guard": {{"flr": {}, "interrupt": {}}}}}}})",
                 i == 1 ? "" : ", ", profile(i), 16 * number(1, 6), number(1, 8), number(50, 400),
-                number(1, 100'000), number(1, 9000), flag(), flag() ? "request" : "release",
-                kGuards[number(0, 2)], kGuards[number(0, 2)]);
+                number(1, 100'000), number(1, 9000), flag(), flag(), kGuards[number(0, 2)],
+                kGuards[number(0, 2)]);
             vfs += fmt::format(R"({}{{"profile": "{}", "count": {}, "name": "{{gpu}}-g{}.{{n}}"}})",
                                i == 1 ? "" : ", ", profile(i), number(1, 3), i);
         }

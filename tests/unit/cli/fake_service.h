@@ -54,7 +54,7 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"LastError", std::string("none")},
             {"Socket", "/run/vgpu/gpu0/vf" + number + ".sock"},
             {"AssignmentMode", std::string(index == 3 ? "none" : "vfio-user")},
-            {"Scrub", std::string(index == 1 ? "release" : "request")},
+            {"ScrubOnRelease", index == 1},
             {"Attached", index != 3},
             {"Client", std::string(index == 3 ? "" : "qemu-system-x86 (pid 71)")},
             {"Owner", index == 3 ? std::string() : "slurm:" + number},
@@ -205,10 +205,10 @@ public:
         note("release " + owner + " " + std::to_string(generation) + " " + path, options);
     }
     std::vector<Properties> assign_vfs(
-        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& wanted,
+        const std::string& owner, const std::vector<std::pair<std::string, std::string>>& selectors,
         const Options& options) override {
         std::string what = "assign " + owner;
-        for (const auto& [by, value] : wanted) what += " " + by + ":" + value;
+        for (const auto& [by, value] : selectors) what += " " + by + ":" + value;
         note(what, options);
         return {};
     }
@@ -224,12 +224,13 @@ public:
         return 1;
     }
     void limit_calls(std::chrono::milliseconds limit) override { call_limit = limit; }
-    void act(const std::string& path, VfAction action, const Options& options) override {
+    void control(const std::string& path, VfAction action, const Options& options) override {
         note("act " + std::to_string(static_cast<int>(action)) + " " + path, options);
     }
 
-    Properties ask_agent(const std::string& path, AgentAct act, const Options& options) override {
-        note("ask " + std::to_string(static_cast<int>(act)) + " " + path, options);
+    Properties ask_agent(const std::string& path, AgentRequest request,
+                         const Options& options) override {
+        note("ask " + std::to_string(static_cast<int>(request)) + " " + path, options);
         return {{"ok", is_agent_well},
                 {"text", std::string("gfx900: a barrier")},
                 {"duration_ms", std::uint64_t{812}}};
@@ -296,8 +297,9 @@ public:
         note("trace " + gpu_path + " " + std::to_string(after), {});
         if (after > 0 && std::exchange(is_trace_anew, false))
             throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was restarted");
-        const std::string rest = trace_kept.substr(std::min<std::size_t>(after, trace_kept.size()));
-        return {.items = rest, .next = trace_kept.size(), .is_late = is_trace_late};
+        const std::string rest =
+            recorded_trace.substr(std::min<std::size_t>(after, recorded_trace.size()));
+        return {.items = rest, .next = recorded_trace.size(), .is_late = is_trace_late};
     }
     std::string dump(const std::string& gpu_path) override {
         note("dump " + gpu_path, {});
@@ -323,7 +325,7 @@ public:
         vf_properties(3, "a-name-that-is-as-long-as-names-may-be-sixty-three-characters-x", 0.625)};
     bool is_read_only = false;
     bool is_agent_well = true;
-    std::string trace_kept;
+    std::string recorded_trace;
     bool is_trace_late = false;
     bool is_trace_anew = false;  ///< another vgpud is asked next for what follows
     std::string plan_text;       ///< what plan() answers

@@ -52,10 +52,11 @@ TEST_F(Hook, EachOperationAsksForOneThing) {
     for (const char* operation : {"prepare", "start", "started", "stopped", "release", "reconnect",
                                   "attach", "what-comes-later"})
         EXPECT_EQ(hook(operation), 0) << operation << ": " << err.str();
-    EXPECT_THAT(service.asked,
-                ElementsAre("assign " + owner + " profile:small name:train title=vm1 wait_ms=5000",
-                            "grant " + owner + " 64055:108", "unassign " + owner,
-                            "adopt " + owner + " title=vm1"));
+    EXPECT_THAT(
+        service.asked,
+        ElementsAre("assign " + owner + " profile:small name:train owner_name=vm1 wait_ms=5000",
+                    "grant " + owner + " 64055:108", "unassign " + owner,
+                    "adopt " + owner + " owner_name=vm1"));
     EXPECT_LE(service.call_limit, std::chrono::seconds(10));
     EXPECT_GT(service.call_limit, std::chrono::seconds(0));
     EXPECT_EQ(out.str(), "") << "libvirt would take it for a domain";
@@ -81,8 +82,8 @@ std::string with_other_metadata(const AttachedVf& vf, const std::string& element
 
 TEST_F(Hook, WhatADomainWasGivenIsTakenBackWhateverItsMetadataSayByThen) {
     const std::string owner = "libvirt:" + kUuid;
-    const AttachedVf of_softgpu{.wanted = {"name", "a"}, .host_device = {}};
-    const AttachedVf of_host{.wanted = {"name", "a"}, .host_device = PciAddress{0, 3, 2, 1}};
+    const AttachedVf of_softgpu{.selector = {"name", "a"}, .host_device = {}};
+    const AttachedVf of_host{.selector = {"name", "a"}, .host_device = PciAddress{0, 3, 2, 1}};
     for (const AttachedVf& vf : {of_softgpu, of_host})
         for (const char* metadata : {"", "<v:vfs xmlns:v='urn:vgpu:libvirt:1'/>",
                                      "<v:vf xmlns:v='urn:vgpu:libvirt:1' nmae='x'/>"}) {
@@ -92,7 +93,7 @@ TEST_F(Hook, WhatADomainWasGivenIsTakenBackWhateverItsMetadataSayByThen) {
             EXPECT_EQ(hook("release", xml), 0) << xml;
             EXPECT_EQ(err.str(), "") << xml;
             EXPECT_THAT(service.asked,
-                        ElementsAre("adopt " + owner + " title=vm2", "unassign " + owner))
+                        ElementsAre("adopt " + owner + " owner_name=vm2", "unassign " + owner))
                 << xml;
         }
 }
@@ -106,7 +107,7 @@ TEST_F(Hook, ADomainWithAPathOfVgpudsIsOurs) {
 }
 
 TEST_F(Hook, WithoutWishesNothingIsAssigned) {
-    const AttachedVf vf{.wanted = {"name", "a"}, .host_device = {}};
+    const AttachedVf vf{.selector = {"name", "a"}, .host_device = {}};
     for (const char* operation : {"prepare", "start", "restore", "migrate"})
         EXPECT_EQ(hook(operation, with_other_metadata(vf, "")), 0) << err.str();
     EXPECT_THAT(service.asked, IsEmpty());

@@ -82,7 +82,7 @@ TEST_F(Collector, KeepsWhyVgpudDoesNotSayWhatItHas) {
     service.list_error_name = "org.vgpu1.Error.TooManyRequests";
     const HostFacts facts = collect();
     EXPECT_TRUE(facts.service.is_there);
-    EXPECT_EQ(facts.service.condition, "no list, as the test wants.");
+    EXPECT_EQ(facts.service.error, "no list, as the test wants.");
 }
 
 TEST_F(Collector, OnAnEmptyMachineSaysNothingRatherThanGuess) {
@@ -95,7 +95,7 @@ TEST_F(Collector, OnAnEmptyMachineSaysNothingRatherThanGuess) {
     EXPECT_FALSE(facts.module.is_available);
     EXPECT_FALSE(facts.run_dir.exists);
     EXPECT_FALSE(facts.service.has_bus);
-    EXPECT_EQ(facts.service.condition, "no such bus");
+    EXPECT_EQ(facts.service.error, "no such bus");
 }
 
 TEST_F(Collector, ADirectoryInPlaceOfAFileIsNoFile) {

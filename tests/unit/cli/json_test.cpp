@@ -26,7 +26,7 @@ protected:
         service.tell(0, "attached", "the PF core answers");
         service.plan_text = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": false,
             "disruption": "destroys", "steps": []})";
-        service.trace_kept = "x";
+        service.recorded_trace = "x";
     }
     ~JsonOutput() override { std::cin.rdbuf(typed_before_); }
     /// Of every verb at least one line that ends with 0 or 1.

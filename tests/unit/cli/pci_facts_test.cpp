@@ -23,7 +23,7 @@ const PciFunction& at(const PciReading& reading, const std::string& address) {
 
 TEST(PciFacts, APfWithSriovIsReadWithItsVfsAndTheirBars) {
     const PciReading reading = read("sriov_ready.txt");
-    EXPECT_THAT(reading.condition, IsEmpty());
+    EXPECT_THAT(reading.error, IsEmpty());
     const PciFunction& gpu = at(reading, "0000:03:00.0");
     EXPECT_TRUE(is_amd_gpu(gpu));
     EXPECT_EQ(gpu.device_id, 0x6860u);
@@ -72,7 +72,7 @@ TEST(PciFacts, AFunctionWithoutSriovAndOneThatIsCutOff) {
 TEST(PciFacts, WhatCannotBeReadIsAConditionAndNoEndOfTheProcess) {
     const PciReading reading = read("not_there.txt");
     EXPECT_THAT(reading.functions, IsEmpty());
-    EXPECT_THAT(reading.condition, HasSubstr("not_there.txt"));
+    EXPECT_THAT(reading.error, HasSubstr("not_there.txt"));
 }
 
 }  // namespace

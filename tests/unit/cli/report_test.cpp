@@ -46,7 +46,7 @@ protected:
         service.tell(1, "hang", "on falcon");
         const auto chunk =
             nlohmann::json::to_cbor({{"vgpu_trace", 4}, {"names", {{"1", "alice"}}}});
-        service.trace_kept.assign(chunk.begin(), chunk.end());
+        service.recorded_trace.assign(chunk.begin(), chunk.end());
     }
     /// The piece's content; fails the test if there is none.
     static std::string piece(const std::vector<ArchiveEntry>& entries, const std::string& name) {
@@ -88,10 +88,10 @@ TEST_F(Report, ATraceIsStillOneWhenItsNamesAreReplaced) {
     const std::string trace = piece(BugReport(sources).entries(), "trace/gpu0.trace");
     EXPECT_EQ(nlohmann::json::from_cbor(trace),
               (nlohmann::json{{"vgpu_trace", 4}, {"names", {{"1", "USER"}}}}));
-    service.trace_kept = "no trace";
+    service.recorded_trace = "no trace";
     EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"),
                 HasSubstr("trace/gpu0.trace: byte 0: there is no chunk"));
-    service.trace_kept.clear();
+    service.recorded_trace.clear();
     EXPECT_THAT(piece(BugReport(sources).entries(), "MISSING.txt"),
                 HasSubstr("trace/gpu0.trace: vgpud has recorded nothing of this GPU yet"));
 }

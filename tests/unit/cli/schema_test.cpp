@@ -211,7 +211,7 @@ TEST(Schemas, StateFilesObeyTheirSchema) {
     const daemon::ApplyIntent apply{
         .label = "night",
         .rollback_reason = "it was cancelled",
-        .wanted = {{.gpu = "gpu0", .quantum_us = 2000, .max_gap_ms = 60, .vfs = {web}}},
+        .after = {{.gpu = "gpu0", .quantum_us = 2000, .max_gap_ms = 60, .vfs = {web}}},
         .before = {{.gpu = "gpu0", .quantum_us = 6000, .max_gap_ms = 60, .vfs = {www}}}};
     for (const std::string& text : {daemon::encode_gpu(file), daemon::encode_apply(apply)}) {
         EXPECT_EQ(complaint_of("vgpud-state.schema.json", Json::parse(text)), "") << text;

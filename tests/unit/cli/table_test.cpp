@@ -100,7 +100,7 @@ TEST_F(Tables, AnUnknownColumnIsRefusedWithTheOnesThatThereAre) {
 TEST_F(Tables, OnlyWhatIsShownIsAskedFor) {
     EXPECT_EQ(run({"list", "-o", "VF,OWNER"}), 0);
     EXPECT_EQ(service.lists_read, 1) << "no GPU is looked at";
-    EXPECT_EQ(service.names_asked, "Target,Owner,OwnerName,OwnerKept");
+    EXPECT_EQ(service.names_asked, "Target,Owner,OwnerName,OwnerPersistent");
 }
 
 TEST_F(Tables, ColumnsOfEveryTableAreInTheHelp) {

@@ -112,7 +112,7 @@ TEST_F(TraceVerb, ATimeThatNoCalendarHasIsRefused) {
 
 TEST_F(TraceVerb, RecordWritesWhatVgpudKeepsOfTheOnlyGpu) {
     service.gpus.resize(1);
-    service.trace_kept = "what it keeps";
+    service.recorded_trace = "what it keeps";
     const std::string file = tree.file("gpu0.trace");
     EXPECT_EQ(run({"trace", "record", file}), 0) << err.str();
     EXPECT_EQ(content(file), "what it keeps");
@@ -123,7 +123,7 @@ TEST_F(TraceVerb, RecordWritesWhatVgpudKeepsOfTheOnlyGpu) {
 }
 
 TEST_F(TraceVerb, RecordGoesOnFromWhereItWasAndTellsWhatItMissed) {
-    service.trace_kept = "12345";
+    service.recorded_trace = "12345";
     service.is_trace_late = true;
     EXPECT_EQ(run({"trace", "record", tree.file("a"), "--gpu", "gpu0", "--seconds", "1"}), 0);
     EXPECT_THAT(service.asked, Contains(HasSubstr("trace /org/vgpu1/gpu/gpu0 5")));
@@ -132,7 +132,7 @@ TEST_F(TraceVerb, RecordGoesOnFromWhereItWasAndTellsWhatItMissed) {
 }
 
 TEST_F(TraceVerb, RecordGoesOnWithTheNextVgpudFromItsBeginning) {
-    service.trace_kept = "12345";
+    service.recorded_trace = "12345";
     service.is_trace_anew = true;
     EXPECT_EQ(run({"trace", "record", tree.file("a"), "--gpu", "gpu0", "--seconds", "1"}), 0);
     const std::string asked = "trace /org/vgpu1/gpu/gpu0 ";

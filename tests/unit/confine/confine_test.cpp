@@ -80,7 +80,7 @@ struct Confined : ::testing::Test {
     void seal() const {
         vgpu_seal_socket(folder.file("own.sock").c_str());
         vgpu_seal_path(folder.file("peer.sock").c_str(), VGPU_PATH_CONNECT);
-        vgpu_seal_path(folder.file("own.note").c_str(), VGPU_PATH_NOTE);
+        vgpu_seal_path(folder.file("own.note").c_str(), VGPU_PATH_RECORD);
     }
 
     static constexpr int kCalls[] = {SYS_memfd_create, SYS_ftruncate};

@@ -62,7 +62,7 @@ TEST(RunMachine, ADumpNamesTheStateTheRunAndTheDecisionThatChoseIt) {
     std::string text(0x10000, '\0');
     text.resize(vgpu_pf_dump_text(rig.pf.get(), text.data(), 0x10000));
     EXPECT_THAT(text, testing::ContainsRegex("scheduler: RUNNING, in the engine VF[12] \\(slice, "
-                                             "decision 7: turn or share, granted 2000000 ns"));
+                                             "decision 7: slice or share, granted 2000000 ns"));
     EXPECT_THAT(text, testing::HasSubstr("mismatches 0"));
 }
 

@@ -39,7 +39,7 @@ TEST(IdleTracker, EachIdlePeriodIsNotifiedOnce) {
     IdleTracker idle(kGrace);
     idle.begin();
     idle.found_dry(at(0));
-    idle.tell();
+    idle.report();
     idle.found_dry(at(1));
     EXPECT_FALSE(idle.left(at(500)));
     idle.worked();
@@ -55,7 +55,7 @@ TEST(IdleTracker, RestIsAnIdlePeriodThatWasToldWithoutTheLooksInIt) {
     idle.end_rest(at(50));
     EXPECT_EQ(idle.rested(), at(0)) << "not told yet";
     idle.found_dry(at(50));
-    idle.tell();
+    idle.report();
     idle.end_rest(at(150));
     EXPECT_EQ(idle.rested(), at(150));
     idle.found_dry(at(160));  // woken for nothing

@@ -29,8 +29,8 @@ protected:
         emit(hello_line() + status_line());
         ASSERT_TRUE(session.view().is_connected);
     }
-    void ask(AgentAct act = AgentAct::SelfTest) {
-        session.ask(act, 10s, [this](const Result<AgentReport>& report) {
+    void ask(AgentRequest request = AgentRequest::SelfTest) {
+        session.ask(request, 10s, [this](const Result<AgentReport>& report) {
             answers.push_back(report ? report->text : text_of(report.error()));
         });
     }
@@ -168,8 +168,8 @@ TEST_F(AgentOfVf, ThePauseAfterMisbehaviourDoublesAndEnds) {
 
 TEST_F(AgentOfVf, AnswersAreGivenByNumberAndOnce) {
     serve();
-    ask(AgentAct::SelfTest);
-    ask(AgentAct::Thaw);
+    ask(AgentRequest::SelfTest);
+    ask(AgentRequest::Thaw);
     EXPECT_THAT(place().sent, HasSubstr(R"("what":"self-test")"));
     emit(result_line(2));
     emit(result_line(2) + result_line(77));
@@ -207,7 +207,7 @@ TEST_F(AgentOfVf, LossSilenceMisbehaviourAndANewAgentAllEndWhatWasAsked) {
         [this] { emit("garbage\n"); }};
     for (const auto& end : ends) {
         serve();
-        session.ask(AgentAct::Quiesce, 300s, [this](const Result<AgentReport>& report) {
+        session.ask(AgentRequest::Quiesce, 300s, [this](const Result<AgentReport>& report) {
             answers.push_back(text_of(report.error()));
         });
         end();
@@ -240,10 +240,10 @@ TEST_F(AgentOfVf, RequestsAreBounded) {
 
 TEST_F(AgentOfVf, AsManyThawsHaveRoomBesideThem) {
     serve();
-    for (std::size_t i = 0; i < AgentSession::kMaxAsked; ++i) ask(AgentAct::Quiesce);
-    for (std::size_t i = 0; i < AgentSession::kMaxAsked; ++i) ask(AgentAct::Thaw);
+    for (std::size_t i = 0; i < AgentSession::kMaxAsked; ++i) ask(AgentRequest::Quiesce);
+    for (std::size_t i = 0; i < AgentSession::kMaxAsked; ++i) ask(AgentRequest::Thaw);
     EXPECT_TRUE(answers.empty());
-    ask(AgentAct::Thaw);
+    ask(AgentRequest::Thaw);
     EXPECT_EQ(answers.size(), 1u);
 }
 

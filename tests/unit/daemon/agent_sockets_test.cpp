@@ -43,12 +43,12 @@ protected:
     }
     /// One turn of the main loop.
     std::vector<AgentInput> look(Nanoseconds timeout = 1s) {
-        Wanted wanted;
-        sockets.watch(wanted);
-        watched = wanted.fds.size();
-        wanted.wake_by(clock.now() + timeout);
-        wait_for(wanted, clock);
-        sockets.look(wanted);
+        PollSet poll_set;
+        sockets.watch(poll_set);
+        watched = poll_set.fds.size();
+        poll_set.wake_by(clock.now() + timeout);
+        wait_for(poll_set, clock);
+        sockets.dispatch(poll_set);
         return sockets.take();
     }
 
@@ -85,7 +85,7 @@ TEST_F(Sockets, OneThatFloodsTakesNoTurnFromTheOthers) {
     const std::string loud = listen("loud"), quiet = listen("quiet");
     const UniqueFd flood = connect(loud), other = connect(quiet);
     look();
-    emit(flood, std::string(3 * AgentSockets::kMaxPerTurn, 'x'));
+    emit(flood, std::string(3 * AgentSockets::kMaxPerIteration, 'x'));
     emit(other, "hear me");
     std::size_t bytes = 0;
     bool is_heard = false;
@@ -93,7 +93,7 @@ TEST_F(Sockets, OneThatFloodsTakesNoTurnFromTheOthers) {
         if (one.path == loud) bytes += one.bytes.size();
         is_heard = is_heard || one.bytes == "hear me";
     }
-    EXPECT_LE(bytes, AgentSockets::kMaxPerTurn);
+    EXPECT_LE(bytes, AgentSockets::kMaxPerIteration);
     EXPECT_TRUE(is_heard);
 }
 
@@ -118,11 +118,11 @@ TEST_F(Sockets, OneThatIsMadeAnewHearsNothingOfTheOldOnesClient) {
 TEST_F(Sockets, AListenerThatIsLookedAtAfterItWasClosedInTheSameTurnIsNobodys) {
     const std::string path = listen("vf1.agent.sock");
     const UniqueFd client = connect(path);
-    Wanted wanted;
-    sockets.watch(wanted);
-    wait_for(wanted, clock);
+    PollSet poll_set;
+    sockets.watch(poll_set);
+    wait_for(poll_set, clock);
     sockets.close(path);
-    sockets.look(wanted);
+    sockets.dispatch(poll_set);
     EXPECT_TRUE(sockets.take().empty());
 }
 

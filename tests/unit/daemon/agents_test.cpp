@@ -48,7 +48,7 @@ TEST_F(AgentsOfGpu, ADestroyedVfTakesItsSocketAndItsRequestsWithIt) {
     const Target vf = create();
     connect("/run/v/vf1.agent.sock");
     std::string answer;
-    agents.ask(vf, AgentAct::SelfTest, {},
+    agents.ask(vf, AgentRequest::SelfTest, {},
                [&answer](const Result<AgentReport>& report) { answer = text_of(report.error()); });
     ASSERT_TRUE(world.destroy(vf));
     world.pf().finish_scrub(vf.vf);
@@ -99,7 +99,7 @@ TEST_F(AgentsBetweenOwners, TheEndOfAClaimEndsItsGuestsSession) {
     claim("a");
     connect_guest();
     std::string answer;
-    agents.ask(vf, AgentAct::SelfTest, {},
+    agents.ask(vf, AgentRequest::SelfTest, {},
                [&answer](const Result<AgentReport>& report) { answer = text_of(report.error()); });
     release("a");
     EXPECT_FALSE(is_connected());
@@ -119,7 +119,7 @@ TEST_F(AgentsBetweenOwners, AGuestThatComesBackAfterItsClaimIsNotTheNextOwners) 
 }
 
 TEST_F(AgentsBetweenOwners, AGuestOfBeforeTheScrubIsNotTheEmptyVfs) {
-    ASSERT_TRUE(world.set_vf(vf, {{"scrub", std::string("release")}}));
+    ASSERT_TRUE(world.set_vf(vf, {{"scrub_on_release", true}}));
     claim("a");
     release("a");
     connect_guest();
@@ -142,7 +142,7 @@ TEST_F(AgentsOfGpu, OptionsAreChecked) {
     connect("/run/v/vf1.agent.sock");
     const auto error_of = [&](const Options& options) {
         std::string text;
-        agents.ask(vf, AgentAct::SelfTest, options, [&text](const Result<AgentReport>& report) {
+        agents.ask(vf, AgentRequest::SelfTest, options, [&text](const Result<AgentReport>& report) {
             text = report ? "" : text_of(report.error());
         });
         return text;
@@ -166,7 +166,7 @@ TEST_F(AgentsOfGpu, NobodyIsAnsweredAfterTheEnd) {
     const Target vf = create();
     connect("/run/v/vf1.agent.sock");
     bool is_answered = false;
-    agents.ask(vf, AgentAct::Thaw, {}, [&](const Result<AgentReport>&) { is_answered = true; });
+    agents.ask(vf, AgentRequest::Thaw, {}, [&](const Result<AgentReport>&) { is_answered = true; });
     agents.end();
     EXPECT_FALSE(is_answered);
     EXPECT_TRUE(port.places.empty());

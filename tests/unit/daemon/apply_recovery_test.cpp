@@ -325,7 +325,7 @@ TEST_F(InterruptedApply, AVfThatWasClaimedMeanwhileIsNotTakenAndAllIsTakenBack) 
     EXPECT_EQ(
         view(1).error->cause,
         "destroy gpu0/vf3 'c': it belongs to 'vm'; the use would end; everything is as before");
-    EXPECT_THAT(admin_events("apply-taken-back"), Contains(HasSubstr("it belongs to 'vm'")));
+    EXPECT_THAT(admin_events("apply-rolled-back"), Contains(HasSubstr("it belongs to 'vm'")));
 }
 
 TEST_F(InterruptedApply,

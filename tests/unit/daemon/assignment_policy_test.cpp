@@ -95,7 +95,7 @@ TEST_F(AssignmentModeOfAVf, ThatCannotBeHadNowStaysAsDefined) {
     EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("assignment mode 1 vfio-user")));
     EXPECT_EQ(std::count(world.pf().log.begin(), world.pf().log.end(), "assignment mode 1 none"),
               1);
-    EXPECT_THAT(texts_of(world, "handed-over"), ::testing::IsEmpty());
+    EXPECT_THAT(texts_of(world, "assignment-mode-set"), ::testing::IsEmpty());
     EXPECT_EQ(view().assignment_mode, AssignmentMode::None);
     ASSERT_TRUE(world.destroy(vf));
     EXPECT_EQ(world.assignment_mode().of(1), AssignmentMode::VfioUser)
@@ -156,7 +156,7 @@ TEST_F(AssignmentModeOfAVf, IsDurableAndHoldsAgainstAPlatformThatBeganAnew) {
     world.assignment_mode().now.clear();
     world.start();
     EXPECT_EQ(world.assignment_mode().of(1), AssignmentMode::None);
-    EXPECT_THAT(texts_of(world, "handed-over"),
+    EXPECT_THAT(texts_of(world, "assignment-mode-set"),
                 ElementsAre("gpu0/vf1 ('train') has assignment mode 'none' again"));
     world.assignment_mode().now[1] = AssignmentMode::VfioUser;
     world.pass(2s);
@@ -168,7 +168,7 @@ TEST_F(AssignmentModeOfAVf, WhichThePlatformWillNotDoAnyMoreIsAConditionThatIsNo
     world.assignment_mode().now.clear();
     world.assignment_mode().busy.insert(1);
     for (int i = 0; i < 3; ++i) world.pass(2s);
-    EXPECT_THAT(texts_of(world, "not-handed-over"),
+    EXPECT_THAT(texts_of(world, "assignment-mode-failed"),
                 ElementsAre("gpu0/vf1: assignment mode 'none': its function is in use"));
     EXPECT_EQ(view().condition, "gpu0/vf1: assignment mode 'none': its function is in use");
     EXPECT_EQ(view().assignment_mode, AssignmentMode::VfioUser);
@@ -193,7 +193,7 @@ TEST_F(AssignmentModeOfAVf, EndsWithTheVf) {
 // --- by configurations
 
 constexpr const char* kWithheld = R"({
-    "profiles": {"p": {"resources": {"vram": "64MiB"}, "security": {"scrub": "release"},
+    "profiles": {"p": {"resources": {"vram": "64MiB"}, "security": {"scrub_on_release": true},
                        "assignment_mode": "none"}},
     "configs": {"day": [{"gpu": "gpu0", "vfs": [{"profile": "p", "count": 2, "name": "v{n}"}]}]}
 })";
@@ -224,10 +224,10 @@ TEST_F(AssignmentPolicyByConfiguration, IsSetWithoutAResizeAndExportedAgain) {
     ASSERT_TRUE(create("v2"));
     EXPECT_EQ(apply(kWithheld).state, "done");
     EXPECT_EQ(view(1).assignment_mode, AssignmentMode::None);
-    EXPECT_EQ(view(2).record.spec.assignment_policy.scrub, ScrubPolicy::Release);
+    EXPECT_TRUE(view(2).record.spec.assignment_policy.scrubs_on_release);
     EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("release 1")));
     EXPECT_THAT(exported(), HasSubstr("\"assignment_mode\": \"none\""));
-    EXPECT_THAT(exported(), HasSubstr("\"scrub\": \"release\""));
+    EXPECT_THAT(exported(), HasSubstr("\"scrub_on_release\": true"));
     ASSERT_TRUE(world.set_vf({"gpu0", 2}, {{"assignment_mode", std::string("default")}}));
     EXPECT_EQ(apply(kWithheld).state, "done");
     EXPECT_EQ(world.assignment_mode().of(2), AssignmentMode::None);
@@ -259,8 +259,8 @@ TEST_F(AssignmentPolicyByConfiguration, WhichOneVfIsRefusedNoVfGets) {
 
 class ScrubBetweenOwners : public AssignmentPolicy {
 protected:
-    void make(const std::string& policy) {
-        ASSERT_TRUE(create("train", {{"scrub", policy}}));
+    void make(bool scrubs_on_release) {
+        ASSERT_TRUE(create("train", {{"scrub_on_release", scrubs_on_release}}));
         world.pf().log.clear();
     }
     [[nodiscard]] long releases() {
@@ -280,8 +280,8 @@ protected:
     }
 };
 
-TEST_F(ScrubBetweenOwners, ByPolicyReleaseComesWithTheEndOfEveryClaim) {
-    make("release");
+TEST_F(ScrubBetweenOwners, OnReleaseComesWithTheEndOfEveryClaim) {
+    make(true);
     const auto generation = world.claim(vf, "a");
     ASSERT_TRUE(generation);
     ASSERT_TRUE(world.release(vf, "a", *generation));
@@ -292,16 +292,16 @@ TEST_F(ScrubBetweenOwners, ByPolicyReleaseComesWithTheEndOfEveryClaim) {
     EXPECT_TRUE(world.claim(vf, "b"));
 }
 
-TEST_F(ScrubBetweenOwners, ByPolicyRequestIsForWhoeverEndsTheClaimToAskFor) {
-    make("request");
+TEST_F(ScrubBetweenOwners, OtherwiseComesOnlyIfTheReleaseRequestsIt) {
+    make(false);
     const auto generation = world.claim(vf, "a");
     ASSERT_TRUE(world.release(vf, "a", *generation));
     EXPECT_EQ(releases(), 0);
     EXPECT_TRUE(world.claim(vf, "b"));
 }
 
-TEST_F(ScrubBetweenOwners, ByPolicyReleaseComesBeforeALeaseThatIsOverIsTakenOver) {
-    make("release");
+TEST_F(ScrubBetweenOwners, OnReleaseComesBeforeAnExpiredLeaseIsTakenOver) {
+    make(true);
     ASSERT_TRUE(world.claim(vf, "a", {{"lease_s", std::uint64_t{60}}}));
     world.pass(61s);
     const auto refused = world.claim(vf, "b");
@@ -316,8 +316,8 @@ TEST_F(ScrubBetweenOwners, ByPolicyReleaseComesBeforeALeaseThatIsOverIsTakenOver
     EXPECT_TRUE(world.claim(vf, "b"));
 }
 
-TEST_F(ScrubBetweenOwners, ByPolicyReleaseLeavesAnOwnerThatComesAgainItsVram) {
-    make("release");
+TEST_F(ScrubBetweenOwners, OnReleaseKeepsTheVramOfAnOwnerThatClaimsAgain) {
+    make(true);
     ASSERT_TRUE(world.claim(vf, "a", {{"lease_s", std::uint64_t{60}}}));
     world.pass(61s);
     EXPECT_TRUE(world.claim(vf, "a"));
@@ -325,7 +325,7 @@ TEST_F(ScrubBetweenOwners, ByPolicyReleaseLeavesAnOwnerThatComesAgainItsVram) {
 }
 
 TEST_F(ScrubBetweenOwners, OfAVfThatIsDestroyedMeanwhileIsItsLast) {
-    make("release");
+    make(true);
     const auto generation = world.claim(vf, "a");
     ASSERT_TRUE(world.release(vf, "a", *generation));
     ASSERT_TRUE(world.destroy(vf));
@@ -340,7 +340,7 @@ TEST_F(ScrubBetweenOwners, OfAVfThatIsDestroyedMeanwhileIsItsLast) {
 }
 
 TEST_F(ScrubBetweenOwners, OfAVfThatGetsOtherResourcesIsItsOwnersToMakeTheLast) {
-    make("request");
+    make(false);
     ASSERT_TRUE(world.claim(vf, "a"));
     ASSERT_TRUE(world.gpu().resize(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
     EXPECT_EQ(world.destroy(vf).error().id, ErrorId::Claimed);
@@ -351,7 +351,7 @@ TEST_F(ScrubBetweenOwners, OfAVfThatGetsOtherResourcesIsItsOwnersToMakeTheLast) 
 }
 
 TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpIsBegunAgainAndReported) {
-    make("request");
+    make(false);
     ASSERT_TRUE(world.destroy(vf));
     world.pf().vfs.at(1).last_error = VGPU_PF_REASON_BAD_STATUS;
     world.pass(2s);
@@ -371,7 +371,7 @@ TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpIsBegunAgainAndReported) {
 }
 
 TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpDoesNotKeepADestroyedVf) {
-    make("request");
+    make(false);
     ASSERT_TRUE(world.gpu().resize(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
     world.pf().vfs.at(1).last_error = VGPU_PF_REASON_BAD_STATUS;
     world.pass(2s);
@@ -385,7 +385,7 @@ TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpDoesNotKeepADestroyedVf) {
 }
 
 TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedIsRecordedWhenItTakesIt) {
-    make("request");
+    make(false);
     ASSERT_TRUE(world.gpu().resize(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
     world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
         if (operation == "provision") world.state.is_full = true;
@@ -406,7 +406,7 @@ TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedIsRecordedWhenItTakesIt)
 }
 
 TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedDoesNotKeepADestroyedVf) {
-    make("request");
+    make(false);
     ASSERT_TRUE(resize());
     world.pf().refuses = [this](const std::string& operation, std::uint32_t) {
         if (operation == "provision") world.state.is_full = true;
@@ -425,7 +425,7 @@ TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedDoesNotKeepADestroyedVf)
 }
 
 TEST_F(ScrubBetweenOwners, WhoseRecordIsRefusedAfterARefusedReleaseIsStillOwed) {
-    make("release");
+    make(true);
     const auto generation = world.claim(vf, "a");
     ASSERT_TRUE(generation);
     world.pf().refuse = "release";
@@ -437,7 +437,7 @@ TEST_F(ScrubBetweenOwners, WhoseRecordIsRefusedAfterARefusedReleaseIsStillOwed) 
 }
 
 TEST_F(ScrubBetweenOwners, IsOwedAlsoWhereAResizeIsInDoubt) {
-    make("release");
+    make(true);
     const auto generation = world.claim(vf, "a");
     ASSERT_TRUE(generation);
     lose_next_change();
@@ -453,7 +453,7 @@ TEST_F(ScrubBetweenOwners, IsOwedAlsoWhereAResizeIsInDoubt) {
 }
 
 TEST_F(ScrubBetweenOwners, IsOwedByTheNextVgpudToo) {
-    make("release");
+    make(true);
     const auto generation = world.claim(vf, "a");
     lose_next_change();
     EXPECT_EQ(resize().error().id, ErrorId::PfLost);
@@ -466,7 +466,7 @@ TEST_F(ScrubBetweenOwners, IsOwedByTheNextVgpudToo) {
 }
 
 TEST_F(ScrubBetweenOwners, IsStillOwedAfterAResizeThatThePfCoreWasLostOver) {
-    make("release");
+    make(true);
     const auto generation = world.claim(vf, "a");
     world.pf().refuse = "release";
     ASSERT_TRUE(world.release(vf, "a", *generation));
@@ -479,7 +479,7 @@ TEST_F(ScrubBetweenOwners, IsStillOwedAfterAResizeThatThePfCoreWasLostOver) {
 }
 
 TEST_F(ScrubBetweenOwners, IsOwedAlsoWhereADestroyComesToNothing) {
-    make("release");
+    make(true);
     const auto generation = world.claim(vf, "a");
     lose_next_change();
     EXPECT_EQ(world.destroy(vf, {{"force", true}}).error().id, ErrorId::PfLost);
@@ -497,17 +497,17 @@ TEST_F(ScrubBetweenOwners, IsOwedAlsoWhereADestroyComesToNothing) {
     EXPECT_TRUE(world.claim(vf, "b"));
 }
 
-TEST_F(ScrubBetweenOwners, CannotBeSwitchedOff) {
-    EXPECT_EQ(create("train", {{"scrub", std::string("never")}}).error().cause,
-              "option 'scrub' is 'never', not request or release");
+TEST_F(ScrubBetweenOwners, IsYesOrNo) {
+    EXPECT_EQ(create("train", {{"scrub_on_release", std::string("never")}}).error().cause,
+              "option 'scrub_on_release' must be a boolean (b), not a value of type 's'");
 }
 
 TEST_F(ScrubBetweenOwners, IsDurableAndChangedWithoutDisturbingTheVf) {
-    make("request");
-    ASSERT_TRUE(world.set_vf(vf, {{"scrub", std::string("release")}}));
+    make(false);
+    ASSERT_TRUE(world.set_vf(vf, {{"scrub_on_release", true}}));
     EXPECT_EQ(releases(), 0);
     world.start();
-    EXPECT_EQ(view().record.spec.assignment_policy.scrub, ScrubPolicy::Release);
+    EXPECT_TRUE(view().record.spec.assignment_policy.scrubs_on_release);
 }
 
 }  // namespace

@@ -46,16 +46,16 @@ protected:
 
     /// The answer, if there is one already.
     std::shared_ptr<std::optional<Result<Given>>> ask(const std::string& owner,
-                                                      const std::vector<VfSelector>& wants,
+                                                      const std::vector<VfSelector>& selectors,
                                                       const Options& options = {}) {
         auto answer = std::make_shared<std::optional<Result<Given>>>();
-        assignments.assign(owner, wants, options,
+        assignments.assign(owner, selectors, options,
                            [answer](Result<Given> given) { *answer = std::move(given); });
         return answer;
     }
-    Result<Given> assign(const std::string& owner, const std::vector<VfSelector>& wants,
+    Result<Given> assign(const std::string& owner, const std::vector<VfSelector>& selectors,
                          const Options& options = {}) {
-        const auto answer = ask(owner, wants, options);
+        const auto answer = ask(owner, selectors, options);
         return answer->has_value() ? **answer : fail(ErrorId::System, "no answer yet");
     }
     static Result<std::uint32_t> unassign(Assignments& from, const std::string& owner) {
@@ -91,7 +91,8 @@ protected:
 };
 
 TEST_F(Assigned, ADomainFindsItsVfsUnderItsUuid) {
-    const auto given = assign(kA, {named("two"), named("one")}, {{"title", std::string("vm a")}});
+    const auto given =
+        assign(kA, {named("two"), named("one")}, {{"owner_name", std::string("vm a")}});
     ASSERT_TRUE(given) << given.error().cause;
     ASSERT_EQ(given->size(), 2u);
     EXPECT_EQ(given->at(0).target, (Target{"gpu0", 2}));
@@ -273,7 +274,7 @@ TEST_F(Assigned, AClientThatStaysLosesTheVf) {
     bool is_notified = false;
     for (const AdminEvent& admin_event : world.manager->take_admin_events())
         is_notified =
-            is_notified || (admin_event.kind == "taken-back" &&
+            is_notified || (admin_event.kind == "revoked" &&
                             admin_event.text.find("still has it open") != std::string::npos);
     EXPECT_TRUE(is_notified);
 }
@@ -354,7 +355,7 @@ TEST_F(Assigned, ALeaseTakenOverClosesWhatWasOpenedForItsOwnerAndNotForTheNext) 
     ASSERT_TRUE(world.claim({"gpu0", 1}, "slurm:1", {{"lease_s", std::uint64_t{10}}}));
     ASSERT_TRUE(assignments.grant("slurm:1", 1000, 1000, {}));
     pass(10s);
-    EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "1000:1000") << "nobody else wants it yet";
+    EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "1000:1000") << "nobody else selectors it yet";
     ASSERT_TRUE(assign(kA, {named("one")}));
     EXPECT_TRUE(sockets.owners.empty());
     ASSERT_TRUE(assignments.grant(kA, 64055, 108, {}));
@@ -400,7 +401,7 @@ TEST_F(Assigned, ARunningDomainKeepsItsVfsWhenTheStateWasLost) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     set_open(1, true);
     ASSERT_TRUE(world.release({"gpu0", 1}, kA, owner_of(1).generation));
-    EXPECT_EQ(*adopt(kA, {{"title", std::string("vm a")}}), 1u);
+    EXPECT_EQ(*adopt(kA, {{"owner_name", std::string("vm a")}}), 1u);
     EXPECT_EQ(owner_of(1).name, kA);
     EXPECT_EQ(*adopt(kA), 1u) << "idempotent";
     EXPECT_EQ(*adopt(kB), 0u) << "it has no paths";
@@ -440,7 +441,7 @@ TEST_F(Assigned, ATitleIsPrintableAndShort) {
 }
 
 TEST_F(Assigned, NamesOfOwnersStayHoweverManyOthersCome) {
-    ASSERT_TRUE(assign(kA, {named("one")}, {{"title", std::string("vm a")}}));
+    ASSERT_TRUE(assign(kA, {named("one")}, {{"owner_name", std::string("vm a")}}));
     const std::size_t others = 2 * Assignments::kMaxDomainNames;
     for (std::size_t n = 0; n < others; ++n)
         assignments.set_domain_name("slurm:" + std::to_string(n), "job");

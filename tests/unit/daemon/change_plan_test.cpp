@@ -284,7 +284,7 @@ TEST(ChangePlan, NamesWhatThePfKeepsAndWhatTheVfsAreGiven) {
     EXPECT_EQ(room, nlohmann::json({{"gpu", "gpu0"},
                                     {"vram_bytes", 256 * kMiB},
                                     {"pf_vram_bytes", 16 * kMiB},
-                                    {"wanted_vram_bytes", 96 * kMiB},
+                                    {"planned_vram_bytes", 96 * kMiB},
                                     {"compute_units", 8},
                                     {"doorbell_pages", 512}}));
     const auto refused =
@@ -457,7 +457,7 @@ TEST(ChangePlanProperty, WhatIsExportedWantsNoChange) {
         const std::string text = encode_configuration(current_configuration(gpus, "now"));
         const auto read = parse_configuration(text);
         ASSERT_TRUE(read) << read.error().cause << text;
-        const auto wanted = want(*read, "", std::vector<std::string>{"gpu0", "gpu1"});
+        const auto wanted = desired_gpus(*read, "", std::vector<std::string>{"gpu0", "gpu1"});
         ASSERT_TRUE(wanted) << wanted.error().cause;
         const auto plan = make_change_plan(*wanted, gpus, {.gpus = {"gpu0", "gpu1"}, .names = {}});
         ASSERT_TRUE(plan) << plan.error().cause;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Configuration documents: what they say, what is wrong with them, and what want() makes of a
-// label.
+// Configuration documents: what they say, what is wrong with them, and what desired_gpus() makes of
+// a label.
 #include "daemon/service/config/configuration.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ constexpr const char* kTwoSizes = R"({
         "large": {"resources": {"vram": "1 GiB", "compute_units": 4, "doorbell_pages": 8},
                   "scheduler": {"weight": 300, "quantum_us": 2000},
                   "security": {"preempt_timeout_us": 5, "full_access_timeout_ms": 6,
-                               "exclusive_full_access": true, "scrub": "release",
+                               "exclusive_full_access": true, "scrub_on_release": true,
                                "guard": {"flr": 7, "interrupt": "off"}},
                   "assignment_mode": "vfio-pci"}
     },
@@ -63,7 +63,7 @@ TEST(Configuration, SaysEverythingThatThePfCoreCanDoForAVf) {
     EXPECT_EQ(large.quantum_us, 2000u);
     EXPECT_EQ(large.assignment_policy,
               (VfAssignmentPolicy{.assignment_mode = AssignmentMode::VfioPci,
-                                  .scrub = ScrubPolicy::Release}));
+                                  .scrubs_on_release = true}));
     EXPECT_EQ(large.resources.security.preempt_timeout_us, 5u);
     EXPECT_EQ(large.resources.security.full_access_timeout_ms, 6u);
     EXPECT_TRUE(large.resources.security.is_exclusive_full_access);
@@ -186,7 +186,7 @@ TEST(Configuration, NothingIsReadBehindTheFirstMistake) {
 
 TEST(Configuration, StarStandsForTheGpusWithoutAnEntry) {
     const std::vector<std::string> gpus{"gpu0", "gpu1"};
-    const auto wanted = want(two_sizes(), "day", gpus);
+    const auto wanted = desired_gpus(two_sizes(), "day", gpus);
     ASSERT_TRUE(wanted) << wanted.error().cause;
     ASSERT_EQ(wanted->size(), 2u);
     EXPECT_THAT(names_of(wanted->at(0)), ElementsAre("gpu0-web-1", "gpu0-web-2", "train"));
@@ -194,21 +194,22 @@ TEST(Configuration, StarStandsForTheGpusWithoutAnEntry) {
     EXPECT_EQ(wanted->at(0).vfs.at(2).was, "old");
     EXPECT_EQ(wanted->at(0).vfs.at(2).spec.profile, "large");
     EXPECT_THAT(names_of(wanted->at(1)), ElementsAre());
-    EXPECT_EQ(want(two_sizes(), "night", gpus)->size(), 0u) << "a GPU without entry is left alone";
+    EXPECT_EQ(desired_gpus(two_sizes(), "night", gpus)->size(), 0u)
+        << "a GPU without entry is left alone";
 }
 
 TEST(Configuration, ALabelMustBeThereAndIsGuessed) {
     const std::vector<std::string> gpus{"gpu0", "gpu1"};
-    const auto wrong = want(two_sizes(), "nihgt", gpus);
+    const auto wrong = desired_gpus(two_sizes(), "nihgt", gpus);
     ASSERT_FALSE(wrong);
     EXPECT_EQ(wrong.error().id, ErrorId::NoSuchLabel);
     EXPECT_EQ(wrong.error().cause,
               "there is no label 'nihgt'; did you mean 'night'?; its labels are day, night");
-    EXPECT_EQ(want(two_sizes(), "", gpus).error().cause,
+    EXPECT_EQ(desired_gpus(two_sizes(), "", gpus).error().cause,
               "the document has 2 configs; its labels are day, night");
     Configuration single = two_sizes();
     single.configs.erase("night");
-    EXPECT_TRUE(want(single, "", gpus));
+    EXPECT_TRUE(desired_gpus(single, "", gpus));
     EXPECT_EQ(chosen_label(single, ""), "day");
 }
 
@@ -216,10 +217,11 @@ TEST(Configuration, WhatIsWantedTwiceOrOfNoGpuIsRefused) {
     Configuration twice = two_sizes();
     for (GpuSection& section : twice.configs.at("day"))
         if (!section.vfs.empty()) section.vfs.push_back(section.vfs.back());
-    EXPECT_THAT(want(twice, "day", std::vector<std::string>{"gpu0", "gpu1"}).error().cause,
+    EXPECT_THAT(desired_gpus(twice, "day", std::vector<std::string>{"gpu0", "gpu1"}).error().cause,
                 HasSubstr("is the name of two VFs of gpu"));
-    EXPECT_EQ(want(two_sizes(), "day", std::vector<std::string>{"a", "gpu11"}).error().cause,
-              "there is no GPU 'gpu1'; did you mean 'gpu11'?");
+    EXPECT_EQ(
+        desired_gpus(two_sizes(), "day", std::vector<std::string>{"a", "gpu11"}).error().cause,
+        "there is no GPU 'gpu1'; did you mean 'gpu11'?");
 }
 
 TEST(Configuration, RenamingInACircleIsRefused) {
@@ -229,7 +231,7 @@ TEST(Configuration, RenamingInACircleIsRefused) {
                                                    {"profile": "p", "name": "b", "was": "a"}]}]}
     })");
     ASSERT_TRUE(read) << read.error().cause;
-    const auto wanted = want(*read, "x", std::vector<std::string>{"gpu0"});
+    const auto wanted = desired_gpus(*read, "x", std::vector<std::string>{"gpu0"});
     ASSERT_FALSE(wanted);
     EXPECT_THAT(wanted.error().cause, HasSubstr("rename one after the other"));
 }

@@ -431,7 +431,7 @@ TEST(Contracts, AProfileCarriesThemAndAChangeOfThemDisturbsNobody) {
     EXPECT_EQ(qos.priority_class, scheduler::PriorityClass::High);
     EXPECT_EQ(parse_configuration(encode_configuration(*configuration)).value(), *configuration);
     const std::vector<std::string> gpus{"gpu0"};
-    const auto wanted = want(*configuration, "day", gpus);
+    const auto wanted = desired_gpus(*configuration, "day", gpus);
     ASSERT_TRUE(wanted);
     GpuInventory gpu{.id = "gpu0",
                      .vram_bytes = 256u << 20,

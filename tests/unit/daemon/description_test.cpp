@@ -97,7 +97,7 @@ GpuInventory gpu_with(const std::string& description) {
 
 ChangePlan plan_for(const GpuInventory& gpu) {
     const std::vector<std::string> ids{"gpu0"};
-    const auto wanted = want(*parse_configuration(kDocument), "day", ids);
+    const auto wanted = desired_gpus(*parse_configuration(kDocument), "day", ids);
     return make_change_plan(*wanted, {&gpu, 1}, {.gpus = ids, .names = {}}).value();
 }
 
@@ -123,7 +123,7 @@ TEST(Description, OfAnEntryOfADocumentComesBeforeThatOfItsProfile) {
             document.replace(document.find(name), name.size(), name + member));
     };
     const std::vector<std::string> ids{"gpu0"};
-    const auto wanted = want(*parsed_with(R"(, "description": "for Ana")"), "day", ids);
+    const auto wanted = desired_gpus(*parsed_with(R"(, "description": "for Ana")"), "day", ids);
     EXPECT_EQ(wanted->at(0).vfs.at(0).spec.description, "for Ana");
     const auto wrong = parsed_with(R"(, "description": "for\nAna")");
     ASSERT_FALSE(wrong);
@@ -147,7 +147,7 @@ TEST(Description, OfVfsIsInAnExportThatHoldsAndNeedsNoProfileForEach) {
     const std::string text = encode_configuration(current);
     EXPECT_THAT(text, HasSubstr("\"description\": \"for the web\""));
     const std::vector<std::string> ids{"gpu0"};
-    const auto wanted = want(*parse_configuration(text), "day", ids);
+    const auto wanted = desired_gpus(*parse_configuration(text), "day", ids);
     EXPECT_TRUE(make_change_plan(*wanted, {&gpu, 1}, {.gpus = ids, .names = {}})->is_empty());
 }
 

@@ -111,11 +111,11 @@ protected:
     template <typename Condition>
     void serve(adapters::DomainEventSource& feed, Condition condition) {
         for (int i = 0; i < 2000 && !condition(); ++i) {
-            adapters::Wanted wanted;
-            feed.watch(wanted);
-            wanted.wake_by(clock.now() + std::chrono::milliseconds(10));
-            adapters::wait_for(wanted, clock);
-            feed.look(wanted);
+            adapters::PollSet poll_set;
+            feed.watch(poll_set);
+            poll_set.wake_by(clock.now() + std::chrono::milliseconds(10));
+            adapters::wait_for(poll_set, clock);
+            feed.dispatch(poll_set);
             for (std::string& line : feed.take_lines()) lines.push_back(std::move(line));
             is_lost = feed.take_loss() || is_lost;
         }
@@ -137,15 +137,15 @@ TEST_F(Feed, LinesComeWholeAndTheEndIsNotified) {
 
 TEST_F(Feed, AProgramThatIsNotThereChangesNothing) {
     adapters::DomainEventSource feed({"/no/such/program"}, clock);
-    adapters::Wanted wanted;
-    feed.watch(wanted);
-    feed.look(wanted);
+    adapters::PollSet poll_set;
+    feed.watch(poll_set);
+    feed.dispatch(poll_set);
     EXPECT_FALSE(feed.is_running());
-    wanted = {};
-    feed.watch(wanted);
-    EXPECT_THAT(wanted.fds, IsEmpty());
-    ASSERT_TRUE(wanted.wake_at);
-    EXPECT_GT(*wanted.wake_at, clock.now()) << "it is tried again, later";
+    poll_set = {};
+    feed.watch(poll_set);
+    EXPECT_THAT(poll_set.fds, IsEmpty());
+    ASSERT_TRUE(poll_set.wake_at);
+    EXPECT_GT(*poll_set.wake_at, clock.now()) << "it is tried again, later";
     EXPECT_THAT(feed.take_problem(),
                 ::testing::HasSubstr("cannot run '/no/such/program': No such"));
     EXPECT_EQ(feed.take_problem(), "") << "told once";
@@ -153,10 +153,10 @@ TEST_F(Feed, AProgramThatIsNotThereChangesNothing) {
 
 TEST_F(Feed, NothingIsStartedThatIsNotWanted) {
     adapters::DomainEventSource feed({}, clock);
-    adapters::Wanted wanted;
-    feed.watch(wanted);
-    EXPECT_FALSE(wanted.wake_at);
-    EXPECT_THAT(wanted.fds, IsEmpty());
+    adapters::PollSet poll_set;
+    feed.watch(poll_set);
+    EXPECT_FALSE(poll_set.wake_at);
+    EXPECT_THAT(poll_set.fds, IsEmpty());
 }
 
 TEST_F(Feed, ALineWithoutAnEndEndsTheChild) {

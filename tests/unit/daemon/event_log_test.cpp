@@ -38,10 +38,10 @@ TEST(EventLog, AnswersOnlyWhatIsNewAndTheNewestOfThat) {
 
 TEST(EventLog, IsBoundedInEventsAndInTheBytesOfEach) {
     EventLog log;
-    for (std::size_t i = 0; i < EventLog::kKept + 5; ++i)
+    for (std::size_t i = 0; i < EventLog::kCapacity + 5; ++i)
         log.add(admin_event(std::string(1 << 20, 'x')), 0);
     const auto all = log.since(0, SIZE_MAX);
-    ASSERT_EQ(all.size(), EventLog::kKept);
+    ASSERT_EQ(all.size(), EventLog::kCapacity);
     EXPECT_EQ(all.front().seq, 6u) << "a gap tells a reader what it missed";
     EXPECT_EQ(all.front().text.size(), EventLog::kMaxText);
     log.add(admin_event(std::string(EventLog::kMaxText - 1, 'x') + "\u00e9"), 0);
@@ -52,13 +52,13 @@ TEST(EventLog, KeepsWhatOthersSaidWhateverOneRepeats) {
     EventLog log;
     log.add({.gpu = "gpu0", .vf = 2, .kind = "hang", .text = "of another VF"}, 0);
     log.add({.gpu = "gpu0", .vf = 3, .kind = "guard", .text = "of its own guard"}, 0);
-    for (std::size_t i = 0; i < 4 * EventLog::kKept; ++i)
+    for (std::size_t i = 0; i < 4 * EventLog::kCapacity; ++i)
         log.add(admin_event(std::to_string(i)), 0);
     const auto all = log.since(0, SIZE_MAX);
-    ASSERT_EQ(all.size(), EventLog::kKept);
+    ASSERT_EQ(all.size(), EventLog::kCapacity);
     EXPECT_EQ(all[0].text, "of another VF");
     EXPECT_EQ(all[1].text, "of its own guard");
-    EXPECT_EQ(all.back().seq, 2 + 4 * EventLog::kKept) << "and the newest of what is repeated";
+    EXPECT_EQ(all.back().seq, 2 + 4 * EventLog::kCapacity) << "and the newest of what is repeated";
 }
 
 TEST(EventFold, TellsTheFirstFewAndThenANumber) {
@@ -85,7 +85,7 @@ TEST(EventFold, FoldsPerVfAndKindAndOnlyWhatGuestsCause) {
         return reported;
     };
     for (const std::string_view kind :
-         {"hang", "reset-done", "guard", "guest-error", "taken-back", "agent-misbehaved"})
+         {"hang", "reset-done", "guard", "guest-error", "revoked", "agent-misbehaved"})
         for (const std::uint32_t vf : {1u, 2u})
             EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = vf, .kind = kind, .text = "x"}), 8)
                 << kind;

@@ -29,7 +29,7 @@ public:
         return at == files.end() ? std::nullopt : std::optional(at->second);
     }
     Result<> replace(const std::string& name, std::string_view content,
-                     const std::string& kept_as) override {
+                     const std::string& backup_name) override {
         const std::string temporary = name + ".new";
         point();
         if (is_read_only) return refusal();
@@ -37,16 +37,16 @@ public:
         point();
         if (is_full) return drop(temporary), refusal();
         put(temporary, content);
-        keep(name, kept_as);
+        keep(name, backup_name);
         point();
         put(name, content);
         drop(temporary);
         return settled();
     }
-    Result<> remove(const std::string& name, const std::string& kept_as) override {
+    Result<> remove(const std::string& name, const std::string& backup_name) override {
         point();
         if (is_read_only) return refusal();
-        keep(name, kept_as);
+        keep(name, backup_name);
         drop(name);
         return settled();
     }
@@ -74,12 +74,12 @@ private:
         if (on_point) on_point();
     }
     /// As unlink() and link() of a file that is there.
-    void keep(const std::string& name, const std::string& kept_as) {
+    void keep(const std::string& name, const std::string& backup_name) {
         const auto old = read(name);
-        if (kept_as.empty() || !*old) return;
-        drop(kept_as);
+        if (backup_name.empty() || !*old) return;
+        drop(backup_name);
         point();
-        put(kept_as, **old);
+        put(backup_name, **old);
     }
     void put(const std::string& name, std::string_view content) {
         const std::scoped_lock lock(mutex_);

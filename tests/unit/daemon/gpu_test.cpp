@@ -406,7 +406,7 @@ TEST(Gpu, ALookNowIsAtTheDeviceHoweverFreshWhatIsKnown) {
     ASSERT_TRUE(world.create({}));
     world.pass(2s);
     world.pf().vfs.at(1).has_work = 1;
-    world.gpu().freshen(Freshness::Counters);
+    world.gpu().refresh(Freshness::Counters);
     EXPECT_EQ(world.gpu().view(1).active.has_work, 0u) << "fresh enough for a list";
     EXPECT_TRUE(world.gpu().refresh_now(1));
     EXPECT_EQ(world.gpu().view(1).active.has_work, 1u);

@@ -13,9 +13,9 @@ TEST(HeapTrimmer, IsLookedForOnceAfterEachBurstOfWork) {
     VirtualClock clock;
     HeapTrimmer spare(clock);
     EXPECT_FALSE(spare.next_step()) << "an idle daemon is not woken";
-    spare.note_work();
+    spare.record_work();
     clock.advance(HeapTrimmer::kQuiet / 2);
-    spare.note_work();
+    spare.record_work();
     clock.advance(HeapTrimmer::kQuiet / 2);
     EXPECT_FALSE(spare.step()) << "not while requests come";
     ASSERT_TRUE(spare.next_step());

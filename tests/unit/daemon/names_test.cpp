@@ -90,7 +90,7 @@ Result<ChangePlan> assert_export(World& world, const std::vector<std::string>& g
     for (const std::string& gpu : gpus) inventories.push_back(*world.gpu(gpu).inventory());
     TRY(const Configuration read,
         parse_configuration(encode_configuration(current_configuration(inventories, "now"))));
-    TRY(const auto wanted, want(read, "now", gpus));
+    TRY(const auto wanted, desired_gpus(read, "now", gpus));
     return plan_for(*world.manager, "now", wanted, inventories);
 }
 
@@ -114,7 +114,7 @@ TEST_F(TwoOfOneName, NobodyGetsItAnew) {
     auto& sections = both.configs.at("now");
     sections[0].vfs[0].name = "new";
     sections[1].vfs[0].name = "new";
-    const auto wanted = want(both, "now", std::vector<std::string>{"gpu0", "gpu1"});
+    const auto wanted = desired_gpus(both, "now", std::vector<std::string>{"gpu0", "gpu1"});
     ASSERT_TRUE(wanted);
     const auto plan = plan_for(*world.manager, "now", *wanted, inventories);
     ASSERT_FALSE(plan);

@@ -92,7 +92,7 @@ TEST(Planner, SlicesAreShortenedForTheTimeThatTurnsTakeBesideThem) {
     const auto without = plan(claims, {});
     ASSERT_TRUE(without);
     EXPECT_EQ(without->worst_gap_us, 56'000u);
-    const auto with = plan(claims, {.turn_us = 600});
+    const auto with = plan(claims, {.overhead_us = 600});
     ASSERT_TRUE(with);
     EXPECT_TRUE(with->is_exact);
     EXPECT_LE(with->worst_gap_us + 8 * 600, 60'000u);
@@ -106,7 +106,7 @@ TEST(Planner, NothingIsRefusedForWhatTurnsTake) {
     const auto without = plan(claims, limits);
     ASSERT_TRUE(without);
     Limits slow = limits;
-    slow.turn_us = 1500;
+    slow.overhead_us = 1500;
     EXPECT_TRUE(check(claims, slow));
     const auto with = plan(claims, slow);
     ASSERT_TRUE(with);

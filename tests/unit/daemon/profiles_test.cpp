@@ -101,7 +101,7 @@ VfSpec random_vf(std::mt19937& random, const std::string& name) {
               .profile = one_in_three("p" + std::to_string(below(3)), std::string())};
     vf.resources.security.guard_limits[below(4)] = one_in_three(1 + below(kMaxGuardLimit - 1), 0u);
     vf.qos.max_pct = one_in_three(10.0 + 0.5 * below(180), 100.0);
-    vf.assignment_policy.scrub = one_in_three(ScrubPolicy::Release, vf.assignment_policy.scrub);
+    vf.assignment_policy.scrubs_on_release = one_in_three(true, false);
     return vf;
 }
 
@@ -120,7 +120,7 @@ TEST(Profiles, WhatIsExportedIsTakenAndHolds) {
         const auto configuration = parse_configuration(text);
         ASSERT_TRUE(configuration) << configuration.error().cause << "\n" << text;
         const std::vector<std::string> ids{"gpu0", "gpu-1"};
-        const auto wanted = want(*configuration, "now", ids);
+        const auto wanted = desired_gpus(*configuration, "now", ids);
         ASSERT_TRUE(wanted) << wanted.error().cause << "\n" << text;
         const auto plan = make_change_plan(*wanted, gpus, {.gpus = ids, .names = {}});
         ASSERT_TRUE(plan) << plan.error().cause << "\n" << text;

@@ -77,7 +77,7 @@ TEST(Restore, APfCoreThatIsLostWhileAttachingTakesNoVfOutOfView) {
     };
     world.pass(10s);
     ASSERT_EQ(made, 2);
-    const auto seen = world.manager->find_gpu("gpu0")->look();
+    const auto seen = world.manager->find_gpu("gpu0")->snapshot();
     EXPECT_EQ(seen->gpu.state, GpuState::PfLost);
     ASSERT_EQ(seen->vfs.size(), 3u);
     EXPECT_EQ(seen->vfs.at(3).record.spec.name, "c");
@@ -85,7 +85,7 @@ TEST(Restore, APfCoreThatIsLostWhileAttachingTakesNoVfOutOfView) {
     EXPECT_EQ(world.destroy({"gpu0", 3}).error().id, ErrorId::PfLost);
     world.pf().is_there = true;
     world.pass(20s);
-    EXPECT_EQ(world.manager->find_gpu("gpu0")->look()->gpu.state, GpuState::Ok);
+    EXPECT_EQ(world.manager->find_gpu("gpu0")->snapshot()->gpu.state, GpuState::Ok);
     EXPECT_EQ(world.pf().vfs.size(), 3u);
 }
 
@@ -97,13 +97,14 @@ void expect_in_view_without_the_pf_core(World& world, std::uint64_t vram_bytes) 
     };
     world.pf().finish_scrub(1);
     world.pass(1s);
-    const auto seen = world.manager->find_gpu("gpu0")->look();
+    const auto seen = world.manager->find_gpu("gpu0")->snapshot();
     EXPECT_EQ(seen->gpu.state, GpuState::PfLost);
     ASSERT_TRUE(seen->has_vf(1));
     EXPECT_EQ(seen->vfs.at(1).record.spec.name, "a");
     EXPECT_THAT(texts_of(world, "scrub-not-recorded"), ::testing::IsEmpty());
     world.pass(10s);
-    EXPECT_TRUE(world.manager->find_gpu("gpu0")->look()->has_vf(1)) << "after vain attempts, too";
+    EXPECT_TRUE(world.manager->find_gpu("gpu0")->snapshot()->has_vf(1))
+        << "after vain attempts, too";
     world.pf().refuses = nullptr;
     world.pf().is_there = true;
     world.pass(20s);
@@ -121,7 +122,7 @@ TEST(Restore, APfCoreThatIsLostInAResizeTakesNoVfOutOfView) {
 
 TEST(Restore, APfCoreThatIsLostBetweenTwoOwnersTakesNoVfOutOfView) {
     World world;
-    ASSERT_TRUE(world.create({{"name", std::string("a")}, {"scrub", std::string("release")}}));
+    ASSERT_TRUE(world.create({{"name", std::string("a")}, {"scrub_on_release", true}}));
     const auto generation = world.claim({"gpu0", 1}, "x");
     ASSERT_TRUE(world.release({"gpu0", 1}, "x", *generation));
     expect_in_view_without_the_pf_core(world, 64 * FakePf::kMiB);

@@ -66,7 +66,7 @@ VfQos qos_of(Random& random) {
 
 VfAssignmentPolicy assignment_policy_of(Random& random) {
     return {.assignment_mode = static_cast<AssignmentMode>(random.number(0, 4)),
-            .scrub = random.flag() ? ScrubPolicy::Release : ScrubPolicy::Request};
+            .scrubs_on_release = random.flag()};
 }
 
 VfResources resources_of(Random& random) {
@@ -89,7 +89,7 @@ OwnerRecord owner_of(Random& random) {
     owner.lease_s = random.number32(0, kMaxLeaseS);
     owner.since = UnixTime{random.signed_number(1ll << 40)};
     owner.expires = UnixTime{random.signed_number(1ll << 40)};
-    owner.is_kept = random.flag();
+    owner.is_persistent = random.flag();
     return owner;
 }
 
@@ -172,7 +172,7 @@ TEST(RoundTrip, OfTheFileOfAnApply) {
             .label = random.word(62),
             .is_forced = random.flag(),
             .rollback_reason = random.flag() ? "no \"space\" left for Büro 数据\n" : "",
-            .wanted = sections_of(random),
+            .after = sections_of(random),
             .before = sections_of(random)};
         const auto read = decode_apply(encode_apply(apply));
         ASSERT_TRUE(read) << seed << ": " << read.error().cause;
@@ -227,23 +227,24 @@ std::vector<trace::Event> recorded_events_of(Random& random) {
     const auto at = [&random] { return Nanoseconds{random.signed_number(1ll << 60)}; };
     const auto ns = [&random] { return random.signed_number(1ll << 56); };
     const auto vf = [&random] { return random.number32(1, VGPU_PF_MAX_VFS); };
-    return {trace::MembersSet{.at = at(),
-                              .members = {member_of(random, 1), member_of(random, 16)},
-                              .max_gap_ms = random.number32(kMinGapMs, kMaxGapMs),
-                              .names = {{1, random.word(63)}, {16, random.word(63)}}},
-            trace::Ran{.end = at(), .vf = vf(), .ns = ns(), .reserved_ns = ns()},
-            trace::Woke{.at = at(), .vf = vf()},
-            trace::WentIdle{.at = at(), .vf = vf(), .is_parked = random.flag()},
-            trace::Throttled{.at = at(), .vf = vf()},
-            trace::Missed{.vf = vf(), .ns = ns(), .reserved_ns = ns()},
-            trace::Restarted{},
-            trace::TableMade{.at = at(),
-                             .generation = random.number(0, 1ull << 56),
-                             .is_made = random.flag(),
-                             .digest = random.number32()},
-            trace::TableInstalled{.at = at()},
-            trace::TableRefused{.at = at()},
-            trace::Noted{.at = at(), .vf = vf(), .kind = random.word(20), .text = "Büro 数据 1"}};
+    return {
+        trace::MembersSet{.at = at(),
+                          .members = {member_of(random, 1), member_of(random, 16)},
+                          .max_gap_ms = random.number32(kMinGapMs, kMaxGapMs),
+                          .names = {{1, random.word(63)}, {16, random.word(63)}}},
+        trace::Ran{.end = at(), .vf = vf(), .ns = ns(), .reserved_ns = ns()},
+        trace::Woke{.at = at(), .vf = vf()},
+        trace::WentIdle{.at = at(), .vf = vf(), .is_parked = random.flag()},
+        trace::Throttled{.at = at(), .vf = vf()},
+        trace::Missed{.vf = vf(), .ns = ns(), .reserved_ns = ns()},
+        trace::Restarted{},
+        trace::TableMade{.at = at(),
+                         .generation = random.number(0, 1ull << 56),
+                         .is_made = random.flag(),
+                         .digest = random.number32()},
+        trace::TableInstalled{.at = at()},
+        trace::TableRefused{.at = at()},
+        trace::Annotated{.at = at(), .vf = vf(), .kind = random.word(20), .text = "Büro 数据 1"}};
 }
 
 TEST(RoundTrip, OfRecordedEvents) {

@@ -27,12 +27,12 @@ inline GpuRecord some_record(std::uint32_t weight = 7) {
     return record;
 }
 
-/// Two GPUs; what is wanted is new, what was there has all.
+/// Two GPUs; the state after is new, the state before has all members.
 inline ApplyIntent some_apply() {
     const VfSpec web{.name = "web",
                      .resources = {.vram_bytes = 64u << 20, .security = {.guard_limits = {5}}},
                      .weight = 300,
-                     .assignment_policy = {.scrub = ScrubPolicy::Release},
+                     .assignment_policy = {.scrubs_on_release = true},
                      .profile = "small"};
     VfSpec old_web = web;
     old_web.name = "www";
@@ -41,8 +41,8 @@ inline ApplyIntent some_apply() {
     const OwnerRecord owner{.name = "slurm:1", .generation = 4, .since = UnixTime{1000}};
     return {.label = "night",
             .is_forced = true,
-            .wanted = {{.gpu = "gpu0", .quantum_us = 2000, .vfs = {{.spec = web, .vf = 2}}},
-                       {.gpu = "gpu1"}},
+            .after = {{.gpu = "gpu0", .quantum_us = 2000, .vfs = {{.spec = web, .vf = 2}}},
+                      {.gpu = "gpu1"}},
             .before = {{.gpu = "gpu0",
                         .quantum_us = 6000,
                         .max_gap_ms = 60,

@@ -48,7 +48,7 @@ TEST(StateFile, OfAnApplyIsReadBackInBothDirections) {
         const auto read = decode_apply(encode_apply(apply));
         ASSERT_TRUE(read) << read.error().cause;
         EXPECT_EQ(read->goes_forward(), back.empty());
-        EXPECT_EQ(read->wanted, apply.wanted);
+        EXPECT_EQ(read->after, apply.after);
         EXPECT_EQ(read->before, apply.before);
     }
 }

@@ -58,7 +58,7 @@ public:
     }
     /// Each GPU takes a turn.
     void step() {
-        for (const auto& gpu : manager->gpus()) gpu->turn();
+        for (const auto& gpu : manager->gpus()) gpu->iterate();
         manager->finish();
     }
 

@@ -15,7 +15,7 @@ namespace vgpu::exporter {
 namespace {
 
 using daemon::Nanoseconds;
-using daemon::adapters::Wanted;
+using daemon::adapters::PollSet;
 using daemon::testing::VirtualClock;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -54,10 +54,10 @@ protected:
     /// Turns of the loop; nothing in them waits.
     void turn(int turns = 1) {
         for (int i = 0; i < turns; ++i) {
-            Wanted wanted;
-            server->watch(wanted);
-            ::poll(wanted.fds.data(), wanted.fds.size(), 0);
-            server->look(wanted);
+            PollSet poll_set;
+            server->watch(poll_set);
+            ::poll(poll_set.fds.data(), poll_set.fds.size(), 0);
+            server->dispatch(poll_set);
         }
     }
     std::string rest_of(const UniqueFd& fd) {
@@ -163,9 +163,9 @@ TEST_F(Scrapers, OneThatSaysNothingIsCutWhenItsTimeIsUp) {
     turn();
     EXPECT_FALSE(is_cut(silent));
     clock.advance(Nanoseconds{1});
-    Wanted wanted;
-    server->watch(wanted);
-    EXPECT_EQ(wanted.wake_at, clock.now()) << "the loop wakes for it";
+    PollSet poll_set;
+    server->watch(poll_set);
+    EXPECT_EQ(poll_set.wake_at, clock.now()) << "the loop wakes for it";
     turn();
     EXPECT_TRUE(is_cut(silent));
     EXPECT_EQ(server->clients(), 0u);

@@ -31,7 +31,7 @@ protected:
     Json heard(DomainWatch& watch, const std::string& member) {
         const auto has = [&member](const Json& line) { return line.contains(member); };
         for (int i = 0; i < kTurns && std::none_of(told.begin(), told.end(), has); ++i)
-            watch.turn(10ms);
+            watch.iterate(10ms);
         const auto at = std::find_if(told.begin(), told.end(), has);
         return at == told.end() ? Json() : at->at(member);
     }
@@ -130,7 +130,7 @@ TEST_F(Watch, ALibvirtThatIsNotThereIsNotifiedOnceAndTriedAgain) {
     EXPECT_NE(lost.get<std::string>().find("no connection to qemu:///system"), std::string::npos);
     const auto began = std::chrono::steady_clock::now();
     while (std::chrono::steady_clock::now() - began < 2 * DomainWatch::kFirstDelay)
-        watched.turn(50ms);
+        watched.iterate(50ms);
     EXPECT_EQ(told.size(), 1u);
     EXPECT_FALSE(watched.is_connected());
 }

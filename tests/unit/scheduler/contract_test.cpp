@@ -70,8 +70,7 @@ TEST(Contract, ALowerPriorityClassNeedsAReservationToKeepItsGap) {
     auto parties = equal(2);
     parties[1].contract.priority_class = PriorityClass::Low;
     const std::string cause = cause_of(parties);
-    EXPECT_THAT(cause,
-                HasSubstr("VF 2: the priority classes before its own may take all of the engine"));
+    EXPECT_THAT(cause, HasSubstr("VF 2: higher priority classes may take all of the engine"));
     parties[1].contract.min_pct = 5;
     EXPECT_EQ(cause_of(parties), "admitted");
 }

@@ -84,7 +84,7 @@ std::vector<trace::Event> one_of_each() {
         trace::TableMade{.at = kAt, .generation = 10, .is_made = true, .digest = 0xFFFF'FFFE},
         trace::TableInstalled{.at = kAt},
         trace::TableRefused{.at = kAt},
-        trace::Noted{.at = kAt, .vf = 0, .kind = "reset", .text = "it hung"}};
+        trace::Annotated{.at = kAt, .vf = 0, .kind = "reset", .text = "it hung"}};
 }
 
 TEST(Recording, EveryKindOfEventIsReadAsItWasWritten) {
@@ -204,10 +204,10 @@ TEST(Recording, ItsTextsComeOutPrintable) {
     EXPECT_EQ(name_in(recording, 1), "a" + shown);
     EXPECT_EQ(name_in(recording, 2), "b" + shown);
     ASSERT_FALSE(recording.chunks.empty() || recording.chunks.back().events.empty());
-    const auto* note = std::get_if<trace::Noted>(&recording.chunks.back().events.back());
-    ASSERT_NE(note, nullptr);
-    EXPECT_EQ(note->kind, "note" + shown);
-    EXPECT_EQ(note->text, "words" + shown);
+    const auto* annotated = std::get_if<trace::Annotated>(&recording.chunks.back().events.back());
+    ASSERT_NE(annotated, nullptr);
+    EXPECT_EQ(annotated->kind, "note" + shown);
+    EXPECT_EQ(annotated->text, "words" + shown);
     EXPECT_EQ(replay(recording).different, 0u);
 }
 

@@ -79,7 +79,7 @@ TEST(Scenario, ErrorsNameTheMemberItsValueAndWhatItTakes) {
 
 TEST(Scenario, ContractsThatVgpudWouldRefuseAreRefused) {
     EXPECT_THAT(error_of(R"({"vfs": [{}, {"priority_class": "low"}]})"),
-                HasSubstr("not admitted: VF 2: the priority classes before its own may take all"));
+                HasSubstr("not admitted: VF 2: higher priority classes may take all"));
     const auto scenario = parse_scenario(R"({"vfs": [{"weight": 1}, {"weight": 10000}]})");
     ASSERT_TRUE(scenario) << scenario.error();
     const auto outcome = simulate(*scenario);

@@ -44,7 +44,7 @@ protected:
             if (!changes.try_acquire_for(20s)) FAIL() << answers << " of " << count << " answers";
             for (const auto& gpu : world.manager->gpus()) {
                 (void)gpu->is_newer(seen);
-                EXPECT_LE(gpu->look()->vfs.size(), 4u);
+                EXPECT_LE(gpu->snapshot()->vfs.size(), 4u);
             }
             world.manager->finish();
         }
@@ -66,7 +66,7 @@ TEST_F(GpuThreads, RequestsOfTwoGpusAreAnsweredInTheMainLoopInTheirOrder) {
     EXPECT_THAT(made_on["gpu0"], ElementsAre(1, 2, 3, 4));
     EXPECT_THAT(made_on["gpu1"], ElementsAre(1, 2, 3, 4));
     EXPECT_TRUE(world.manager->resolve("a3"));
-    EXPECT_EQ(world.manager->find_gpu("gpu1")->look()->vfs.size(), 4u);
+    EXPECT_EQ(world.manager->find_gpu("gpu1")->snapshot()->vfs.size(), 4u);
     EXPECT_EQ(world.manager->store().records().at("gpu1").vfs.size(), 4u) << "on disk, too";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Claims and the ends of those who have them: a reservation outlives the stops of its domain; a
-// claim from before a boot, whose domain does not run, ends by itself.
+// Claims and the ends of those who have them: a persistent claim outlives the stops of its domain;
+// a claim from before a boot, whose domain does not run, ends by itself.
 #include "daemon/service/owners/assignments.h"
 #include "daemon/service/owners/domains.h"
 #include "tests/unit/daemon/fake_vm_sockets.h"
@@ -83,16 +83,16 @@ protected:
     const Target vf{"gpu0", 1};
 };
 
-// --- reservations
+// --- persistent claims
 
-TEST_F(Domain, FindsItsReservationAgainAfterEachStop) {
-    const auto reserved = world.claim(vf, kDomain, {{"keep", true}});
-    ASSERT_TRUE(reserved);
+TEST_F(Domain, HasItsPersistentClaimAfterEachStop) {
+    const auto claimed = world.claim(vf, kDomain, {{"persistent", true}});
+    ASSERT_TRUE(claimed);
     for (int i = 0; i < 3; ++i) {
         const auto given = start();
         ASSERT_TRUE(given) << given.error().cause;
         EXPECT_EQ(given->at(0).target, vf);
-        EXPECT_EQ(given->at(0).generation, *reserved);
+        EXPECT_EQ(given->at(0).generation, *claimed);
         const std::uint32_t life = world.pf().vfs.at(1).generation;
         stop();
         EXPECT_EQ(owner().name, kDomain) << "its place is not taken";
@@ -105,23 +105,23 @@ TEST_F(Domain, FindsItsReservationAgainAfterEachStop) {
     }
 }
 
-TEST_F(Domain, LosesItsReservationByAReleaseByHandAlone) {
-    const auto reserved = world.claim(vf, kDomain, {{"keep", true}});
-    ASSERT_TRUE(reserved);
+TEST_F(Domain, LosesItsPersistentClaimOnlyByAnExplicitRelease) {
+    const auto claimed = world.claim(vf, kDomain, {{"persistent", true}});
+    ASSERT_TRUE(claimed);
     ASSERT_TRUE(world.claim(vf, kDomain)) << "as the hook does, without a word of it";
-    EXPECT_TRUE(owner().is_kept);
+    EXPECT_TRUE(owner().is_persistent);
     world.owners.domains.clear();
     for (int i = 0; i < 800; ++i) world.pass(10s);
     EXPECT_EQ(world.gpu().view(1).orphan, "") << "it is off, not forgotten";
     restart();
-    EXPECT_TRUE(owner().is_kept) << "durable";
-    ASSERT_TRUE(world.release(vf, kDomain, *reserved));
+    EXPECT_TRUE(owner().is_persistent) << "durable";
+    ASSERT_TRUE(world.release(vf, kDomain, *claimed));
     EXPECT_EQ(owner(), OwnerRecord{});
 }
 
 /// Between the stop and the end of the scrub.
-TEST_F(Domain, ItsReservationAndTheScrubOutliveVgpud) {
-    ASSERT_TRUE(world.claim(vf, kDomain, {{"keep", true}}));
+TEST_F(Domain, ItsPersistentClaimAndTheScrubOutliveVgpud) {
+    ASSERT_TRUE(world.claim(vf, kDomain, {{"persistent", true}}));
     world.pf().refuse = "release";
     stop();
     ASSERT_TRUE(world.gpu().view(1).record.next);
@@ -133,18 +133,18 @@ TEST_F(Domain, ItsReservationAndTheScrubOutliveVgpud) {
     EXPECT_TRUE(start());
 }
 
-TEST_F(Domain, WithoutAReservationLeavesItsVfAtEachStop) {
+TEST_F(Domain, WithoutAPersistentClaimLosesItsVfAtEachStop) {
     ASSERT_TRUE(start());
     stop();
     EXPECT_EQ(owner(), OwnerRecord{});
 }
 
 /// A process that has ended does not come back.
-TEST(Reservations, OfAProcessAreOrphansWhenItHasEnded) {
-    const OwnerRecord kept{
-        .name = "pid:7:70", .generation = 1, .since = UnixTime{1}, .is_kept = true};
-    EXPECT_NE(orphan_cause(kept, {.now = UnixTime{1000}, .exists = false}), "");
-    OwnerRecord job = kept;
+TEST(PersistentClaims, OfAProcessAreOrphansWhenItHasEnded) {
+    const OwnerRecord process{
+        .name = "pid:7:70", .generation = 1, .since = UnixTime{1}, .is_persistent = true};
+    EXPECT_NE(orphan_cause(process, {.now = UnixTime{1000}, .exists = false}), "");
+    OwnerRecord job = process;
     job.name = "slurm:7";
     EXPECT_EQ(orphan_cause(job, {.now = UnixTime{1000}, .unattached_for = std::chrono::hours(9)}),
               "");
@@ -182,8 +182,8 @@ TEST_F(Domain, ThatIsJustBeingStartedKeepsItsVf) {
     EXPECT_EQ(owner().name, kDomain);
 }
 
-TEST_F(Domain, WithAReservationKeepsItOverABoot) {
-    ASSERT_TRUE(world.claim(vf, kDomain, {{"keep", true}}));
+TEST_F(Domain, WithAPersistentClaimKeepsItOverABoot) {
+    ASSERT_TRUE(world.claim(vf, kDomain, {{"persistent", true}}));
     reboot();
     libvirt_says(false);
     EXPECT_EQ(owner().name, kDomain);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pf-driver/softgpu/vfio_user/client_note.h"
+#include "pf-driver/softgpu/vfio_user/client_record.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,10 +14,10 @@
 namespace vgpu::softgpu::vfio_user {
 namespace {
 
-constexpr std::string_view kSocketEnd = ".sock", kNoteEnd = ".client";
+constexpr std::string_view kSocketEnd = ".sock", kSuffix = ".client";
 
 /// With the flags that a process that is locked in may use for notes.
-OwnedFd create_note(const std::string& path) {
+OwnedFd create_record(const std::string& path) {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
     constexpr mode_t kMode = 0644;
     return OwnedFd(::open(vgpu_sealed(path.c_str()), kFlags, kMode));
@@ -25,22 +25,22 @@ OwnedFd create_note(const std::string& path) {
 
 }  // namespace
 
-std::string ClientNote::path_of(std::string path) {
+std::string ClientRecord::path_of(std::string path) {
     if (path.ends_with(kSocketEnd)) path.resize(path.size() - kSocketEnd.size());
-    return path.append(kNoteEnd);
+    return path.append(kSuffix);
 }
 
-ClientNote::ClientNote(const std::string& path, int fd) : path_(path_of(path)) {
+ClientRecord::ClientRecord(const std::string& path, int fd) : path_(path_of(path)) {
     ucred peer{};
     socklen_t size = sizeof(peer);
     if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return;
     const std::string text = fmt::format("{}\n", peer.pid);
-    const OwnedFd note = create_note(path_);
-    if (note && ::write(note.get(), text.data(), text.size()) < 0)
+    const OwnedFd record = create_record(path_);
+    if (record && ::write(record.get(), text.data(), text.size()) < 0)
         ::unlink(vgpu_sealed(path_.c_str()));
 }
 
-ClientNote::~ClientNote() {
+ClientRecord::~ClientRecord() {
     ::unlink(vgpu_sealed(path_.c_str()));
 }
 
