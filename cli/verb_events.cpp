@@ -46,22 +46,18 @@ constexpr std::array kEventColumns{
     PropertyColumn{extra("SEQ"), "Seq", text_of},
 };
 
-/// Red: an administrator must act. Yellow: an administrator should look. Other kinds are plain.
+/// The severity of an event as a colour. Kinds of a newer vgpud are plain.
 Colour colour_of(const std::string& kind) {
     struct Row {
         std::string_view kind;
         Colour colour;
     };
-    constexpr std::array kRows{Row{"hang", Colour::Red},
-                               Row{"pf-lost", Colour::Red},
-                               Row{"device-lost", Colour::Red},
-                               Row{"version-mismatch", Colour::Red},
-                               Row{"failed", Colour::Red},
-                               Row{"device-reset", Colour::Red},
-                               Row{"guard", Colour::Yellow},
-                               Row{"events-lost", Colour::Yellow},
-                               Row{"agent-misbehaved", Colour::Yellow},
-                               Row{"guest-error", Colour::Yellow}};
+    constexpr Colour Info = Colour::Plain, Warning = Colour::Yellow, Error = Colour::Red;
+    constexpr std::array kRows{
+#define EVENT(name, kind, severity, cause, meaning) Row{kind, severity},
+#include "schemas/events.def"
+#undef EVENT
+    };
     for (const Row& row : kRows)
         if (row.kind == kind) return row.colour;
     return Colour::Plain;

@@ -41,7 +41,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <set>
 
 namespace vgpu::daemon {
 namespace {
@@ -100,34 +99,16 @@ Result<> make_directories(const Config& config) {
     return {};
 }
 
-/// Warnings are the kinds that an administrator must act on or should notice.
-spdlog::level::level_enum level_of(const AdminEvent& admin_event) {
-    static const std::set<std::string_view> kWarnings{"pf-lost",
-                                                      "device-lost",
-                                                      "version-mismatch",
-                                                      "hang",
-                                                      "failed",
-                                                      "guard",
-                                                      "device-reset",
-                                                      "events-lost",
-                                                      "scrub-not-recorded",
-                                                      "table-refused",
-                                                      "not-restored",
-                                                      "record-left",
-                                                      "replaced",
-                                                      "guest-error",
-                                                      "agent-misbehaved",
-                                                      "no-agent-socket",
-                                                      "orphan",
-                                                      "revoked",
-                                                      "not-scrubbed",
-                                                      "assignment-mode-failed",
-                                                      "apply-resumed",
-                                                      "apply-unfinished",
-                                                      "not-released",
-                                                      "impossible-events",
-                                                      "name-clash"};
-    return kWarnings.contains(admin_event.kind) ? spdlog::level::warn : spdlog::level::info;
+spdlog::level::level_enum level_of(EventKind kind) {
+    switch (row_of(kind).severity) {
+        case EventSeverity::Info:
+            return spdlog::level::info;
+        case EventSeverity::Warning:
+            return spdlog::level::warn;
+        case EventSeverity::Error:
+            break;
+    }
+    return spdlog::level::err;
 }
 
 /// vgpud's log. Guests, VMMs and callers cannot flood it (process/log_limit.h). Main loop only.
@@ -139,8 +120,8 @@ public:
         const std::string target = admin_event.vf == 0
                                        ? admin_event.gpu
                                        : fmt::format("{}/vf{}", admin_event.gpu, admin_event.vf);
-        write(level_of(admin_event),
-              fmt::format("{}: {}: {}", target, admin_event.kind, admin_event.text));
+        write(level_of(admin_event.kind),
+              fmt::format("{}: {}: {}", target, name_of(admin_event.kind), admin_event.text));
     }
 
     void write(spdlog::level::level_enum level, const std::string& line) {

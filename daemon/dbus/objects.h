@@ -22,7 +22,8 @@ public:
     ~ManagerObject();
 
     void signal(const AdminEvent& admin_event) {
-        emitEvent(admin_event.gpu, admin_event.vf, std::string(admin_event.kind), admin_event.text);
+        emitEvent(admin_event.gpu, admin_event.vf, std::string(name_of(admin_event.kind)),
+                  admin_event.text);
     }
     void signal(const JobEvent& changes);
 

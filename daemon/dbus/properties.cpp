@@ -118,9 +118,12 @@ Dict dict_of(const AgentReport& report) {
 }
 
 Dict dict_of(const LoggedEvent& event) {
-    return {{"seq", sdbus::Variant{event.seq}},   {"time_us", sdbus::Variant{event.time_us}},
-            {"gpu", sdbus::Variant{event.gpu}},   {"vf", sdbus::Variant{event.vf}},
-            {"kind", sdbus::Variant{event.kind}}, {"text", sdbus::Variant{event.text}}};
+    return {{"seq", sdbus::Variant{event.seq}},
+            {"time_us", sdbus::Variant{event.time_us}},
+            {"gpu", sdbus::Variant{event.gpu}},
+            {"vf", sdbus::Variant{event.vf}},
+            {"kind", sdbus::Variant{std::string(name_of(event.kind))}},
+            {"text", sdbus::Variant{event.text}}};
 }
 
 #define SIGNALLED(...) __VA_ARGS__

@@ -114,7 +114,7 @@ void Manager::find_clashes() {
         const Target own{place.first, place.second};
         const std::string clash = clash_of(name, own, names);
         if (clash.empty() || find_gpu(own.gpu) == nullptr) continue;
-        if (!clashes_.contains(own)) emit(own, "name-clash", clash);
+        if (!clashes_.contains(own)) emit(own, EventKind::NameClash, clash);
         found[own] = clash;
     }
     if (found == clashes_) return;
@@ -453,11 +453,11 @@ void Manager::pause(const Target& target, const std::string& owner, std::uint64_
               [&] { return start_release(target, owner, generation, AfterRelease::Pause, done); });
 }
 
-void Manager::emit(std::string_view kind, std::string text) {
+void Manager::emit(EventKind kind, std::string text) {
     admin_events_.push_back({.gpu = "vgpud", .vf = 0, .kind = kind, .text = std::move(text)});
 }
 
-void Manager::emit(const Target& target, std::string_view kind, std::string text) {
+void Manager::emit(const Target& target, EventKind kind, std::string text) {
     admin_events_.push_back(
         {.gpu = target.gpu, .vf = target.vf, .kind = kind, .text = std::move(text)});
 }

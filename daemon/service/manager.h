@@ -97,9 +97,9 @@ public:
     void pause(const Target& target, const std::string& owner, std::uint64_t generation,
                const Done<>& done);
 
-    /// An event of vgpud; `kind` is a literal.
-    void emit(std::string_view kind, std::string text);
-    void emit(const Target& target, std::string_view kind, std::string text);
+    /// An event of vgpud.
+    void emit(EventKind kind, std::string text);
+    void emit(const Target& target, EventKind kind, std::string text);
     std::vector<AdminEvent> take_admin_events();
 
 private:

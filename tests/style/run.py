@@ -413,6 +413,25 @@ def check_dbus_page(files):
     yield from dbus_page.complaints()
 
 
+def check_events(files):
+    """Every kind of event is in the table of dbus-api.md, is reported by vgpud, and is expected by a test."""
+    events, page = 'schemas/events.def', text_of('docs/dbus-api.md')
+    code, tests = ('\n'.join(text_of(f) for f in files if f.startswith(top) and f.endswith(('.cpp', '.py')))
+                   for top in ('daemon/service/', 'tests/'))
+    kinds = []
+    for number, _, (name, kind, severity, cause, meaning) in rows(events):
+        kinds.append(kind.strip('"'))
+        where = f'{events}:{number}: {kinds[-1]}'
+        if f'| `{kinds[-1]}` | {severity.lower()} | {cause.lower()} | {meaning[1:-1]} |' not in page:
+            yield f'{where}: not so in the table of docs/dbus-api.md'
+        if f'EventKind::{name}' not in code:
+            yield f'{where}: vgpud does not report it'
+        if not re.search(rf'EventKind::{name}\b|["\']{kinds[-1]}["\']', tests):
+            yield f'{where}: no test expects it'
+    if kinds != sorted(set(kinds)):
+        yield f'{events}: kinds are not unique and sorted'
+
+
 # What other drivers and the kernel itself warn of.
 KERNELS_WORDS = re.compile(r'pci_pm|FLR|config space|pending transaction|failed to|probe|already enabled')
 

@@ -82,7 +82,7 @@ void Agents::open(const Target& target, const VfView& view, const Tenure& tenure
     auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),
                                                   stem + ".agent.sock", port_, clock_);
     if (const auto opened = session->listen(); !opened)
-        report({target.gpu, target.vf, "no-agent-socket", opened.error().cause});
+        report({target.gpu, target.vf, EventKind::NoAgentSocket, opened.error().cause});
     places_[target] = {.tenure = tenure, .session = std::move(session)};
     is_stirred_ = true;
 }

@@ -107,7 +107,7 @@ void AgentSession::take(AgentHello hello) {
     hello_ = std::move(hello);
     state_ = State::Serving;
     if (is_new || !is_same)
-        report("agent-connected",
+        report(EventKind::AgentConnected,
                fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
 }
 
@@ -134,7 +134,7 @@ void AgentSession::misbehave(const std::string& what) {
     ++misbehaved_;
     port_.disconnect(path_);
     port_.accept_clients(path_, false);
-    report("agent-misbehaved",
+    report(EventKind::AgentMisbehaved,
            fmt::format("disconnected for {} s: {}",
                        std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
     lose("the agent broke the protocol");
@@ -144,7 +144,7 @@ void AgentSession::misbehave(const std::string& what) {
 }
 
 void AgentSession::lose(const std::string& why) {
-    if (state_ == State::Serving) report("agent-lost", why);
+    if (state_ == State::Serving) report(EventKind::AgentLost, why);
     line_.clear();
     status_ = {};
     fail_all(ErrorId::NoAgent, why);
@@ -155,7 +155,7 @@ void AgentSession::fail_all(ErrorId id, const std::string& why) {
         asked.done(fail(id, fmt::format("{}: {}: {}", target_, name_of(asked.request), why)));
 }
 
-void AgentSession::report(std::string_view kind, std::string text) {
+void AgentSession::report(EventKind kind, std::string text) {
     tellings_.refill(clock_.now());
     if (!tellings_.take(1)) {
         ++unreported_;
@@ -246,7 +246,7 @@ AgentView AgentSession::view() const {
     return view;
 }
 
-std::vector<std::pair<std::string_view, std::string>> AgentSession::take_changes() {
+std::vector<std::pair<EventKind, std::string>> AgentSession::take_changes() {
     return std::exchange(changes_, {});
 }
 

@@ -78,7 +78,7 @@ public:
 
     [[nodiscard]] AgentView view() const;
     /// Changes since the last call, as kind and text of events.
-    std::vector<std::pair<std::string_view, std::string>> take_changes();
+    std::vector<std::pair<EventKind, std::string>> take_changes();
 
 private:
     /// As in the diagram above.
@@ -112,7 +112,7 @@ private:
     void lose(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
     /// Adds to take_changes(). Beyond kBurstChanges and kChangeEvery, changes are only counted.
-    void report(std::string_view kind, std::string text);
+    void report(EventKind kind, std::string text);
 
     std::string target_, path_;
     AgentPort& port_;
@@ -128,7 +128,7 @@ private:
     std::uint64_t misbehaved_ = 0;
     std::uint64_t next_id_ = 1;
     std::map<std::uint64_t, Asked> asked_;
-    std::vector<std::pair<std::string_view, std::string>> changes_;
+    std::vector<std::pair<EventKind, std::string>> changes_;
     Bucket tellings_{kBurstChanges, 1, kChangeEvery};
     std::uint64_t unreported_ = 0;
 };

@@ -38,7 +38,7 @@ Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after,
             const auto known = before.vfs.find(vf);
             if (known == before.vfs.end() || known->second != one) unrecorded_.insert(vf);
         }
-        emit(0, "record-left", undone.error().cause);
+        emit(0, EventKind::RecordLeft, undone.error().cause);
     }
     return moved;
 }
@@ -63,7 +63,7 @@ Result<> GpuModel::move_assignment_modes(const GpuRecord& before, const GpuRecor
             for (const std::uint32_t other : moved)
                 if (const auto back = set_assignment_mode(other, assignment_mode_in(before, other));
                     !back)
-                    emit(other, "assignment-mode-failed", back.error().cause);
+                    emit(other, EventKind::AssignmentModeFailed, back.error().cause);
             return set;
         }
         moved.push_back(vf);
@@ -91,7 +91,7 @@ void GpuModel::reset_assignment_mode(const VfRecord& record) {
         !ports_.assignment_mode)
         return;
     if (const auto back = set_assignment_mode(record.vf, AssignmentMode::Default); !back)
-        emit(record.vf, "assignment-mode-failed", back.error().cause);
+        emit(record.vf, EventKind::AssignmentModeFailed, back.error().cause);
 }
 
 void GpuModel::check_assignment_modes() {
@@ -108,13 +108,14 @@ void GpuModel::check_assignment_modes() {
         }
         const auto set = set_assignment_mode(vf, desired);
         if (set) {
-            emit(vf, "assignment-mode-set",
+            emit(vf, EventKind::AssignmentModeSet,
                  fmt::format("{} has assignment mode '{}' again", describe_name(vf),
                              name_of(desired)));
             continue;
         }
         std::string& condition = assignment_mode_conditions_[vf];
-        if (condition != set.error().cause) emit(vf, "assignment-mode-failed", set.error().cause);
+        if (condition != set.error().cause)
+            emit(vf, EventKind::AssignmentModeFailed, set.error().cause);
         condition = set.error().cause;
     }
 }

@@ -8,6 +8,28 @@
 
 namespace vgpu::daemon {
 
+namespace {
+
+EventKind event_of(GpuState state) {
+    switch (state) {
+        case GpuState::Starting:
+            return EventKind::Starting;
+        case GpuState::Ok:
+            return EventKind::Serving;
+        case GpuState::PfLost:
+            return EventKind::PfLost;
+        case GpuState::DeviceLost:
+            return EventKind::DeviceLost;
+        case GpuState::VersionMismatch:
+            return EventKind::VersionMismatch;
+        case GpuState::Failed:
+            return EventKind::Failed;
+    }
+    return EventKind::Failed;
+}
+
+}  // namespace
+
 /// The record of a VF, or a new one for a VF that this vgpud did not make.
 VfRecord GpuModel::record_for(const vgpu_pf_vf& active) const {
     const GpuRecord record = ports_.store.gpu(id_);
@@ -68,7 +90,7 @@ Result<> GpuModel::attach(Nanoseconds now) {
     const auto in_service = std::count_if(active_.begin(), active_.end(), [](const auto& entry) {
         return entry.second.state != VGPU_PF_VF_ABSENT;
     });
-    emit(0, "attached", fmt::format("{} VFs in service", in_service));
+    emit(0, EventKind::Attached, fmt::format("{} VFs in service", in_service));
     return {};
 }
 
@@ -119,7 +141,7 @@ Result<> GpuModel::adopt_vfs() {
     if (ports_.store.is_read_only(id_)) return {};
     if (const auto kept = ports_.store.commit(id_, record); !kept) {
         for (const auto& [vf, one] : defined_) unrecorded_.insert(vf);
-        emit(0, "record-left", kept.error().cause);
+        emit(0, EventKind::RecordLeft, kept.error().cause);
     } else {
         unrecorded_.clear();
         unmade_.clear();
@@ -128,7 +150,7 @@ Result<> GpuModel::adopt_vfs() {
         const auto done = desired.next ? finish_resize(desired.vf) : restore_vf(desired);
         if (done) continue;
         if (!pf_.is_connected()) return done;
-        emit(desired.vf, "record-left", done.error().cause);
+        emit(desired.vf, EventKind::RecordLeft, done.error().cause);
     }
     return {};
 }
@@ -154,11 +176,11 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     if (known != record.vfs.end()) {
         // Same number, other UUID: another program made this VF. Leave both alone: one computes,
         // and the record is the operator's.
-        emit(vf, "replaced", condition(vf));
+        emit(vf, EventKind::Replaced, condition(vf));
         return {};
     }
     record.vfs[vf] = defined_[vf];
-    emit(vf, "found",
+    emit(vf, EventKind::Found,
          fmt::format("VF {} was in service but unknown; weight {} is assumed", vf,
                      defined_[vf].spec.weight));
     return {};
@@ -172,7 +194,7 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& active) {
     record.is_releasing = false;
     defined_[record.vf] = record;
     emit(
-        record.vf, "not-released",
+        record.vf, EventKind::NotReleased,
         fmt::format("'{}' was being destroyed when vgpud ended; now the PF core refuses it, so the "
                     "VF stays: {}",
                     record.spec.name, released.error().cause));
@@ -183,7 +205,7 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& active) {
 Result<> GpuModel::restore_vf(const VfRecord& desired) {
     const auto made = provision(desired);
     if (made) {
-        emit(desired.vf, "restored",
+        emit(desired.vf, EventKind::Restored,
              fmt::format("'{}' has its resources again", desired.spec.name));
         return {};
     }
@@ -242,7 +264,7 @@ void GpuModel::notice_device_state() {
 }
 
 void GpuModel::become(GpuState state, std::string message) {
-    if (state != state_) emit(0, name_of(state), message.empty() ? "in service" : message);
+    if (state != state_) emit(0, event_of(state), message.empty() ? "in service" : message);
     state_ = state;
     message_ = std::move(message);
 }

@@ -142,7 +142,7 @@ void GpuModel::undo_record(std::uint32_t vf, const GpuRecord& before) {
     const auto undone = ports_.store.commit(id_, before);
     if (undone) return;
     unrecorded_.insert(vf);
-    emit(vf, "record-left", undone.error().cause);
+    emit(vf, EventKind::RecordLeft, undone.error().cause);
 }
 
 void GpuModel::put_defined(std::uint32_t vf, GpuRecord& record) const {
@@ -211,7 +211,7 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
         unrecorded_.insert(vf);
         return record_again(vf);
     }
-    emit(vf, "not-resized",
+    emit(vf, EventKind::NotResized,
          fmt::format("'{}' did not get {}: {}", new_one.spec.name,
                      size_text(new_one.spec.resources.vram_bytes), made.error().cause));
     // The record is written first, then the old resources are requested. A VF that is in service

@@ -14,18 +14,20 @@ namespace {
 /// Events for administrators. {0}: name of the reason or limit; {1}, {2}: arg, arg2.
 struct EventWords {
     vgpu_pf_event_type type;
-    std::string_view kind;
+    EventKind kind;
     std::string_view text;
 };
 
 constexpr std::array kWords{
-    EventWords{VGPU_PF_EVENT_HANG, "hang", "does not give up the engine ({0}); it will be reset"},
-    EventWords{VGPU_PF_EVENT_RESET_DONE, "reset-done", "was reset ({0})"},
-    EventWords{VGPU_PF_EVENT_GUARD, "guard", "exceeded the guard limit '{0}', level {2}"},
-    EventWords{VGPU_PF_EVENT_GUEST_ERROR, "guest-error", "the guest driver reports {1:#x} {2:#x}"},
-    EventWords{VGPU_PF_EVENT_UNREPORTED, "guest-error",
+    EventWords{VGPU_PF_EVENT_HANG, EventKind::Hang,
+               "does not give up the engine ({0}); it will be reset"},
+    EventWords{VGPU_PF_EVENT_RESET_DONE, EventKind::ResetDone, "was reset ({0})"},
+    EventWords{VGPU_PF_EVENT_GUARD, EventKind::Guard, "exceeded the guard limit '{0}', level {2}"},
+    EventWords{VGPU_PF_EVENT_GUEST_ERROR, EventKind::GuestError,
+               "the guest driver reports {1:#x} {2:#x}"},
+    EventWords{VGPU_PF_EVENT_UNREPORTED, EventKind::GuestError,
                "its guest caused {1} more errors, resets or log lines within a minute"},
-    EventWords{VGPU_PF_EVENT_DEVICE_RESET, "device-reset", "the whole GPU was reset ({0})"},
+    EventWords{VGPU_PF_EVENT_DEVICE_RESET, EventKind::DeviceReset, "the whole GPU was reset ({0})"},
 };
 
 /// The event that lifts the guard's limits names no limit.
@@ -158,7 +160,7 @@ void GpuModel::record_impossible(const vgpu_pf_event& event, Nanoseconds now) {
     ++impossible_;
     if (now < impossible_at_) return;
     impossible_at_ = now + kImpossiblePause;
-    emit(0, "impossible-events",
+    emit(0, EventKind::ImpossibleEvents,
          fmt::format(
              "{} impossible events of vgpu-pf were ignored, the last one: type {}, VF {}, {} ns",
              std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
@@ -212,9 +214,9 @@ void GpuModel::obey_policies() {
             const auto obeyed = obey(policy, vf);
             const std::string_view file = policy_name(static_cast<std::uint32_t>(policy.arg));
             if (obeyed)
-                emit(vf, "policy", fmt::format("{} {}, from sysfs", file, policy.arg2));
+                emit(vf, EventKind::Policy, fmt::format("{} {}, from sysfs", file, policy.arg2));
             else
-                emit(vf, "policy-refused",
+                emit(vf, EventKind::PolicyRefused,
                      fmt::format("{} {}, from sysfs: {}", file, policy.arg2,
                                  text_of(obeyed.error())));
         }
@@ -246,7 +248,8 @@ Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
 void GpuModel::on_lost_events(std::uint64_t count) {
     events_lost_ += count;
     waits_.on_lost();
-    emit(0, "events-lost", fmt::format("{} events were overwritten; shares are reconciled", count));
+    emit(0, EventKind::EventsLost,
+         fmt::format("{} events were overwritten; shares are reconciled", count));
     count_missed_service();
     // Lost events may include state changes, so all VFs are read again.
     for (const auto& [vf, active] : active_) {
@@ -301,7 +304,7 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         if (!pf_.is_connected()) return;
         // The VRAM stays out of use until the record is written.
         scrub_retry_at_ = now + kRefresh;
-        emit(vf, "scrub-not-recorded", done.error().cause);
+        emit(vf, EventKind::ScrubNotRecorded, done.error().cause);
     }
 }
 
@@ -330,7 +333,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
         refresh_members(ports_.clock.now());
         return {};
     }
-    emit(vf, "released", fmt::format("VF {} is scrubbed and free", vf));
+    emit(vf, EventKind::Released, fmt::format("VF {} is scrubbed and free", vf));
     dirty_.insert(vf);
     ask_again();
     return {};
@@ -462,7 +465,7 @@ void GpuModel::install_table(Nanoseconds now) {
 void GpuModel::record_table_condition(std::string condition) {
     if (condition == table_condition_) return;
     table_condition_ = std::move(condition);
-    if (!table_condition_.empty()) emit(0, "table-refused", table_condition_);
+    if (!table_condition_.empty()) emit(0, EventKind::TableRefused, table_condition_);
 }
 
 }  // namespace vgpu::daemon

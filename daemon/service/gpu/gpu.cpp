@@ -156,7 +156,7 @@ std::vector<AdminEvent> GpuModel::take_admin_events() {
     return std::exchange(admin_events_, {});
 }
 
-void GpuModel::emit(std::uint32_t vf, std::string_view kind, std::string text) {
+void GpuModel::emit(std::uint32_t vf, EventKind kind, std::string text) {
     const Nanoseconds now = ports_.clock.now();
     AdminEvent admin_event{.gpu = id_, .vf = vf, .kind = kind, .text = std::move(text)};
     if (fold_.admits(admin_event, now)) report(std::move(admin_event), now);
@@ -165,7 +165,7 @@ void GpuModel::emit(std::uint32_t vf, std::string_view kind, std::string text) {
 void GpuModel::report(AdminEvent admin_event, Nanoseconds now) {
     // Bounds memory if the main loop hangs.
     constexpr std::size_t kMaxAdminEvents = 1024;
-    schedule_.annotate(admin_event.vf, admin_event.kind, admin_event.text, now);
+    schedule_.annotate(admin_event.vf, name_of(admin_event.kind), admin_event.text, now);
     if (admin_events_.size() < kMaxAdminEvents) admin_events_.push_back(std::move(admin_event));
 }
 

@@ -368,9 +368,8 @@ private:
     /// scrub.
     void settle_next(VfRecord& record, const vgpu_pf_vf& active) const;
 
-    /// Emits an event. `kind` must live as long as vgpud (a literal, name_of()), because events
-    /// keep the view. VF 0: the GPU.
-    void emit(std::uint32_t vf, std::string_view kind, std::string text);
+    /// VF 0: the GPU.
+    void emit(std::uint32_t vf, EventKind kind, std::string text);
     void report(AdminEvent admin_event, Nanoseconds now);
     [[nodiscard]] trace::Recorder::Source trace_source() const;
 

@@ -165,13 +165,13 @@ void GpuModel::scrub_released(Nanoseconds now) {
         const bool is_open = active->second.attached != 0;
         if (is_open && now - since < kDetachTimeout) continue;
         if (is_open)
-            emit(vf, "revoked",
+            emit(vf, EventKind::Revoked,
                  fmt::format("{} was released {} s ago and a client still has it open; that client "
                              "loses the VF",
                              describe_name(vf), kDetachTimeout.count() / 1'000'000'000));
         if (const auto begun = scrub_released(vf, active->second); !begun) {
             scrub_begin_at_ = now + kRefresh;
-            emit(vf, "not-scrubbed", begun.error().cause);
+            emit(vf, EventKind::NotScrubbed, begun.error().cause);
         }
         if (!pf_.is_connected()) return;
     }
@@ -202,7 +202,7 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
                                       reason_name(one.last_error));
         const auto begun = pf_.ask(&PfPort::release, vf, one.generation);
         if (!begun) why += ", but the attempt was refused: " + begun.error().cause;
-        emit(vf, "not-scrubbed", fmt::format("{}: {}", describe_name(vf), why));
+        emit(vf, EventKind::NotScrubbed, fmt::format("{}: {}", describe_name(vf), why));
         record_refusal(vf, std::move(why));
         if (!pf_.is_connected()) return;
         refresh(vf);
@@ -248,7 +248,7 @@ void GpuModel::probe_owner(std::uint32_t vf, const OwnerRecord& owner, std::opti
     std::string& known_cause = orphans_[vf];
     if (cause == known_cause) return;
     known_cause = cause;
-    if (!cause.empty()) emit(vf, "orphan", cause);
+    if (!cause.empty()) emit(vf, EventKind::Orphan, cause);
 }
 
 }  // namespace vgpu::daemon

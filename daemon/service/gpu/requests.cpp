@@ -196,7 +196,7 @@ void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
     }
     if (const auto undone = ports_.store.commit(id_, after); !undone) {
         unmade_[desired.vf] = desired.spec.uuid;
-        emit(desired.vf, "record-left", undone.error().cause);
+        emit(desired.vf, EventKind::RecordLeft, undone.error().cause);
     }
 }
 

@@ -49,7 +49,7 @@ void GpuModel::record_refusal(std::uint32_t vf, std::string text) {
 
 /// Shows a VF without resources, and logs each reason once.
 void GpuModel::show_unrestored(const VfRecord& desired, std::string why) {
-    if (condition(desired.vf) != why) emit(desired.vf, "not-restored", why);
+    if (condition(desired.vf) != why) emit(desired.vf, EventKind::NotRestored, why);
     show_absent(desired);
     record_refusal(desired.vf, std::move(why));
 }
@@ -111,7 +111,8 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
     TRY_VOID(ports_.store.commit(id_, record));
     reset_assignment_mode(defined_.at(vf));
     forget(vf);
-    emit(vf, "released", fmt::format("VF {} is no longer defined; it had no resources", vf));
+    emit(vf, EventKind::Released,
+         fmt::format("VF {} is no longer defined; it had no resources", vf));
     return {};
 }
 

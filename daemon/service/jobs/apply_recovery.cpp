@@ -19,7 +19,7 @@ ApplyRecovery::ApplyRecovery(Manager& manager, const Clock& clock, ApplyIntent i
     step_text_ = "reading the current state";
     lock();
     manager_.emit(
-        "apply-resumed",
+        EventKind::ApplyResumed,
         intent_.goes_forward()
             ? fmt::format("{}: it was interrupted and continues", holder_)
             : fmt::format("{}: it is being rolled back: {}", holder_, intent_.rollback_reason));
@@ -275,9 +275,9 @@ void ApplyRecovery::end() {
         error_ = Error{cause.id, cause.cause.empty() ? left : cause.cause + "; " + left};
     }
     const bool is_whole = conditions_.empty();
-    manager_.emit(!is_whole                ? "apply-unfinished"
-                  : intent_.goes_forward() ? "apply-finished"
-                                           : "apply-rolled-back",
+    manager_.emit(!is_whole                ? EventKind::ApplyUnfinished
+                  : intent_.goes_forward() ? EventKind::ApplyFinished
+                                           : EventKind::ApplyRolledBack,
                   fmt::format("{}: {}", holder_, error_ ? error_->cause : left));
     step_text_ = ended_as_ == State::Done && intent_.goes_forward() ? "done" : "over";
     phase_ = Phase::Over;

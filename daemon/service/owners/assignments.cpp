@@ -309,7 +309,7 @@ void Assignments::release_left_behind(const Target& target, const VfView& view) 
         return;
     unassign_one(target, owned_vf(view), [this, target, owner](const Result<>& released) {
         if (released)
-            manager_.emit(target, "claim-ended",
+            manager_.emit(target, EventKind::ClaimEnded,
                           fmt::format("{} is from before the boot, and its domain is off; the VF "
                                       "was scrubbed and is free",
                                       claim_text(owner)));

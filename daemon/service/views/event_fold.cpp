@@ -2,23 +2,14 @@
 #include "daemon/service/views/event_fold.h"
 
 #include <fmt/format.h>
-#include <algorithm>
-#include <array>
 #include <utility>
 
 namespace vgpu::daemon {
 
 namespace {
 
-/// Kinds of events that guests can cause, and a prefix of such kinds.
-constexpr std::array<std::string_view, 5> kByGuests{"hang", "reset-done", "guard", "guest-error",
-                                                    "revoked"};
-constexpr std::string_view kByAgents = "agent-";
-
 bool is_by_guest(const AdminEvent& admin_event) {
-    const bool is_listed =
-        std::find(kByGuests.begin(), kByGuests.end(), admin_event.kind) != kByGuests.end();
-    return admin_event.vf != 0 && (is_listed || admin_event.kind.starts_with(kByAgents));
+    return admin_event.vf != 0 && row_of(admin_event.kind).cause == EventCause::Guest;
 }
 
 }  // namespace

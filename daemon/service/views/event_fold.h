@@ -12,7 +12,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -36,7 +35,7 @@ private:
         std::uint64_t folded = 0;
         std::string last{};
     };
-    using Key = std::tuple<std::string, std::uint32_t, std::string_view>;  ///< GPU, VF, kind
+    using Key = std::tuple<std::string, std::uint32_t, EventKind>;  ///< GPU, VF, kind
 
     std::map<Key, Window> windows_;
 };

@@ -15,13 +15,13 @@ void EventLog::add(const AdminEvent& admin_event, std::uint64_t time_us) {
                        .time_us = time_us,
                        .gpu = admin_event.gpu,
                        .vf = admin_event.vf,
-                       .kind = std::string(admin_event.kind),
+                       .kind = admin_event.kind,
                        .text = std::string(start_of(admin_event.text, kMaxText))});
     if (events_.size() > kCapacity) drop_one();
 }
 
 void EventLog::drop_one() {
-    using Key = std::tuple<std::string_view, std::uint32_t, std::string_view>;
+    using Key = std::tuple<std::string_view, std::uint32_t, EventKind>;
     const auto key_of = [](const LoggedEvent& event) {
         return Key{event.gpu, event.vf, event.kind};
     };

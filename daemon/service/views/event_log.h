@@ -21,7 +21,8 @@ struct LoggedEvent {
     std::uint64_t time_us = 0;  ///< since 1970, CLOCK_REALTIME
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
-    std::string kind, text;
+    EventKind kind{};
+    std::string text;
 
     bool operator==(const LoggedEvent&) const = default;
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "daemon/service/state/records.h"
+#include "daemon/service/views/event_kind.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
 #include <cstdint>
@@ -121,12 +122,11 @@ struct VfView {
     bool operator==(const VfView&) const = default;
 };
 
-/// An event for administrators, sent as the signal Manager.Event. `kind` views a literal that
-/// scripts may compare.
+/// An event for administrators, sent as the signal Manager.Event.
 struct AdminEvent {
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself
-    std::string_view kind;
+    EventKind kind{};
     std::string text;
 };
 

@@ -63,7 +63,7 @@ TEST_F(AgentOfVf, IsWelcomedAndConnectedOnceItHasAnsweredThat) {
     EXPECT_TRUE(session.view().is_connected);
     const auto changes = session.take_changes();
     ASSERT_EQ(changes.size(), 1u);
-    EXPECT_EQ(changes[0].first, "agent-connected");
+    EXPECT_EQ(changes[0].first, EventKind::AgentConnected);
 }
 
 TEST_F(AgentOfVf, ItsWordsAreShown) {
@@ -210,8 +210,10 @@ TEST_F(AgentOfVf, LossSilenceMisbehaviourAndANewAgentAllEndWhatWasAsked) {
         session.ask(AgentRequest::Quiesce, 300s, [this](const Result<AgentReport>& report) {
             answers.push_back(text_of(report.error()));
         });
+        std::ignore = session.take_changes();
         end();
         EXPECT_FALSE(session.view().is_connected);
+        EXPECT_EQ(session.take_changes().back().first, EventKind::AgentLost);
     }
     ASSERT_EQ(answers.size(), 4u);
     for (const std::string& answer : answers) EXPECT_THAT(answer, HasSubstr("VGPU-305"));

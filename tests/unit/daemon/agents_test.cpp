@@ -158,7 +158,7 @@ TEST_F(AgentsOfGpu, ASocketThatCannotBeMadeIsNotifiedOnceAndHoldsUpNothing) {
     agents.step();
     const auto admin_events = agents.take_admin_events();
     ASSERT_EQ(admin_events.size(), 1u);
-    EXPECT_EQ(admin_events[0].kind, "no-agent-socket");
+    EXPECT_EQ(admin_events[0].kind, EventKind::NoAgentSocket);
     EXPECT_FALSE(agents.view(vf).is_connected);
 }
 

@@ -106,7 +106,7 @@ protected:
             }
         }
     }
-    std::vector<std::string> admin_events(std::string_view kind) {
+    std::vector<std::string> admin_events(EventKind kind) {
         std::vector<std::string> texts;
         for (const AdminEvent& admin_event : world.manager->take_admin_events())
             if (admin_event.kind == kind) texts.push_back(admin_event.text);
@@ -264,13 +264,13 @@ TEST_F(InterruptedApply, IsAJobThatIsNotifiedOfAndHoldsItsGpusFromTheStart) {
               "gpu0 is being changed by job 1 (recovery of apply 'night')");
     const std::uint32_t later = begin(kBefore);
     EXPECT_EQ(view(later).state, "waiting") << "another apply waits its turn";
-    EXPECT_THAT(admin_events("apply-resumed"),
+    EXPECT_THAT(admin_events(EventKind::ApplyResumed),
                 Contains("job 1 (recovery of apply 'night'): it was interrupted and continues"));
     settle();
     EXPECT_EQ(view(1).state, "done");
     EXPECT_EQ(view(1).progress, 1.0);
     EXPECT_FALSE(view(1).error);
-    EXPECT_THAT(admin_events("apply-finished"),
+    EXPECT_THAT(admin_events(EventKind::ApplyFinished),
                 Contains(HasSubstr("apply 'night'): the configuration is in force")));
     EXPECT_EQ(view(later).state, "done");
     EXPECT_TRUE(world.create({}));
@@ -325,7 +325,8 @@ TEST_F(InterruptedApply, AVfThatWasClaimedMeanwhileIsNotTakenAndAllIsTakenBack) 
     EXPECT_EQ(
         view(1).error->cause,
         "destroy gpu0/vf3 'c': it belongs to 'vm'; the use would end; everything is as before");
-    EXPECT_THAT(admin_events("apply-rolled-back"), Contains(HasSubstr("it belongs to 'vm'")));
+    EXPECT_THAT(admin_events(EventKind::ApplyRolledBack),
+                Contains(HasSubstr("it belongs to 'vm'")));
 }
 
 TEST_F(InterruptedApply,
@@ -345,7 +346,7 @@ TEST_F(InterruptedApply,
     EXPECT_THAT(world.pf().log, Not(Contains("release 3")));
     EXPECT_THAT(world.pf().log, Not(Contains("release 4")));
     EXPECT_EQ(planned(kBefore), "destroy d;");
-    EXPECT_EQ(admin_events("apply-unfinished").size(), 1u);
+    EXPECT_EQ(admin_events(EventKind::ApplyUnfinished).size(), 1u);
     EXPECT_FALSE(recorded()) << "it is not tried again";
     EXPECT_TRUE(world.create({}));
 }

@@ -95,7 +95,7 @@ TEST_F(AssignmentModeOfAVf, ThatCannotBeHadNowStaysAsDefined) {
     EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("assignment mode 1 vfio-user")));
     EXPECT_EQ(std::count(world.pf().log.begin(), world.pf().log.end(), "assignment mode 1 none"),
               1);
-    EXPECT_THAT(texts_of(world, "assignment-mode-set"), ::testing::IsEmpty());
+    EXPECT_THAT(texts_of(world, EventKind::AssignmentModeSet), ::testing::IsEmpty());
     EXPECT_EQ(view().assignment_mode, AssignmentMode::None);
     ASSERT_TRUE(world.destroy(vf));
     EXPECT_EQ(world.assignment_mode().of(1), AssignmentMode::VfioUser)
@@ -156,7 +156,7 @@ TEST_F(AssignmentModeOfAVf, IsDurableAndHoldsAgainstAPlatformThatBeganAnew) {
     world.assignment_mode().now.clear();
     world.start();
     EXPECT_EQ(world.assignment_mode().of(1), AssignmentMode::None);
-    EXPECT_THAT(texts_of(world, "assignment-mode-set"),
+    EXPECT_THAT(texts_of(world, EventKind::AssignmentModeSet),
                 ElementsAre("gpu0/vf1 ('train') has assignment mode 'none' again"));
     world.assignment_mode().now[1] = AssignmentMode::VfioUser;
     world.pass(2s);
@@ -168,7 +168,7 @@ TEST_F(AssignmentModeOfAVf, WhichThePlatformWillNotDoAnyMoreIsAConditionThatIsNo
     world.assignment_mode().now.clear();
     world.assignment_mode().busy.insert(1);
     for (int i = 0; i < 3; ++i) world.pass(2s);
-    EXPECT_THAT(texts_of(world, "assignment-mode-failed"),
+    EXPECT_THAT(texts_of(world, EventKind::AssignmentModeFailed),
                 ElementsAre("gpu0/vf1: assignment mode 'none': its function is in use"));
     EXPECT_EQ(view().condition, "gpu0/vf1: assignment mode 'none': its function is in use");
     EXPECT_EQ(view().assignment_mode, AssignmentMode::VfioUser);
@@ -357,7 +357,8 @@ TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpIsBegunAgainAndReported) {
     world.pass(2s);
     EXPECT_EQ(releases(), 2);
     EXPECT_THAT(view().condition, HasSubstr("its VRAM could not be scrubbed"));
-    EXPECT_THAT(texts_of(world, "not-scrubbed"), ElementsAre(HasSubstr("gpu0/vf1 ('train')")));
+    EXPECT_THAT(texts_of(world, EventKind::NotScrubbed),
+                ElementsAre(HasSubstr("gpu0/vf1 ('train')")));
     world.pf().vfs.at(1).last_error = VGPU_PF_REASON_BAD_STATUS;
     world.pass(2s);
     EXPECT_EQ(releases(), 2) << "not at once";

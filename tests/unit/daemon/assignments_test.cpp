@@ -274,7 +274,7 @@ TEST_F(Assigned, AClientThatStaysLosesTheVf) {
     bool is_notified = false;
     for (const AdminEvent& admin_event : world.manager->take_admin_events())
         is_notified =
-            is_notified || (admin_event.kind == "revoked" &&
+            is_notified || (admin_event.kind == EventKind::Revoked &&
                             admin_event.text.find("still has it open") != std::string::npos);
     EXPECT_TRUE(is_notified);
 }

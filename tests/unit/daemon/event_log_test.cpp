@@ -9,7 +9,7 @@ namespace vgpu::daemon {
 namespace {
 
 AdminEvent admin_event(std::string text) {
-    return {.gpu = "gpu0", .vf = 3, .kind = "hang", .text = std::move(text)};
+    return {.gpu = "gpu0", .vf = 3, .kind = EventKind::Hang, .text = std::move(text)};
 }
 
 TEST(EventLog, KeepsWhatWasSaidWithANumberAndATime) {
@@ -18,10 +18,12 @@ TEST(EventLog, KeepsWhatWasSaidWithANumberAndATime) {
     log.add(admin_event("b"), 2'000'000);
     const auto all = log.since(0, 10);
     ASSERT_EQ(all.size(), 2u);
-    EXPECT_EQ(
-        all[0],
-        (LoggedEvent{
-            .seq = 1, .time_us = 1'000'000, .gpu = "gpu0", .vf = 3, .kind = "hang", .text = "a"}));
+    EXPECT_EQ(all[0], (LoggedEvent{.seq = 1,
+                                   .time_us = 1'000'000,
+                                   .gpu = "gpu0",
+                                   .vf = 3,
+                                   .kind = EventKind::Hang,
+                                   .text = "a"}));
     EXPECT_EQ(all[1].seq, 2u);
 }
 
@@ -50,8 +52,8 @@ TEST(EventLog, IsBoundedInEventsAndInTheBytesOfEach) {
 
 TEST(EventLog, KeepsWhatOthersSaidWhateverOneRepeats) {
     EventLog log;
-    log.add({.gpu = "gpu0", .vf = 2, .kind = "hang", .text = "of another VF"}, 0);
-    log.add({.gpu = "gpu0", .vf = 3, .kind = "guard", .text = "of its own guard"}, 0);
+    log.add({.gpu = "gpu0", .vf = 2, .kind = EventKind::Hang, .text = "of another VF"}, 0);
+    log.add({.gpu = "gpu0", .vf = 3, .kind = EventKind::Guard, .text = "of its own guard"}, 0);
     for (std::size_t i = 0; i < 4 * EventLog::kCapacity; ++i)
         log.add(admin_event(std::to_string(i)), 0);
     const auto all = log.since(0, SIZE_MAX);
@@ -84,13 +86,16 @@ TEST(EventFold, FoldsPerVfAndKindAndOnlyWhatGuestsCause) {
         for (int i = 0; i < 100; ++i) reported += fold.admits(one, Nanoseconds{0}) ? 1 : 0;
         return reported;
     };
-    for (const std::string_view kind :
-         {"hang", "reset-done", "guard", "guest-error", "revoked", "agent-misbehaved"})
+    for (const EventKind kind :
+         {EventKind::Hang, EventKind::ResetDone, EventKind::Guard, EventKind::GuestError,
+          EventKind::Revoked, EventKind::AgentMisbehaved})
         for (const std::uint32_t vf : {1u, 2u})
             EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = vf, .kind = kind, .text = "x"}), 8)
-                << kind;
-    EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = 1, .kind = "released", .text = "x"}), 100);
-    EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = 0, .kind = "pf-lost", .text = "x"}), 100);
+                << name_of(kind);
+    EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = 1, .kind = EventKind::Released, .text = "x"}),
+              100);
+    EXPECT_EQ(count_reported({.gpu = "gpu0", .vf = 0, .kind = EventKind::PfLost, .text = "x"}),
+              100);
 }
 
 }  // namespace

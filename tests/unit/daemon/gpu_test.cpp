@@ -21,7 +21,7 @@ std::map<std::uint32_t, std::uint64_t> totals_of(const vgpu_pf_run_table& table)
     return totals;
 }
 
-bool has_admin_event(World& world, std::string_view kind) {
+bool has_admin_event(World& world, EventKind kind) {
     const auto events = world.manager->take_admin_events();
     return std::any_of(events.begin(), events.end(),
                        [kind](const AdminEvent& event) { return event.kind == kind; });
@@ -60,25 +60,12 @@ TEST(Gpu, WeightsAndQuantaWrittenInSysfsAreTakenAndKept) {
     world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_WEIGHT, 300);
     world.pf().push(VGPU_PF_EVENT_POLICY, 0, VGPU_PF_POLICY_EXEC_QUANTUM_MS, 2);
     world.pass(20ms);
+    EXPECT_TRUE(has_admin_event(world, EventKind::Policy));
     const auto totals = totals_of(world.pf().table);
     EXPECT_EQ(totals.at(1), 3 * totals.at(2));
     world.start();
     EXPECT_EQ(world.gpu().view(1).record.spec.weight, 300u);
     EXPECT_EQ(world.gpu().view(2).record.spec.quantum_us, 2000u);
-}
-
-TEST(Gpu, WhatSysfsMayNotSetWhileVgpudManagesIsRefusedWithAWord) {
-    World world;
-    ASSERT_TRUE(world.create({}));
-    world.manager->take_admin_events();
-    world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_VRAM_QUOTA, 0);
-    world.pf().push(VGPU_PF_EVENT_POLICY, 1, VGPU_PF_POLICY_WEIGHT, 1'000'000'000'000);
-    world.pass(20ms);
-    auto events = world.manager->take_admin_events();
-    std::erase_if(events, [](const AdminEvent& event) { return event.kind != "policy-refused"; });
-    ASSERT_EQ(events.size(), 2u);
-    EXPECT_THAT(events[0].text, ::testing::HasSubstr("vram_quota 0, from sysfs: VGPU-306"));
-    EXPECT_THAT(events[1].text, ::testing::HasSubstr("weight 1000000000000"));
 }
 
 TEST(Gpu, PausedVfLeavesTheTableAndComesBack) {
@@ -199,7 +186,7 @@ TEST(Gpu, ScrubIsRecordedBeforeThePfMayHandTheVramOut) {
     world.state.is_full = true;
     world.pass(20ms);
     EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("scrub_durable 1")));
-    EXPECT_TRUE(has_admin_event(world, "scrub-not-recorded"));
+    EXPECT_TRUE(has_admin_event(world, EventKind::ScrubNotRecorded));
     world.state.is_full = false;
     world.pass(2s);
     EXPECT_THAT(world.pf().log, ::testing::Contains("scrub_durable 1"));
@@ -231,7 +218,7 @@ TEST(Gpu, RefusedDestroyIsOffTheRecordWhenTheDiskTakesIt) {
     ASSERT_TRUE(world.create({}));
     refuse_and_fill(world, "release");
     EXPECT_EQ(world.destroy({"gpu0", 1}).error().id, ErrorId::PfRefused);
-    EXPECT_TRUE(has_admin_event(world, "record-left"));
+    EXPECT_TRUE(has_admin_event(world, EventKind::RecordLeft));
     EXPECT_EQ(world.gpu().inventory()->vfs.size(), 1u);
     world.pf().refuses = nullptr;
     world.state.is_full = false;
@@ -432,7 +419,7 @@ TEST(Gpu, UnknownVfInServiceIsAdoptedWithDefaults) {
     world.state.files.clear();
     world.start();
     EXPECT_EQ(world.gpu().view(1).record.spec.name, "gpu0-vf1");
-    EXPECT_TRUE(has_admin_event(world, "found"));
+    EXPECT_TRUE(has_admin_event(world, EventKind::Found));
 }
 
 TEST(Gpu, CorruptStateStartsReadOnlyAndTouchesNothing) {
@@ -555,7 +542,7 @@ TEST(Gpu, RefusedTableIsSaidOnce) {
     ASSERT_TRUE(world.create({}));
     world.manager->take_admin_events();
     for (int i = 0; i < 100; ++i) world.pass(20ms);
-    EXPECT_FALSE(has_admin_event(world, "table-refused"));
+    EXPECT_FALSE(has_admin_event(world, EventKind::TableRefused));
     world.pf().refuse = "";
     world.pass(2s);
     EXPECT_EQ(totals_of(world.pf().table).size(), 1u);

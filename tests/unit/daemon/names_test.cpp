@@ -38,7 +38,7 @@ protected:
     [[nodiscard]] std::vector<std::string> clashes() {
         std::vector<std::string> reported;
         for (const AdminEvent& admin_event : world.manager->take_admin_events())
-            if (admin_event.kind == "name-clash")
+            if (admin_event.kind == EventKind::NameClash)
                 reported.push_back(fmt::format("{}/vf{}", admin_event.gpu, admin_event.vf));
         return reported;
     }

@@ -80,7 +80,7 @@ protected:
     [[nodiscard]] std::vector<std::string> orphan_admin_events() {
         std::vector<std::string> texts;
         for (const AdminEvent& admin_event : world.manager->take_admin_events())
-            if (admin_event.kind == "orphan") texts.push_back(admin_event.text);
+            if (admin_event.kind == EventKind::Orphan) texts.push_back(admin_event.text);
         return texts;
     }
 

@@ -161,7 +161,8 @@ TEST_F(Domain, ThatDidNotStartWithTheHostHasNoClaimAnyMore) {
     EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));
     bool is_notified = false;
     for (const AdminEvent& admin_event : world.manager->take_admin_events())
-        is_notified = is_notified || (admin_event.kind == "claim-ended" && admin_event.vf == 1);
+        is_notified =
+            is_notified || (admin_event.kind == EventKind::ClaimEnded && admin_event.vf == 1);
     EXPECT_TRUE(is_notified);
 }
 

@@ -58,9 +58,10 @@ TEST(PfLink, ALossIsNoticedByWhateverRequestMeetsIt) {
         EXPECT_THAT(next.error().cause, ::testing::MatchesRegex("gpu0: [a-z_]+: gone"))
             << request.name;
         const auto admin_events = world.gpu().take_admin_events();
-        EXPECT_EQ(std::count_if(admin_events.begin(), admin_events.end(),
-                                [](const AdminEvent& event) { return event.kind == "pf-lost"; }),
-                  1)
+        EXPECT_EQ(
+            std::count_if(admin_events.begin(), admin_events.end(),
+                          [](const AdminEvent& event) { return event.kind == EventKind::PfLost; }),
+            1)
             << request.name;
         world.pf().is_there = true;
         world.pass(std::chrono::seconds(10));

@@ -19,7 +19,7 @@ using testing::World;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-std::vector<std::string> texts_of(World& world, std::string_view kind) {
+std::vector<std::string> texts_of(World& world, EventKind kind) {
     std::vector<std::string> texts;
     for (const AdminEvent& admin_event : world.manager->take_admin_events())
         if (admin_event.kind == kind) texts.push_back(admin_event.text);
@@ -59,7 +59,7 @@ TEST(Restore, AfterARebootEveryDefinedVfIsAsItWas) {
         EXPECT_EQ(active.cu_mask, 0xfu);
         EXPECT_EQ(active.doorbell_pages, 16u);
     }
-    EXPECT_EQ(texts_of(world, "restored").size(), 2u);
+    EXPECT_EQ(texts_of(world, EventKind::Restored).size(), 2u);
 }
 
 /// The PF core was started anew, and goes again when it is to make the second VF.
@@ -101,7 +101,7 @@ void expect_in_view_without_the_pf_core(World& world, std::uint64_t vram_bytes) 
     EXPECT_EQ(seen->gpu.state, GpuState::PfLost);
     ASSERT_TRUE(seen->has_vf(1));
     EXPECT_EQ(seen->vfs.at(1).record.spec.name, "a");
-    EXPECT_THAT(texts_of(world, "scrub-not-recorded"), ::testing::IsEmpty());
+    EXPECT_THAT(texts_of(world, EventKind::ScrubNotRecorded), ::testing::IsEmpty());
     world.pass(10s);
     EXPECT_TRUE(world.manager->find_gpu("gpu0")->snapshot()->has_vf(1))
         << "after vain attempts, too";
@@ -149,7 +149,7 @@ TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     EXPECT_EQ(world.gpu().view().message,
               "1 of its VFs differ from their definitions; 'vgpuctl doctor' shows which and why");
     for (int i = 0; i < 20; ++i) world.pass(1s);
-    EXPECT_THAT(texts_of(world, "not-restored"), ::testing::ElementsAre(held.condition))
+    EXPECT_THAT(texts_of(world, EventKind::NotRestored), ::testing::ElementsAre(held.condition))
         << "said once, tried often";
     EXPECT_EQ(world.create({{"name", std::string("b")}}).error().id, ErrorId::PfRefused);
     const auto planned = world.gpu().inventory();
@@ -161,7 +161,7 @@ TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     EXPECT_EQ(world.gpu().view(1).record, a);
     EXPECT_EQ(world.gpu().view(1).condition, "");
     EXPECT_EQ(world.gpu().view().message, "");
-    EXPECT_EQ(texts_of(world, "restored").size(), 1u);
+    EXPECT_EQ(texts_of(world, EventKind::Restored).size(), 1u);
     EXPECT_TRUE(world.pf().vfs.contains(1));
 }
 
@@ -322,7 +322,7 @@ TEST(Restore, AFullDiskAtTheStartIsNoLostGpu) {
     world.state.is_full = true;
     world.start();
     EXPECT_EQ(world.gpu().state(), GpuState::Ok);
-    EXPECT_EQ(texts_of(world, "record-left").size(), 1u);
+    EXPECT_EQ(texts_of(world, EventKind::RecordLeft).size(), 1u);
     EXPECT_TRUE(world.pf().vfs.contains(1)) << "what is defined is durable already";
 }
 
@@ -550,7 +550,8 @@ TEST(Restore, ADestroyThatThePfCoreRefusesAfterAKillCostsNoGpu) {
     world.pf().refuse = "release";
     world.start();
     EXPECT_EQ(world.gpu().state(), GpuState::Ok);
-    EXPECT_THAT(texts_of(world, "not-released"), ::testing::ElementsAre(HasSubstr("the VF stays")));
+    EXPECT_THAT(texts_of(world, EventKind::NotReleased),
+                ::testing::ElementsAre(HasSubstr("the VF stays")));
     EXPECT_FALSE(world.manager->store().gpu("gpu0").vfs.at(1).is_releasing);
     world.pf().refuse = "";
     EXPECT_TRUE(world.destroy({"gpu0", 1}));

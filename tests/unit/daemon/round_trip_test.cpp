@@ -377,7 +377,7 @@ TEST(PfEvents, OfAVfThatCannotBeAreIgnoredAndReportedInOneLine) {
     world.pass(std::chrono::seconds(1));
     const auto later = world.manager->take_admin_events();
     ASSERT_EQ(later.size(), 1u);
-    EXPECT_EQ(later.front().kind, "impossible-events");
+    EXPECT_EQ(later.front().kind, EventKind::ImpossibleEvents);
     EXPECT_THAT(later.front().text, ::testing::HasSubstr("400 impossible events"))
         << "the rest of the first";
     world.start();
@@ -393,7 +393,7 @@ TEST(PfEvents, OfTheGuardNameTheLimitAndSayWhenItIsLifted) {
         world.pass(std::chrono::seconds(1));
         std::vector<std::string> texts;
         for (const AdminEvent& admin_event : world.manager->take_admin_events())
-            if (admin_event.kind == "guard") texts.push_back(admin_event.text);
+            if (admin_event.kind == EventKind::Guard) texts.push_back(admin_event.text);
         return texts;
     };
     EXPECT_THAT(reported(1, 2),

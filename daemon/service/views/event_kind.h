@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// EventKind: what an event for administrators is about, and its row of schemas/events.def: the name
+// on D-Bus, the severity (level and colour of a line) and the cause. The service names kinds; the
+// D-Bus layer and the log print them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace vgpu::daemon {
+
+enum class EventKind : std::uint8_t {
+#define EVENT(name, kind, severity, cause, meaning) name,
+#include "schemas/events.def"
+#undef EVENT
+};
+
+enum class EventSeverity : std::uint8_t { Info, Warning, Error };
+enum class EventCause : std::uint8_t { Host, Guest };
+
+struct EventKindRow {
+    std::string_view name;  ///< as on D-Bus
+    EventSeverity severity;
+    EventCause cause;
+};
+
+inline constexpr std::array kEventKinds{
+#define EVENT(name, kind, severity, cause, meaning) \
+    EventKindRow{kind, EventSeverity::severity, EventCause::cause},
+#include "schemas/events.def"
+#undef EVENT
+};
+
+constexpr const EventKindRow& row_of(EventKind kind) {
+    return kEventKinds[static_cast<std::size_t>(kind)];
+}
+
+constexpr std::string_view name_of(EventKind kind) {
+    return row_of(kind).name;
+}
+
+}  // namespace vgpu::daemon
