@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
-#include "pf-driver/softgpu/isa/disassemble.h"
 #include "pf-driver/softgpu/isa/dispatch.h"
 #include "pf-driver/softgpu/isa/execute.h"
+#include "tests/support/isa/disassemble.h"
 #include "tests/support/virtual_clock.h"
 
 namespace {

@@ -4,8 +4,7 @@
 // operations are the rows of ops/*.def; Op is expanded from them, in their order.
 //
 // An Instruction depends only on the machine words and the address they were found at, so it can be
-// shared by all waves that execute it. Made by isa/decode, executed by isa/execute, printed by
-// isa/disassemble.
+// shared by all waves that execute it. Made by isa/decode, executed by isa/execute.
 #pragma once
 
 #include <array>

@@ -8,8 +8,8 @@
 
 #include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/isa/decode.h"
-#include "pf-driver/softgpu/isa/disassemble.h"
 #include "pf-driver/softgpu/isa/encoding.h"
+#include "tests/support/isa/disassemble.h"
 #include "tests/unit/isa/llvm_text.h"
 #include "tests/unit/isa/opcode_numbers.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pf-driver/softgpu/isa/disassemble.h"
+#include "tests/support/isa/disassemble.h"
 
 #include <fmt/format.h>
 
