@@ -109,6 +109,15 @@ struct Env {
 /// Indexed by Op, with Op::Illegal last.
 using HandlerTable = std::array<Handler, kOpCount + 1>;
 
+/// Execute units turn a row of ops/*.def into a struct with its handler and what that needs. This
+/// is the struct of a row that needs nothing else.
+#define VGPU_HANDLER(n, ...)                              \
+    struct n {                                            \
+        static constexpr Handler kHandler = &__VA_ARGS__; \
+    };
+/// ROW() once the structs are there: puts the row's handler into `table`.
+#define VGPU_SET(kind, n, ...) table[static_cast<std::size_t>(Op::n)] = n::kHandler;
+
 /// Each unit writes its handlers into `table`; several units make up a variant.
 void fill_scalar(HandlerTable& table);
 void fill_format(HandlerTable& table);

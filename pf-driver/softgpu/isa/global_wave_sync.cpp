@@ -137,10 +137,9 @@ Outcome with_sync(Env& env, const Instruction& i) {
 }  // namespace
 
 void fill_wave_sync(HandlerTable& table) {
-#define DG(n, code, data, f) table[static_cast<std::size_t>(Op::n)] = &with_sync<f>;
-#define VGPU_ROW(...)
-#include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#define ROW(kind, n, code, data, f) table[static_cast<std::size_t>(Op::n)] = &with_sync<f>;
+#include "pf-driver/softgpu/isa/ops/gws.def"
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa

@@ -14,9 +14,9 @@ namespace vgpu::softgpu::isa {
 
 /// The numbers hold for this build only: nothing that is stored may contain one.
 enum class Op : std::uint16_t {
-#define VGPU_ROW(mnemonic, ...) mnemonic,
+#define ROW(kind, mnemonic, ...) mnemonic,
 #include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#undef ROW
     Illegal,
 };
 inline constexpr std::size_t kOpCount = static_cast<std::size_t>(Op::Illegal);

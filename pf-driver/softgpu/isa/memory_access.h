@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string_view>
 
 #include "pf-driver/softgpu/isa/lanes.h"
 
@@ -268,6 +269,18 @@ void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 la
 }
 
 // ---- atomics
+
+/// The row of an atomic: value() is what it leaves in memory that holds d; a and b are its
+/// operands.
+#define VGPU_ATOMIC(n, type, expression, ...)                                         \
+    struct n {                                                                        \
+        using T = type;                                                               \
+        static constexpr std::string_view kName = #n;                                 \
+        static constexpr Handler kHandler = &__VA_ARGS__;                             \
+        VGPU_INLINE static T value([[maybe_unused]] T d, T a, [[maybe_unused]] T b) { \
+            return static_cast<T>(expression);                                        \
+        }                                                                             \
+    };
 
 /// Data of an atomic in one lane; 64 bits are two registers.
 template <class T> T data_of(const Env& env, u32 first, u32 lane) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The rows of ops/*.def as tables: properties of operations, and the operation of each number.
+#include <string_view>
+
 #include "pf-driver/softgpu/isa/encoding.h"
 #include "pf-driver/softgpu/isa/instruction.h"
 
@@ -70,82 +72,78 @@ constexpr std::uint8_t format_regs(unsigned count, const char* part) {
     return static_cast<std::uint8_t>(part[0] == 'W' ? count : (count + 1) / 2);
 }
 
-#define ENC Encoding::VGPU_ENCODING
+using enum Encoding;
+#define ROW(kind, ...) kind(__VA_ARGS__)
 #define T(t) Type::t
-#define S2(n, c, d, a, b, v, s) alu(#n, ENC, c, T(d), T(a), T(b), T(none)),
-#define S1(n, c, d, a, v, s) alu(#n, ENC, c, T(d), T(a), T(none), T(none)),
-#define SE(n, c, v) alu(#n, ENC, c, T(u64), T(u64), T(none), T(none), Trait::WritesExec),
+#define S2(n, c, d, a, b, v, s) alu(#n, Sop2, c, T(d), T(a), T(b), T(none)),
+#define S1(n, c, d, a, v, s) alu(#n, Sop1, c, T(d), T(a), T(none), T(none)),
+#define SE(n, c, v) alu(#n, Sop1, c, T(u64), T(u64), T(none), T(none), Trait::WritesExec),
 #define SW(n, c, v) SE(n, c, v)
-#define SX(n, c, d, a, f) alu(#n, ENC, c, T(d), T(a), T(none), T(none)),
-#define SX2(n, c, d, a, b, f) alu(#n, ENC, c, T(d), T(a), T(b), T(none)),
-#define SC(n, c, a, b, v) alu(#n, ENC, c, T(none), T(a), T(b), T(none)),
+#define SX(n, c, d, a, f) alu(#n, Sop1, c, T(d), T(a), T(none), T(none)),
+#define SX2(n, c, d, a, b, f) alu(#n, Sop2, c, T(d), T(a), T(b), T(none)),
+#define SC(n, c, a, b, v) alu(#n, Sopc, c, T(none), T(a), T(b), T(none)),
 #define SCX(n, c, a, b, f) SC(n, c, a, b, f)
-#define SK(n, c, t, v, s) alu(#n, ENC, c, T(t), T(none), T(none), T(none)),
-#define SKC(n, c, t, v) alu(#n, ENC, c, T(none), T(t), T(none), T(none)),
-#define SKX(n, c, f) alu(#n, ENC, c, T(u32), T(none), T(none), T(none)),
-#define SP(n, c, f) alu(#n, ENC, c, T(none), T(none), T(none), T(none)),
+#define SK(n, c, t, v, s) alu(#n, Sopk, c, T(t), T(none), T(none), T(none)),
+#define SKC(n, c, t, v) alu(#n, Sopk, c, T(none), T(t), T(none), T(none)),
+#define SKX(n, c, f) alu(#n, Sopk, c, T(u32), T(none), T(none), T(none)),
+#define SP(n, c, f) alu(#n, Sopp, c, T(none), T(none), T(none), T(none)),
 #define SB(n, c, v) SP(n, c, v)
-#define SML(n, c, dwords) memory(#n, ENC, c, dwords, 0, 0),
-#define SMB(n, c, dwords) memory(#n, ENC, c, dwords, 0, 0, Trait::ReadsVcc),
-#define SMS(n, c, dwords) memory(#n, ENC, c, 0, dwords, 1),
-#define SMT(n, c, dwords) memory(#n, ENC, c, 0, dwords, 1, Trait::ReadsVcc),
-#define SMA(n, c, t, v) \
-    memory(#n, ENC, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
-#define SMBA(n, c, t, v) \
-    memory(#n, ENC, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::ReadsVcc),
+#define SML(n, c, dwords) memory(#n, Smem, c, dwords, 0, 0),
+#define SMB(n, c, dwords) memory(#n, Smem, c, dwords, 0, 0, Trait::ReadsVcc),
+#define SMS(n, c, dwords) memory(#n, Smem, c, 0, dwords, 1),
+#define SMT(n, c, dwords) memory(#n, Smem, c, 0, dwords, 1, Trait::ReadsVcc),
+#define SMA(n, c, encoding, t, v) \
+    memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
+#define SMBA(n, c, encoding, t, v) \
+    memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::ReadsVcc),
 #define SMC(n, c, dwords) SML(n, c, dwords)
 #define SMD(n, c, dwords) SMS(n, c, dwords)
-#define SMP(n, c, f) memory(#n, ENC, c, 0, 0, 0),
-#define SMBP(n, c, f) memory(#n, ENC, c, 0, 0, 0, Trait::ReadsVcc),
-#define SMX(n, c, dwords, f) memory(#n, ENC, c, dwords, 0, 0, Trait::Constant),
-#define V2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(none)),
+#define SMP(n, c, f) memory(#n, Smem, c, 0, 0, 0),
+#define SMBP(n, c, f) memory(#n, Smem, c, 0, 0, 0, Trait::ReadsVcc),
+#define SMX(n, c, dwords, f) memory(#n, Smem, c, dwords, 0, 0, Trait::Constant),
+#define V2(n, c, d, a, b, v) alu(#n, Vop2, c, T(d), T(a), T(b), T(none)),
 #define VS2(n, c, d, a, b, v) V2(n, c, d, a, b, v)
-#define VM2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(d), Trait::OldResult),
-#define VK2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(d), Trait::Constant),
-#define VB2(n, c, m, v, k, s) alu(#n, ENC, c, T(u32), T(u32), T(u32), T(m), Trait::CarryOut),
-#define VC2(n, c, d, a, b, v) alu(#n, ENC, c, T(d), T(a), T(b), T(mask)),
-#define V1(n, c, d, a, v) alu(#n, ENC, c, T(d), T(a), T(none), T(none)),
+#define VM2(n, c, d, a, b, v) alu(#n, Vop2, c, T(d), T(a), T(b), T(d), Trait::OldResult),
+#define VK2(n, c, d, a, b, v) alu(#n, Vop2, c, T(d), T(a), T(b), T(d), Trait::Constant),
+#define VB2(n, c, m, v, k, s) alu(#n, Vop2, c, T(u32), T(u32), T(u32), T(m), Trait::CarryOut),
+#define VC2(n, c, d, a, b, v) alu(#n, Vop2, c, T(d), T(a), T(b), T(mask)),
+#define V1(n, c, d, a, v) alu(#n, Vop1, c, T(d), T(a), T(none), T(none)),
 #define VX1(n, c, d, a, f) V1(n, c, d, a, f)
-#define VC(n, c, a, b, v) alu(#n, ENC, c, T(mask), T(a), T(b), T(none)),
-#define VCX(n, c, a, b, v) alu(#n, ENC, c, T(mask), T(a), T(b), T(none), Trait::WritesExec),
-#define V3(n, k, d, a, b, c, v) alu(#n, ENC, k, T(d), T(a), T(b), T(c)),
+#define VC(n, c, a, b, v) alu(#n, Vopc, c, T(mask), T(a), T(b), T(none)),
+#define VCX(n, c, a, b, v) alu(#n, Vopc, c, T(mask), T(a), T(b), T(none), Trait::WritesExec),
+#define V3(n, k, d, a, b, c, v) alu(#n, Vop3, k, T(d), T(a), T(b), T(c)),
 #define VS3(n, k, d, a, b, c, v) V3(n, k, d, a, b, c, v)
-#define VH3(n, k, d, a, b, c, v) alu(#n, ENC, k, T(d), T(a), T(b), T(c), Trait::KeepsHigh),
+#define VH3(n, k, d, a, b, c, v) alu(#n, Vop3, k, T(d), T(a), T(b), T(c), Trait::KeepsHigh),
 #define VHS3(n, k, d, a, b, c, v) VH3(n, k, d, a, b, c, v)
-#define VM3(n, k, d, a, b, v) alu(#n, ENC, k, T(d), T(a), T(b), T(d), Trait::OldResult),
-#define VB3(n, k, d, a, b, c, v, m, s) alu(#n, ENC, k, T(d), T(a), T(b), T(c), Trait::CarryOut),
+#define VM3(n, k, d, a, b, v) alu(#n, Vop3, k, T(d), T(a), T(b), T(d), Trait::OldResult),
+#define VB3(n, k, d, a, b, c, v, m, s) alu(#n, Vop3, k, T(d), T(a), T(b), T(c), Trait::CarryOut),
 #define VX3(n, k, d, a, b, c, f) V3(n, k, d, a, b, c, f)
-#define VP(n, k, t, count, v) alu(#n, ENC, k, T(u32), T(t), T(t), count == 3 ? T(t) : T(none)),
+#define VP(n, k, t, count, v) alu(#n, Vop3p, k, T(u32), T(t), T(t), count == 3 ? T(t) : T(none)),
 #define VPS(n, k, t, count, v) VP(n, k, t, count, v)
-#define VF(n, k, part, v) alu(#n, ENC, k, T(u32), T(f32), T(f32), T(f32)),
-#define DL(n, c, t, count, part) memory(#n, ENC, c, regs(T(t), count), 0, 0, part_trait(#part)),
-#define DS2L(n, c, t, stride) memory(#n, ENC, c, regs(T(t), 2), 0, 0),
-#define DW(n, c, t, count, part) memory(#n, ENC, c, 0, regs(T(t), count), 1),
-#define DS2W(n, c, t, stride) memory(#n, ENC, c, 0, regs(T(t)), 2),
+#define VF(n, k, part, v) alu(#n, Vop3p, k, T(u32), T(f32), T(f32), T(f32)),
+#define DL(n, c, t, count, part) memory(#n, Ds, c, regs(T(t), count), 0, 0, part_trait(#part)),
+#define DS2L(n, c, t, stride) memory(#n, Ds, c, regs(T(t), 2), 0, 0),
+#define DW(n, c, t, count, part) memory(#n, Ds, c, 0, regs(T(t), count), 1),
+#define DS2W(n, c, t, stride) memory(#n, Ds, c, 0, regs(T(t)), 2),
 #define DA(n, c, t, r, v) \
-    memory(#n, ENC, c, r == Old ? regs(T(t)) : std::uint8_t{0}, regs(T(t)), ds_operands(#n)),
-#define DA2(n, c, t, v) memory(#n, ENC, c, 0, 0, 0),
-#define DX2(n, c, t, stride) memory(#n, ENC, c, regs(T(t), 2), regs(T(t)), 2),
-#define DX(n, c, d, a, f) memory(#n, ENC, c, regs(T(d)), regs(T(a)), regs(T(a))),
-#define DG(n, c, a, f) memory(#n, ENC, c, 0, regs(T(a)), regs(T(a)), Trait::GlobalSync),
-#define ML(n, c, segment, t, count, part) \
-    memory(#n, ENC, c, regs(T(t), count), 0, 0, part_trait(#part)),
-#define MS(n, c, segment, t, count, part) memory(#n, ENC, c, 0, regs(T(t), count), 1),
-#define MA(n, c, segment, t, v) \
-    memory(#n, ENC, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
-#define BL(n, c, source, count, part) \
-    memory(#n, ENC, c, format_regs(count, #part), 0, 0, part_trait(#part)),
-#define BS(n, c, source, count, part) memory(#n, ENC, c, 0, format_regs(count, #part), 1),
-#define MLDS(n, c, f) memory(#n, ENC, c, 0, 0, 0),
-#define MX(n, c, f) memory(#n, ENC, c, 0, 0, 0, Trait::Constant),
+    memory(#n, Ds, c, r == Old ? regs(T(t)) : std::uint8_t{0}, regs(T(t)), ds_operands(#n)),
+#define DA2(n, c, t, v) memory(#n, Ds, c, 0, 0, 0),
+#define DX2(n, c, t, stride) memory(#n, Ds, c, regs(T(t), 2), regs(T(t)), 2),
+#define DX(n, c, d, a, f) memory(#n, Ds, c, regs(T(d)), regs(T(a)), regs(T(a))),
+#define DG(n, c, a, f) memory(#n, Ds, c, 0, regs(T(a)), regs(T(a)), Trait::GlobalSync),
+#define ML(n, c, encoding, t, count, part) \
+    memory(#n, encoding, c, regs(T(t), count), 0, 0, part_trait(#part)),
+#define MS(n, c, encoding, t, count, part) memory(#n, encoding, c, 0, regs(T(t), count), 1),
+#define MA(n, c, encoding, t, v) \
+    memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
+#define BL(n, c, encoding, count, part) \
+    memory(#n, encoding, c, format_regs(count, #part), 0, 0, part_trait(#part)),
+#define BS(n, c, encoding, count, part) memory(#n, encoding, c, 0, format_regs(count, #part), 1),
+#define MLDS(n, c, f) memory(#n, Mubuf, c, 0, 0, 0),
+#define MX(n, c, f) memory(#n, Mubuf, c, 0, 0, 0, Trait::Constant),
 
-constexpr bool contains(const char* text, const char* part) {
-    for (; *text != 0; ++text) {
-        unsigned i = 0;
-        while (part[i] != 0 && text[i] == part[i]) ++i;
-        if (part[i] == 0) return true;
-    }
-    return false;
+constexpr bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
 }
 
 /// A compare-and-swap in memory takes its comparand from the registers behind the data.
@@ -160,7 +158,7 @@ constexpr std::uint8_t ds_operands(const char* name) {
 constexpr std::array<OpInfo, kOpCount> kInfo{{
 #include "pf-driver/softgpu/isa/ops/all.inc"
 }};
-#undef ENC
+#undef ROW
 #undef T
 
 /// Two rows of one encoding with the same number do not compile. Makes one pass over the rows,

@@ -11,6 +11,7 @@ namespace {
     struct n {                                                                            \
         using A = a_type;                                                                 \
         using B = b_type;                                                                 \
+        static constexpr Handler kHandler = &compare_op<n>;                               \
         static constexpr bool kWritesExec = exec;                                         \
         VGPU_INLINE static bool holds([[maybe_unused]] auto a, [[maybe_unused]] auto b) { \
             return expression;                                                            \
@@ -18,18 +19,16 @@ namespace {
     };
 #define VC(n, code, a_type, b_type, expression) VGPU_COMPARE(n, a_type, b_type, expression, false)
 #define VCX(n, code, a_type, b_type, expression) VGPU_COMPARE(n, a_type, b_type, expression, true)
+#define ROW(kind, ...) kind(__VA_ARGS__)
 #include "pf-driver/softgpu/isa/ops/vopc.def"
-#undef VC
-#undef VCX
+#undef ROW
 
 }  // namespace
 
 void fill_compare(HandlerTable& table) {
-#define VC(n, ...) table[static_cast<std::size_t>(Op::n)] = &compare_op<n>;
-#define VCX VC
+#define ROW VGPU_SET
 #include "pf-driver/softgpu/isa/ops/vopc.def"
-#undef VC
-#undef VCX
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

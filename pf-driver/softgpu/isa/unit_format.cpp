@@ -225,15 +225,13 @@ Values unswizzled(const Values& values, u32 select) {
 
 // ---- registers
 
-enum class From { Resource, Instruction };
-
 struct Shape {
     Format format;
     u32 select;
 };
 
-template <From F> Shape shape_of(const Env& env, const Instruction& i) {
-    if constexpr (F == From::Instruction) return {Format(i.format), kIdentity};
+template <Encoding E> Shape shape_of(const Env& env, const Instruction& i) {
+    if constexpr (E == Encoding::Mtbuf) return {Format(i.format), kIdentity};
     const BufferDescriptor buffer(env, i.src[2].value);
     return {Format(buffer.format), buffer.select};
 }
@@ -311,12 +309,12 @@ u32 watch_hits(const Env& env, const Places& places, WatchedAccess access) {
 }
 
 /// Reads all words of all lanes before it writes a register, as every load does.
-template <From F, u32 Count, Layout L> Outcome format_load(Env& env, const Instruction& i) {
+template <Encoding E, u32 Count, Layout L> Outcome format_load(Env& env, const Instruction& i) {
     constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
     constexpr Part part = L == Layout::Low    ? Part::Low
                           : L == Layout::High ? Part::High
                                               : Part::Whole;
-    const Shape shape = shape_of<F>(env, i);
+    const Shape shape = shape_of<E>(env, i);
     Places places;
     find_places(env, i, shape.format, places);
     Row rows[registers];
@@ -344,9 +342,9 @@ template <From F, u32 Count, Layout L> Outcome format_load(Env& env, const Instr
     return done_with_memory(env, watch_hits(env, places, WatchedAccess::Load));
 }
 
-template <From F, u32 Count, Layout L> Outcome format_store(Env& env, const Instruction& i) {
+template <Encoding E, u32 Count, Layout L> Outcome format_store(Env& env, const Instruction& i) {
     constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
-    const Shape shape = shape_of<F>(env, i);
+    const Shape shape = shape_of<E>(env, i);
     Places places;
     find_places(env, i, shape.format, places);
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
@@ -365,17 +363,20 @@ template <From F, u32 Count, Layout L> Outcome format_store(Env& env, const Inst
     return done_with_memory(env, watch_hits(env, places, WatchedAccess::Store));
 }
 
+#define BL(n, code, encoding, count, layout) \
+    VGPU_HANDLER(n, format_load<Encoding::encoding, count, Layout::layout>)
+#define BS(n, code, encoding, count, layout) \
+    VGPU_HANDLER(n, format_store<Encoding::encoding, count, Layout::layout>)
+#define ROW(kind, ...) kind(__VA_ARGS__)
+#include "pf-driver/softgpu/isa/ops/format.def"
+#undef ROW
+
 }  // namespace
 
 void fill(HandlerTable& table) {
-#define VGPU_SET(n, ...) table[static_cast<std::size_t>(Op::n)] = &__VA_ARGS__;
-#define BL(n, code, source, count, layout) \
-    VGPU_SET(n, format_load<From::source, count, Layout::layout>)
-#define BS(n, code, source, count, layout) \
-    VGPU_SET(n, format_store<From::source, count, Layout::layout>)
-#define VGPU_ROW(...)
-#include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#define ROW VGPU_SET
+#include "pf-driver/softgpu/isa/ops/format.def"
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa::format_unit

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Execute unit: local data share, once per variant. Places outside the group's share read 0.
-#include <string_view>
-
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
@@ -171,15 +169,17 @@ T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
         const bool flushes_out = ((env.wave.mode >> shift) & 2) == 0;
         const T left = flushes_in ? flushed(d) : d;
         const T right = flushes_in ? flushed(a) : a;
-        if constexpr (M::kComparesAndStores) return left == right ? b : d;
+        if constexpr (M::kName.starts_with("ds_cmpst")) return left == right ? b : d;
         const T value = M::value(left, right, b);
         return flushes_out ? flushed(value) : value;
     }
 }
 
+enum class Returns { Nothing, Old };
+
 /// Waves of a group take turns in one thread, so a read and a write are atomic among them. Lanes go
 /// in order: each sees the results of the ones before it.
-template <class M> Outcome lds_atomic(Env& env, const Instruction& i) {
+template <class M, Returns R> Outcome lds_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
     const u32* address = env.v[i.src[0].value].lane.data();
@@ -194,7 +194,7 @@ template <class M> Outcome lds_atomic(Env& env, const Instruction& i) {
         write_lds(env, lds_place(address[lane], offset), &value, sizeof value);
         keep_old<T>(rows, lane, old);
     }
-    if constexpr (M::kReturns) write_back<Part::Whole>(env, i.dst, rows, words, env.exec());
+    if constexpr (R == Returns::Old) write_back<Part::Whole>(env, i.dst, rows, words, env.exec());
     return Outcome::Next;
 }
 
@@ -366,42 +366,24 @@ Outcome do_ds_consume(Env& env, const Instruction& i) {
 
 // ---- the rows
 
-inline constexpr bool Nothing = false, Old = true;
-
-constexpr bool compares_and_stores(std::string_view name) {
-    return name.starts_with("ds_cmpst");
-}
-
-#define VGPU_ATOMIC(n, type, returns, expression)                                     \
-    struct n {                                                                        \
-        using T = type;                                                               \
-        static constexpr bool kReturns = returns;                                     \
-        static constexpr bool kComparesAndStores = compares_and_stores(#n);           \
-        VGPU_INLINE static T value([[maybe_unused]] T d, T a, [[maybe_unused]] T b) { \
-            return static_cast<T>(expression);                                        \
-        }                                                                             \
-    };
-#define DA(n, code, type, returns, expression) VGPU_ATOMIC(n, type, returns, expression)
-#define DA2(n, code, type, expression) VGPU_ATOMIC(n, type, Nothing, expression)
-#define VGPU_ROW(...)
-#include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#define DL(n, code, t, count, part) VGPU_HANDLER(n, lds_read<t, count, Part::part>)
+#define DS2L(n, code, t, stride) VGPU_HANDLER(n, lds_read2<t, stride>)
+#define DW(n, code, t, count, part) VGPU_HANDLER(n, lds_write<t, count, Part::part>)
+#define DS2W(n, code, t, stride) VGPU_HANDLER(n, lds_write2<t, stride>)
+#define DA(n, code, t, returns, v) VGPU_ATOMIC(n, t, v, lds_atomic<n, Returns::returns>)
+#define DA2(n, code, t, v) VGPU_ATOMIC(n, t, v, lds_two_places<n>)
+#define DX2(n, code, t, stride) VGPU_HANDLER(n, lds_exchange2<t, stride>)
+#define DX(n, code, d, a, f) VGPU_HANDLER(n, f)
+#define ROW(kind, ...) kind(__VA_ARGS__)
+#include "pf-driver/softgpu/isa/ops/ds.def"
+#undef ROW
 
 }  // namespace
 
 void fill_lds(HandlerTable& table) {
-#define VGPU_SET(n, ...) table[static_cast<std::size_t>(Op::n)] = &__VA_ARGS__;
-#define DL(n, code, t, count, part) VGPU_SET(n, lds_read<t, count, Part::part>)
-#define DS2L(n, code, t, stride) VGPU_SET(n, lds_read2<t, stride>)
-#define DW(n, code, t, count, part) VGPU_SET(n, lds_write<t, count, Part::part>)
-#define DS2W(n, code, t, stride) VGPU_SET(n, lds_write2<t, stride>)
-#define DA(n, ...) VGPU_SET(n, lds_atomic<n>)
-#define DA2(n, ...) VGPU_SET(n, lds_two_places<n>)
-#define DX2(n, code, t, stride) VGPU_SET(n, lds_exchange2<t, stride>)
-#define DX(n, code, d, a, f) VGPU_SET(n, f)
-#define VGPU_ROW(...)
-#include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#define ROW VGPU_SET
+#include "pf-driver/softgpu/isa/ops/ds.def"
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

@@ -10,9 +10,6 @@ namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 namespace {
 
-/// The addressing mode of an instruction; named by the rows of ops/*.def.
-enum class Segment { Flat, Global, Scratch, Buffer };
-
 /// Reads `extra` bytes behind the lane's address. False on a fault, which the port holds.
 bool read_lane(Env& env, const Addresses& a, u32 lane, u64 extra, void* to, u32 size) {
     const u64 at = a.at[lane] + extra;
@@ -75,11 +72,11 @@ void scratch_addresses(const Env& env, const Instruction& i, Addresses& out) {
     out.in_scratch = ~u64{0};
 }
 
-template <Segment S> void addresses(const Env& env, const Instruction& i, Addresses& out) {
-    if constexpr (S == Segment::Scratch) return scratch_addresses(env, i, out);
-    if constexpr (S == Segment::Buffer) return buffer_addresses(env, i, 0, 4, out);
+template <Encoding E> void addresses(const Env& env, const Instruction& i, Addresses& out) {
+    if constexpr (E == Encoding::Scratch) return scratch_addresses(env, i, out);
+    if constexpr (E == Encoding::Mubuf) return buffer_addresses(env, i, 0, 4, out);
     vector_addresses(env, i, out);
-    if constexpr (S == Segment::Flat) find_apertures(env, out);
+    if constexpr (E == Encoding::Flat) find_apertures(env, out);
 }
 
 // ---- whole rows
@@ -163,13 +160,13 @@ u32 load_rows(Env& env, const Addresses& a, u64 lanes, Row* rows) {
     return kNoLane;
 }
 
-template <Segment S, class T, unsigned Count, Part P>
+template <Encoding E, class T, unsigned Count, Part P>
 Outcome load_op(Env& env, const Instruction& i) {
     Addresses a;
-    addresses<S>(env, i, a);
+    addresses<E>(env, i, a);
     Row rows[Count];
     u32 failed = kNoLane;
-    if (S != Segment::Global && sizeof(T) == 4 && is_in_scratch_words(env, a)) {
+    if (E != Encoding::Global && sizeof(T) == 4 && is_in_scratch_words(env, a)) {
         for (u32 k = 0; k < Count && failed == kNoLane; ++k)
             failed = load_rows<T, 1>(env, scratch_words(env, a, k), env.exec(), &rows[k]);
     } else {
@@ -223,13 +220,13 @@ u32 store_rows(Env& env, const Addresses& a, u64 lanes, u32 source) {
     return kNoLane;
 }
 
-template <Segment S, class T, unsigned Count, Part P>
+template <Encoding E, class T, unsigned Count, Part P>
 Outcome store_op(Env& env, const Instruction& i) {
     Addresses a;
-    addresses<S>(env, i, a);
+    addresses<E>(env, i, a);
     const u32 source = i.src[1].value;
     u32 failed = kNoLane;
-    if (S != Segment::Global && sizeof(T) == 4 && is_in_scratch_words(env, a)) {
+    if (E != Encoding::Global && sizeof(T) == 4 && is_in_scratch_words(env, a)) {
         for (u32 k = 0; k < Count && failed == kNoLane; ++k)
             failed = store_rows<T, 1, P>(env, scratch_words(env, a, k), env.exec(), source + k);
     } else {
@@ -286,20 +283,20 @@ template <class T, unsigned Count, Part P> Outcome buffer_store(Env& env, const 
     return done_with_memory(env, hits);
 }
 
-template <Segment S, class T, unsigned Count, Part P>
+template <Encoding E, class T, unsigned Count, Part P>
 Outcome any_load(Env& env, const Instruction& i) {
-    if constexpr (S == Segment::Buffer)
+    if constexpr (E == Encoding::Mubuf)
         return buffer_load<T, Count, P>(env, i);
     else
-        return load_op<S, T, Count, P>(env, i);
+        return load_op<E, T, Count, P>(env, i);
 }
 
-template <Segment S, class T, unsigned Count, Part P>
+template <Encoding E, class T, unsigned Count, Part P>
 Outcome any_store(Env& env, const Instruction& i) {
-    if constexpr (S == Segment::Buffer)
+    if constexpr (E == Encoding::Mubuf)
         return buffer_store<T, Count, P>(env, i);
     else
-        return store_op<S, T, Count, P>(env, i);
+        return store_op<E, T, Count, P>(env, i);
 }
 
 // ---- atomics
@@ -315,12 +312,12 @@ bool atomic_lane(Env& env, const Addresses& at, u32 lane, T a, T b, T& old) {
 }
 
 /// M::value(d, a, b): memory, data, comparand. A compare-and-swap has both in its data registers.
-template <Segment S, class M> Outcome atomic_op(Env& env, const Instruction& i) {
+template <Encoding E, class M> Outcome atomic_op(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
     Addresses at;
-    addresses<S>(env, i, at);
-    if constexpr (S == Segment::Buffer) buffer_addresses(env, i, 0, sizeof(T), at);
+    addresses<E>(env, i, at);
+    if constexpr (E == Encoding::Mubuf) buffer_addresses(env, i, 0, sizeof(T), at);
     const bool has_comparand = i.src[1].regs > words;
     Row rows[words];
     for (u32 k = 0; k < words; ++k) fill(rows[k], 0);
@@ -345,33 +342,23 @@ Outcome do_cache_fence(Env&, const Instruction&) {
 
 // ---- the rows
 
-#define VGPU_ATOMIC(n, type, returns, expression)                                     \
-    struct n {                                                                        \
-        using T = type;                                                               \
-        static constexpr bool kReturns = returns;                                     \
-        VGPU_INLINE static T value([[maybe_unused]] T d, T a, [[maybe_unused]] T b) { \
-            return static_cast<T>(expression);                                        \
-        }                                                                             \
-    };
-#define MA(n, code, segment, type, expression) VGPU_ATOMIC(n, type, true, expression)
-#define VGPU_ROW(...)
-#include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#define ML(n, code, encoding, t, count, part) \
+    VGPU_HANDLER(n, any_load<Encoding::encoding, t, count, Part::part>)
+#define MS(n, code, encoding, t, count, part) \
+    VGPU_HANDLER(n, any_store<Encoding::encoding, t, count, Part::part>)
+#define MA(n, code, encoding, t, v) VGPU_ATOMIC(n, t, v, atomic_op<Encoding::encoding, n>)
+#define MLDS(n, code, f) VGPU_HANDLER(n, f)
+#define MX(n, code, f) VGPU_HANDLER(n, f)
+#define ROW(kind, ...) kind(__VA_ARGS__)
+#include "pf-driver/softgpu/isa/ops/memory.def"
+#undef ROW
 
 }  // namespace
 
 void fill_memory(HandlerTable& table) {
-#define VGPU_SET(n, ...) table[static_cast<std::size_t>(Op::n)] = &__VA_ARGS__;
-#define ML(n, code, segment, t, count, part) \
-    VGPU_SET(n, any_load<Segment::segment, t, count, Part::part>)
-#define MS(n, code, segment, t, count, part) \
-    VGPU_SET(n, any_store<Segment::segment, t, count, Part::part>)
-#define MA(n, code, segment, t, v) VGPU_SET(n, atomic_op<Segment::segment, n>)
-#define MLDS(n, code, f) VGPU_SET(n, f)
-#define MX(n, code, f) VGPU_SET(n, f)
-#define VGPU_ROW(...)
-#include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#define ROW VGPU_SET
+#include "pf-driver/softgpu/isa/ops/memory.def"
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

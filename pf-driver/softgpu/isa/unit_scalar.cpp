@@ -453,6 +453,7 @@ Outcome do_illegal(Env&, const Instruction&) {
 #define VGPU_ANY [[maybe_unused]]
 #define S2(n, code, d_type, a_type, b_type, expression, scc_expression)               \
     struct n {                                                                        \
+        static constexpr Handler kHandler = &scalar2<n>;                              \
         using D = d_type;                                                             \
         using A = a_type;                                                             \
         using B = b_type;                                                             \
@@ -466,6 +467,7 @@ Outcome do_illegal(Env&, const Instruction&) {
     };
 #define S1(n, code, d_type, a_type, expression, scc_expression)                          \
     struct n {                                                                           \
+        static constexpr Handler kHandler = &scalar1<n>;                                 \
         using D = d_type;                                                                \
         using A = a_type;                                                                \
         VGPU_INLINE static auto value(VGPU_ANY A a, VGPU_ANY D d, VGPU_ANY u32 scc) {    \
@@ -475,24 +477,27 @@ Outcome do_illegal(Env&, const Instruction&) {
             return static_cast<u32>(scc_expression);                                     \
         }                                                                                \
     };
-#define SX2(...)
+#define SX2(n, code, d, a, b, f) VGPU_HANDLER(n, f)
 #define VGPU_EXEC(n, expression, saves)                                      \
     struct n {                                                               \
+        static constexpr Handler kHandler = &exec_op<n>;                     \
         static constexpr bool kSavesOld = saves;                             \
         VGPU_INLINE static u64 value(u64 a, u64 exec) { return expression; } \
     };
 #define SE(n, code, expression) VGPU_EXEC(n, expression, true)
 #define SW(n, code, expression) VGPU_EXEC(n, expression, false)
-#define SX(...)
+#define SX(n, code, d, a, f) VGPU_HANDLER(n, f)
 #define SC(n, code, a_type, b_type, expression)                        \
     struct n {                                                         \
+        static constexpr Handler kHandler = &scalar_compare<n>;        \
         using A = a_type;                                              \
         using B = b_type;                                              \
         VGPU_INLINE static bool holds(A a, B b) { return expression; } \
     };
-#define SCX(...)
+#define SCX(n, code, a, b, f) VGPU_HANDLER(n, f)
 #define SK(n, code, type, expression, scc_expression)                                    \
     struct n {                                                                           \
+        static constexpr Handler kHandler = &constant_op<n>;                             \
         VGPU_INLINE static auto value(VGPU_ANY u32 d, i32 k_value, VGPU_ANY u32 scc) {   \
             const u32 k = static_cast<u32>(k_value);                                     \
             return expression;                                                           \
@@ -504,59 +509,38 @@ Outcome do_illegal(Env&, const Instruction&) {
     };
 #define SKC(n, code, type, expression)                                                             \
     struct n {                                                                                     \
+        static constexpr Handler kHandler = &constant_compare<n>;                                  \
         using T = type;                                                                            \
         VGPU_INLINE static bool holds(T d, VGPU_ANY i32 k, VGPU_ANY u32 ku) { return expression; } \
     };
-#define SKX(...)
-#define SP(...)
+#define SKX(n, code, f) VGPU_HANDLER(n, f)
+#define SP(n, code, f) VGPU_HANDLER(n, f)
 #define SB(n, code, expression)                                                                \
     struct n {                                                                                 \
+        static constexpr Handler kHandler = &branch<n>;                                        \
         VGPU_INLINE static bool holds(VGPU_ANY u32 scc, VGPU_ANY u64 vcc, VGPU_ANY u64 exec) { \
             return expression;                                                                 \
         }                                                                                      \
     };
+#define ROW(kind, ...) kind(__VA_ARGS__)
 #include "pf-driver/softgpu/isa/ops/sop1.def"
 #include "pf-driver/softgpu/isa/ops/sop2.def"
 #include "pf-driver/softgpu/isa/ops/sopc.def"
 #include "pf-driver/softgpu/isa/ops/sopk.def"
 #include "pf-driver/softgpu/isa/ops/sopp.def"
-#undef S2
-#undef SX2
-#undef S1
-#undef SE
-#undef SW
-#undef SX
-#undef SC
-#undef SCX
-#undef SK
-#undef SKC
-#undef SKX
-#undef SP
-#undef SB
+#undef ROW
 
 }  // namespace
 
 void fill(HandlerTable& table) {
     table.fill(&do_illegal);
-#define VGPU_SET(n, function) table[static_cast<std::size_t>(Op::n)] = &function;
-#define S2(n, ...) VGPU_SET(n, scalar2<n>)
-#define SX2(n, code, d, a, b, f) VGPU_SET(n, f)
-#define S1(n, ...) VGPU_SET(n, scalar1<n>)
-#define SE(n, ...) VGPU_SET(n, exec_op<n>)
-#define SW(n, ...) VGPU_SET(n, exec_op<n>)
-#define SX(n, code, d, a, f) VGPU_SET(n, f)
-#define SC(n, ...) VGPU_SET(n, scalar_compare<n>)
-#define SCX(n, code, a, b, f) VGPU_SET(n, f)
-#define SK(n, ...) VGPU_SET(n, constant_op<n>)
-#define SKC(n, ...) VGPU_SET(n, constant_compare<n>)
-#define SKX(n, code, f) VGPU_SET(n, f)
-#define SP(n, code, f) VGPU_SET(n, f)
-#define SB(n, ...) VGPU_SET(n, branch<n>)
+#define ROW VGPU_SET
 #include "pf-driver/softgpu/isa/ops/sop1.def"
 #include "pf-driver/softgpu/isa/ops/sop2.def"
 #include "pf-driver/softgpu/isa/ops/sopc.def"
 #include "pf-driver/softgpu/isa/ops/sopk.def"
 #include "pf-driver/softgpu/isa/ops/sopp.def"
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa::scalar_unit

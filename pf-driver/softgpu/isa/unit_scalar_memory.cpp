@@ -126,38 +126,27 @@ Outcome do_memrealtime(Env& env, const Instruction& i) {
 
 // ---- the rows
 
-#define VGPU_ATOMIC(n, type, returns, expression)                                     \
-    struct n {                                                                        \
-        using T = type;                                                               \
-        static constexpr bool kReturns = returns;                                     \
-        VGPU_INLINE static T value([[maybe_unused]] T d, T a, [[maybe_unused]] T b) { \
-            return static_cast<T>(expression);                                        \
-        }                                                                             \
-    };
-#define SMA(n, code, type, expression) VGPU_ATOMIC(n, type, true, expression)
-#define SMBA SMA
-#define VGPU_ROW(...)
-#include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#define SML(n, code, dwords) VGPU_HANDLER(n, scalar_load<dwords>)
+#define SMB(n, code, dwords) VGPU_HANDLER(n, scalar_buffer_load<dwords>)
+#define SMS(n, code, dwords) VGPU_HANDLER(n, scalar_store<dwords>)
+#define SMT(n, code, dwords) VGPU_HANDLER(n, scalar_buffer_store<dwords>)
+#define SMC(n, code, dwords) VGPU_HANDLER(n, scalar_load<dwords, scratch_address>)
+#define SMD(n, code, dwords) VGPU_HANDLER(n, scalar_store<dwords, scratch_address>)
+#define SMP(n, code, f) VGPU_HANDLER(n, f)
+#define SMBP(n, code, f) VGPU_HANDLER(n, f)
+#define SMA(n, code, encoding, t, v) VGPU_ATOMIC(n, t, v, scalar_atomic<n>)
+#define SMBA(n, code, encoding, t, v) VGPU_ATOMIC(n, t, v, scalar_buffer_atomic<n>)
+#define SMX(n, code, dwords, f) VGPU_HANDLER(n, f)
+#define ROW(kind, ...) kind(__VA_ARGS__)
+#include "pf-driver/softgpu/isa/ops/smem.def"
+#undef ROW
 
 }  // namespace
 
 void fill_scalar_memory(HandlerTable& table) {
-#define VGPU_SET(n, ...) table[static_cast<std::size_t>(Op::n)] = &__VA_ARGS__;
-#define SML(n, code, dwords) VGPU_SET(n, scalar_load<dwords>)
-#define SMB(n, code, dwords) VGPU_SET(n, scalar_buffer_load<dwords>)
-#define SMS(n, code, dwords) VGPU_SET(n, scalar_store<dwords>)
-#define SMT(n, code, dwords) VGPU_SET(n, scalar_buffer_store<dwords>)
-#define SMC(n, code, dwords) VGPU_SET(n, scalar_load<dwords, scratch_address>)
-#define SMD(n, code, dwords) VGPU_SET(n, scalar_store<dwords, scratch_address>)
-#define SMP(n, code, f) VGPU_SET(n, f)
-#define SMBP(n, code, f) VGPU_SET(n, f)
-#define SMA(n, ...) VGPU_SET(n, scalar_atomic<n>)
-#define SMBA(n, ...) VGPU_SET(n, scalar_buffer_atomic<n>)
-#define SMX(n, code, dwords, f) VGPU_SET(n, f)
-#define VGPU_ROW(...)
-#include "pf-driver/softgpu/isa/ops/all.inc"
-#undef VGPU_ROW
+#define ROW VGPU_SET
+#include "pf-driver/softgpu/isa/ops/smem.def"
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

@@ -206,6 +206,7 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
 
 #define VGPU_MEANING(n, d_type, a_type, b_type, c_type, saturating, expression)           \
     struct n {                                                                            \
+        static constexpr Handler kHandler = &vector_op<n>;                                \
         using D = d_type;                                                                 \
         using A = a_type;                                                                 \
         using B = b_type;                                                                 \
@@ -226,6 +227,7 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
     };
 #define VGPU_CARRY(n, d_type, a_type, b_type, c_type, expression, carry_expression, clamp_value) \
     struct n {                                                                                   \
+        static constexpr Handler kHandler = &carry_op<n>;                                        \
         using D = d_type;                                                                        \
         using A = a_type;                                                                        \
         using B = b_type;                                                                        \
@@ -246,6 +248,7 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
     };
 #define VGPU_PACKED(n, element, sources, saturating, expression)                          \
     struct n {                                                                            \
+        static constexpr Handler kHandler = &packed_op<n>;                                \
         using T = element;                                                                \
         static constexpr unsigned kSources = sources;                                     \
         static constexpr bool kSaturates = saturating;                                    \
@@ -263,7 +266,7 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
     };
 
 #define V1(n, k, d, a, v) VGPU_MEANING(n, d, a, none, none, false, v)
-#define VX1(n, k, d, a, f)
+#define VX1(n, k, d, a, f) VGPU_HANDLER(n, f)
 #define V2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, none, false, v)
 #define VS2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, none, true, v)
 #define VM2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
@@ -276,63 +279,31 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
 #define VHS3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, true, v)
 #define VM3(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
 #define VB3(n, k, d, a, b, c, v, carry, s) VGPU_CARRY(n, d, a, b, c, v, carry, s)
-#define VX3(n, k, d, a, b, c, f)
+#define VX3(n, k, d, a, b, c, f) VGPU_HANDLER(n, f)
 #define VP(n, k, t, count, v) VGPU_PACKED(n, t, count, false, v)
 #define VPS(n, k, t, count, v) VGPU_PACKED(n, t, count, true, v)
 #define VF(n, k, part, v)                                               \
     struct n {                                                          \
+        static constexpr Handler kHandler = &mixed_op<n>;               \
         static constexpr Part kPart = Part::part;                       \
         VGPU_INLINE static f32 value(f32 a, f32 b, f32 c) { return v; } \
     };
+#define ROW(kind, ...) kind(__VA_ARGS__)
 #include "pf-driver/softgpu/isa/ops/vop1.def"
 #include "pf-driver/softgpu/isa/ops/vop2.def"
 #include "pf-driver/softgpu/isa/ops/vop3.def"
 #include "pf-driver/softgpu/isa/ops/vop3p.def"
-#undef V1
-#undef VX1
-#undef V2
-#undef VS2
-#undef VM2
-#undef VK2
-#undef VC2
-#undef VB2
-#undef V3
-#undef VS3
-#undef VH3
-#undef VHS3
-#undef VM3
-#undef VB3
-#undef VX3
-#undef VP
-#undef VPS
-#undef VF
+#undef ROW
 
 }  // namespace
 
 void fill_vector(HandlerTable& table) {
-#define VGPU_SET(n, function) table[static_cast<std::size_t>(Op::n)] = &function;
-#define V1(n, ...) VGPU_SET(n, vector_op<n>)
-#define V2 V1
-#define VS2 V1
-#define VM2 V1
-#define VK2 V1
-#define VC2 V1
-#define V3 V1
-#define VS3 V1
-#define VH3 V1
-#define VHS3 V1
-#define VM3 V1
-#define VB2(n, ...) VGPU_SET(n, carry_op<n>)
-#define VB3 VB2
-#define VX1(n, k, d, a, f) VGPU_SET(n, f)
-#define VX3(n, k, d, a, b, c, f) VGPU_SET(n, f)
-#define VP(n, ...) VGPU_SET(n, packed_op<n>)
-#define VPS VP
-#define VF(n, ...) VGPU_SET(n, mixed_op<n>)
+#define ROW VGPU_SET
 #include "pf-driver/softgpu/isa/ops/vop1.def"
 #include "pf-driver/softgpu/isa/ops/vop2.def"
 #include "pf-driver/softgpu/isa/ops/vop3.def"
 #include "pf-driver/softgpu/isa/ops/vop3p.def"
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT

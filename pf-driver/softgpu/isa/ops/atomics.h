@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// The atomics that every encoding of memory instructions has, as rows for memory.def and smem.def:
+// ROW(kind, mnemonic, opcode, encoding, type, value); d is memory, a the operand, b the comparand.
+#pragma once
+
+/// One operation on 32 bits, and on 64 bits with a number that is greater by 32.
+#define VGPU_ATOMIC_ROWS(kind, encoding, mnemonic, opcode, t, value) \
+    ROW(kind, mnemonic, opcode, encoding, t##32, value)              \
+    ROW(kind, mnemonic##_x2, (opcode) + 32, encoding, t##64, value)
+
+/// All operations; their numbers begin at `first`.
+#define VGPU_ALL_ATOMICS(kind, encoding, prefix, first)                                    \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_swap, first, u, a)                           \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_cmpswap, (first) + 1, u, d == b ? a : d)     \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_add, (first) + 2, u, d + a)                  \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_sub, (first) + 3, u, d - a)                  \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_smin, (first) + 4, i, d < a ? d : a)         \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_umin, (first) + 5, u, d < a ? d : a)         \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_smax, (first) + 6, i, d > a ? d : a)         \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_umax, (first) + 7, u, d > a ? d : a)         \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_and, (first) + 8, u, d & a)                  \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_or, (first) + 9, u, d | a)                   \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_xor, (first) + 10, u, d ^ a)                 \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_inc, (first) + 11, u, d >= a ? T{0} : d + 1) \
+    VGPU_ATOMIC_ROWS(kind, encoding, prefix##_dec, (first) + 12, u, d == 0 || d > a ? a : d - 1)
