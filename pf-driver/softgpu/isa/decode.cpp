@@ -50,6 +50,13 @@ FloatClass float_class(Op op) {
     return shown == Type::f64 || shown == Type::f16 ? FloatClass::DoubleOrHalf : FloatClass::None;
 }
 
+/// Operations that have neither an SDWA nor a DPP form.
+bool has_one_form(const OpInfo& row) {
+    const bool is_wide =
+        is_64(row.src[0]) || is_64(row.src[1]) || (is_64(row.dst) && row.dst != Type::mask);
+    return is_wide || row.dst == Type::sgpr || row.trait == Trait::Constant;
+}
+
 /// One instruction being decoded. A member that finds nonsense makes the result illegal.
 class Decoder {
 public:
@@ -58,9 +65,7 @@ public:
     Instruction run();
 
 private:
-    void sop2();
-    void sop1();
-    void sopc();
+    template <Encoding E, enc::Field Code> void scalar_alu();
     void sopk();
     void sopp();
     void smem();
@@ -196,26 +201,13 @@ Operand Decoder::source(uint32_t code, Type type) {
     return {OperandKind::Special, 0, false, false, code};
 }
 
-void Decoder::sop2() {
-    if (!start(Encoding::Sop2, field(w0_, enc::kSop2Op))) return;
+/// SOP2, SOP1, SOPC: the row says which operands there are.
+template <Encoding E, enc::Field Code> void Decoder::scalar_alu() {
+    if (!start(E, field(w0_, Code))) return;
     const OpInfo& row = info(out_.op);
     out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
     out_.src[1] = source(field(w0_, enc::kSsrc1), row.src[1]);
-    scalar_result(field(w0_, enc::kSdst), width(row.dst));
-}
-
-void Decoder::sop1() {
-    if (!start(Encoding::Sop1, field(w0_, enc::kSop1Op))) return;
-    const OpInfo& row = info(out_.op);
-    out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
-    scalar_result(field(w0_, enc::kSdst), width(row.dst));
-}
-
-void Decoder::sopc() {
-    if (!start(Encoding::Sopc, field(w0_, enc::kSopcOp))) return;
-    const OpInfo& row = info(out_.op);
-    out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
-    out_.src[1] = source(field(w0_, enc::kSsrc1), row.src[1]);
+    if (E != Encoding::Sopc) return scalar_result(field(w0_, enc::kSdst), width(row.dst));
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kSsrc1));  // s_set_gpr_idx_on: which
 }
 
@@ -263,10 +255,7 @@ void Decoder::short_sources(uint32_t src0, Type type0) {
 }
 
 void Decoder::sdwa(const OpInfo& row) {
-    const bool is_wide = is_64(row.src[0]) || is_64(row.src[1]) ||
-                         (is_64(row.dst) && row.dst != Type::mask) || row.dst == Type::sgpr;
-    if (is_wide || row.trait == Trait::Constant || row.trait == Trait::OldResult ||
-        !second_word()) {
+    if (has_one_form(row) || row.trait == Trait::OldResult || !second_word()) {
         illegal();
         return;
     }
@@ -302,9 +291,7 @@ void Decoder::sdwa(const OpInfo& row) {
 }
 
 void Decoder::dpp(const OpInfo& row) {
-    const bool is_wide = is_64(row.src[0]) || is_64(row.src[1]) ||
-                         (is_64(row.dst) && row.dst != Type::mask) || row.dst == Type::sgpr;
-    if (is_wide || row.trait == Trait::Constant || !second_word()) {
+    if (has_one_form(row) || !second_word()) {
         illegal();
         return;
     }
@@ -555,11 +542,11 @@ Instruction Decoder::run() {
             {enc::kVop1Mask, enc::kVop1, &call<&Decoder::vop1>},
             {enc::kVopcMask, enc::kVopc, &call<&Decoder::vopc>},
             {enc::kVop2Mask, enc::kVop2, &call<&Decoder::vop2>},
-            {enc::kSop1Mask, enc::kSop1, &call<&Decoder::sop1>},
-            {enc::kSopcMask, enc::kSopc, &call<&Decoder::sopc>},
+            {enc::kSop1Mask, enc::kSop1, &call<&Decoder::scalar_alu<Encoding::Sop1, enc::kSop1Op>>},
+            {enc::kSopcMask, enc::kSopc, &call<&Decoder::scalar_alu<Encoding::Sopc, enc::kSopcOp>>},
             {enc::kSoppMask, enc::kSopp, &call<&Decoder::sopp>},
             {enc::kSopkMask, enc::kSopk, &call<&Decoder::sopk>},
-            {enc::kSop2Mask, enc::kSop2, &call<&Decoder::sop2>},
+            {enc::kSop2Mask, enc::kSop2, &call<&Decoder::scalar_alu<Encoding::Sop2, enc::kSop2Op>>},
             {enc::kSmemMask, enc::kSmem, &call<&Decoder::smem>},
             {enc::kVop3Mask, enc::kVop3, &call<&Decoder::vop3>},
             {enc::kDsMask, enc::kDs, &call<&Decoder::ds>},

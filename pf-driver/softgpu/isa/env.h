@@ -17,6 +17,8 @@
 namespace vgpu::softgpu::isa {
 
 #define VGPU_INLINE [[gnu::always_inline]] inline
+/// A parameter that the rows of ops/*.def may use.
+#define VGPU_ANY [[maybe_unused]]
 
 using u8 = std::uint8_t;
 using i8 = std::int8_t;
@@ -87,6 +89,10 @@ struct Env {
         if (operand.kind == OperandKind::Scalar) return s[operand.value];
         if (operand.kind == OperandKind::Special) return static_cast<u32>(special(operand.value));
         return operand.value;
+    }
+    /// The 32-bit value of any operand in one lane, without modifiers.
+    VGPU_INLINE u32 lane32(const Operand& operand, u32 lane) const {
+        return operand.kind == OperandKind::Vgpr ? v[operand.value].lane[lane] : scalar32(operand);
     }
     VGPU_INLINE u64 scalar64(const Operand& operand) const {
         switch (operand.kind) {

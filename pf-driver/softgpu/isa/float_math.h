@@ -9,18 +9,22 @@
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// IEEE 754 layout: bits of the mantissa, bias, the exponent of infinities and NaNs.
+/// IEEE 754 layout: bits of the mantissa, bias, the exponent of infinities and NaNs. Below them,
+/// the exponent distances at which a division needs scaling, and by how much (V_DIV_SCALE_F32,
+/// F64).
 template <class T> struct FloatTraits;
 template <> struct FloatTraits<f32> {
     using Bits = u32;
     static constexpr int kMantissa = 23, kBias = 127, kMaxExponent = 255;
     static constexpr Bits kSign = 0x80000000, kQuiet = 0x00400000, kInf = 0x7f800000;
+    static constexpr int kFar = 96, kScale = 64, kTiny = 23, kUnderflow = -150;
 };
 template <> struct FloatTraits<f64> {
     using Bits = u64;
     static constexpr int kMantissa = 52, kBias = 1023, kMaxExponent = 2047;
     static constexpr Bits kSign = 0x8000000000000000, kQuiet = 0x0008000000000000,
                           kInf = 0x7ff0000000000000;
+    static constexpr int kFar = 768, kScale = 128, kTiny = 53, kUnderflow = -1075;
 };
 
 template <class T> VGPU_INLINE auto bits_of(T a) {
@@ -52,37 +56,20 @@ template <class T> VGPU_INLINE T absolute(T a) {
     return from_bits<T>(bits_of(a) & ~FloatTraits<T>::kSign);
 }
 
-VGPU_INLINE f32 floor_of(f32 a) {
-    return __builtin_floorf(a);
-}
-VGPU_INLINE f64 floor_of(f64 a) {
-    return __builtin_floor(a);
-}
-VGPU_INLINE f32 ceil_of(f32 a) {
-    return __builtin_ceilf(a);
-}
-VGPU_INLINE f64 ceil_of(f64 a) {
-    return __builtin_ceil(a);
-}
-VGPU_INLINE f32 trunc_of(f32 a) {
-    return __builtin_truncf(a);
-}
-VGPU_INLINE f64 trunc_of(f64 a) {
-    return __builtin_trunc(a);
-}
+/// A function of the host on singles and doubles, by the compiler's name for it.
+#define VGPU_HOST_FUNCTION(name, builtin) \
+    VGPU_INLINE f32 name(f32 a) {         \
+        return builtin##f(a);             \
+    }                                     \
+    VGPU_INLINE f64 name(f64 a) {         \
+        return builtin(a);                \
+    }
+VGPU_HOST_FUNCTION(floor_of, __builtin_floor)
+VGPU_HOST_FUNCTION(ceil_of, __builtin_ceil)
+VGPU_HOST_FUNCTION(trunc_of, __builtin_trunc)
+VGPU_HOST_FUNCTION(sqrt_of, __builtin_sqrt)
 /// Runs with the host's default rounding: such operations have no float mode.
-VGPU_INLINE f32 nearest_even(f32 a) {
-    return __builtin_rintf(a);
-}
-VGPU_INLINE f64 nearest_even(f64 a) {
-    return __builtin_rint(a);
-}
-VGPU_INLINE f32 sqrt_of(f32 a) {
-    return __builtin_sqrtf(a);
-}
-VGPU_INLINE f64 sqrt_of(f64 a) {
-    return __builtin_sqrt(a);
-}
+VGPU_HOST_FUNCTION(nearest_even, __builtin_rint)
 /// Computes in double precision, for the accuracy of the single result.
 VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
     return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
@@ -96,16 +83,10 @@ VGPU_INLINE f32 fma_of(f32 a, f32 b, f32 c) {
 VGPU_INLINE f64 fma_of(f64 a, f64 b, f64 c) {
     return __builtin_fma(a, b, c);
 }
-VGPU_INLINE f32 exp2_of(f32 a) {
-    return std::exp2(a);
-}
-VGPU_INLINE f32 log2_of(f32 a) {
-    return std::log2(a);
-}
 
 /// The result of v_exp_f32: a value that would be denormal is 0, whatever MODE says.
 VGPU_INLINE f32 exp2_approximate(f32 a) {
-    return a < -126.0f ? 0.0f : exp2_of(a);
+    return a < -126.0f ? 0.0f : std::exp2(a);
 }
 
 /// Sine of `a` turns, reduced before the multiplication: exact, however large the argument.
@@ -270,44 +251,35 @@ template <class T> VGPU_INLINE bool is_class(T a, u32 classes) {
 
 // ---- division helpers: quotient estimate a, denominator b, numerator c
 
-/// Exponent distances at which a division needs scaling, and by how much (V_DIV_SCALE_F32, F64).
-template <class T> struct DivTraits;
-template <> struct DivTraits<f32> {
-    static constexpr int kFar = 96, kScale = 64, kTiny = 23, kUnderflow = -150;
-};
-template <> struct DivTraits<f64> {
-    static constexpr int kFar = 768, kScale = 128, kTiny = 53, kUnderflow = -1075;
-};
-
 template <class T> VGPU_INLINE bool same_bits(T a, T b) {
     return bits_of(a) == bits_of(b);
 }
 
 /// `a` is the operand to be scaled, numerator or denominator: its bits show which one.
 template <class T> VGPU_INLINE T div_scale(T a, T b, T c) {
-    using D = DivTraits<T>;
+    using F = FloatTraits<T>;
     if (c == T{0} || b == T{0}) return std::numeric_limits<T>::quiet_NaN();
     const bool is_denominator = same_bits(a, b);
-    if (exponent_of(c) - exponent_of(b) >= D::kFar)
-        return is_denominator ? scale_by(a, D::kScale) : a;
-    if (is_denormal(b)) return scale_by(a, D::kScale);
+    if (exponent_of(c) - exponent_of(b) >= F::kFar)
+        return is_denominator ? scale_by(a, F::kScale) : a;
+    if (is_denormal(b)) return scale_by(a, F::kScale);
     const bool tiny_reciprocal = is_denormal(T{1} / b);
     const bool tiny_quotient = is_denormal(c / b);
-    if (tiny_reciprocal && tiny_quotient) return is_denominator ? scale_by(a, -D::kScale) : a;
-    if (tiny_reciprocal) return scale_by(a, -D::kScale);
-    if (tiny_quotient) return same_bits(a, c) ? scale_by(a, D::kScale) : a;
-    return exponent_of(c) <= D::kTiny ? scale_by(a, D::kScale) : a;
+    if (tiny_reciprocal && tiny_quotient) return is_denominator ? scale_by(a, -F::kScale) : a;
+    if (tiny_reciprocal) return scale_by(a, -F::kScale);
+    if (tiny_quotient) return same_bits(a, c) ? scale_by(a, F::kScale) : a;
+    return exponent_of(c) <= F::kTiny ? scale_by(a, F::kScale) : a;
 }
 /// Whether v_div_fmas must scale the quotient back.
 template <class T> VGPU_INLINE bool div_scale_flag(T b, T c) {
     if (c == T{0} || b == T{0}) return false;
-    if (exponent_of(c) - exponent_of(b) >= DivTraits<T>::kFar) return true;
+    if (exponent_of(c) - exponent_of(b) >= FloatTraits<T>::kFar) return true;
     return !is_denormal(b) && is_denormal(c / b);
 }
 /// The quotient sum of v_div_fmas, with the scaling of v_div_scale undone: v_div_scale made a big
 /// quotient smaller and a small one bigger.
 template <class T> VGPU_INLINE T div_scaled_back(T sum, T estimate) {
-    constexpr int scale = DivTraits<T>::kScale;
+    constexpr int scale = FloatTraits<T>::kScale;
     return scale_by(sum, exponent_of(estimate) > FloatTraits<T>::kBias ? scale : -scale);
 }
 template <class T> VGPU_INLINE T with_sign(T magnitude, bool negative) {
@@ -326,7 +298,7 @@ template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
     if (both_zero || both_infinite) return from_bits<T>(F::kSign | F::kInf | F::kQuiet);
     if (b == T{0} || absolute(c) == infinity) return with_sign(infinity, negative);
     if (absolute(b) == infinity || c == T{0}) return with_sign(T{0}, negative);
-    if (exponent_of(c) - exponent_of(b) < DivTraits<T>::kUnderflow)
+    if (exponent_of(c) - exponent_of(b) < FloatTraits<T>::kUnderflow)
         return with_sign(from_bits<T>(1) / T{2},
                          negative);  // underflow as the rounding mode has it
     return with_sign(a != a ? infinity : a, negative);
@@ -409,24 +381,16 @@ VGPU_INLINE f16 mad_of(f16 a, f16 b, f16 c) {
     const f16 product = flushed(to_f16(to_f32(flushed(a)) * to_f32(flushed(b))));
     return flushed(to_f16(to_f32(product) + to_f32(flushed(c))));
 }
-VGPU_INLINE bool operator<(f16 a, f16 b) {
-    return to_f32(a) < to_f32(b);
-}
-VGPU_INLINE bool operator>(f16 a, f16 b) {
-    return to_f32(a) > to_f32(b);
-}
-VGPU_INLINE bool operator<=(f16 a, f16 b) {
-    return to_f32(a) <= to_f32(b);
-}
-VGPU_INLINE bool operator>=(f16 a, f16 b) {
-    return to_f32(a) >= to_f32(b);
-}
-VGPU_INLINE bool operator==(f16 a, f16 b) {
-    return to_f32(a) == to_f32(b);
-}
-VGPU_INLINE bool operator!=(f16 a, f16 b) {
-    return to_f32(a) != to_f32(b);
-}
+#define VGPU_COMPARE_HALVES(op)                  \
+    VGPU_INLINE bool operator op(f16 a, f16 b) { \
+        return to_f32(a) op to_f32(b);           \
+    }
+VGPU_COMPARE_HALVES(<)
+VGPU_COMPARE_HALVES(>)
+VGPU_COMPARE_HALVES(<=)
+VGPU_COMPARE_HALVES(>=)
+VGPU_COMPARE_HALVES(==)
+VGPU_COMPARE_HALVES(!=)
 VGPU_INLINE f16 min_of(f16 a, f16 b, bool ieee) {
     return to_f16(min_of(to_f32(a), to_f32(b), ieee));
 }

@@ -23,6 +23,10 @@ struct f16 {
     u16 bits;
 };
 
+inline Outcome do_nothing(Env&, const Instruction&) {
+    return Outcome::Next;
+}
+
 // ---- integers
 
 VGPU_INLINE u32 field_u32(u32 value, u32 first, u32 count) {
@@ -159,18 +163,11 @@ VGPU_INLINE u32 sad_u16(u32 a, u32 b) {
     const u32 a0 = a & 0xffff, b0 = b & 0xffff, a1 = a >> 16, b1 = b >> 16;
     return (a0 > b0 ? a0 - b0 : b0 - a0) + (a1 > b1 ? a1 - b1 : b1 - a1);
 }
-VGPU_INLINE u64 qsad_pk(u64 a, u32 b, u64 c) {
+/// Four sums of differences, each saturated with 16 bits of `c`.
+template <u32 (*Sad)(u32, u32)> VGPU_INLINE u64 sums_pk(u64 a, u32 b, u64 c) {
     u64 out = 0;
     for (u32 i = 0; i < 4; ++i) {
-        const u64 sum = sad_u8(static_cast<u32>(a >> (8 * i)), b) + ((c >> (16 * i)) & 0xffff);
-        out |= (sum > 0xffff ? 0xffff : sum) << (16 * i);
-    }
-    return out;
-}
-VGPU_INLINE u64 mqsad_pk(u64 a, u32 b, u64 c) {
-    u64 out = 0;
-    for (u32 i = 0; i < 4; ++i) {
-        const u64 sum = msad_u8(static_cast<u32>(a >> (8 * i)), b) + ((c >> (16 * i)) & 0xffff);
+        const u64 sum = Sad(static_cast<u32>(a >> (8 * i)), b) + ((c >> (16 * i)) & 0xffff);
         out |= (sum > 0xffff ? 0xffff : sum) << (16 * i);
     }
     return out;

@@ -281,19 +281,22 @@ template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     Result<D> r(env, i);
     u32* const low = r.low;
     u32* const high = r.high;
-    if (M::kSaturates && i.clamp) {
-        for (unsigned l = 0; l < kLanes; ++l)
-            put_lane<D>(low, high, l,
-                        M::saturated(lane_of<typename M::A>(a, l), lane_of<typename M::B>(b, l),
-                                     lane_of<typename M::C>(c, l)));
-    } else {
-        VGPU_LANES
-        for (unsigned l = 0; l < kLanes; ++l)
-            put_lane<D>(
-                low, high, l,
-                result_of<D>(M::value(lane_of<typename M::A>(a, l), lane_of<typename M::B>(b, l),
-                                      lane_of<typename M::C>(c, l), l, ieee)));
-    }
+    if constexpr (M::kSaturates)
+        if (i.clamp) {
+            for (unsigned l = 0; l < kLanes; ++l)
+                put_lane<D>(
+                    low, high, l,
+                    saturate<D>(M::value(lane_of<typename M::A>(a, l), lane_of<typename M::B>(b, l),
+                                         lane_of<typename M::C>(c, l), l, ieee)));
+            r.commit(env, i);
+            return Outcome::Next;
+        }
+    VGPU_LANES
+    for (unsigned l = 0; l < kLanes; ++l)
+        put_lane<D>(
+            low, high, l,
+            result_of<D>(M::value(lane_of<typename M::A>(a, l), lane_of<typename M::B>(b, l),
+                                  lane_of<typename M::C>(c, l), l, ieee)));
     r.commit(env, i);
     return Outcome::Next;
 }

@@ -151,7 +151,7 @@ struct Addresses {
     }
 }
 
-/// Place in LDS of a lane's dword for transfers with buffers; M0 holds the first lane's.
+/// Place in LDS of a lane's dword if the instruction has no address; M0 holds the first lane's.
 [[maybe_unused]] u64 lds_of_lane(const Env& env, const Instruction& i, u32 lane) {
     return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
 }

@@ -24,20 +24,23 @@ u32 sign_of(Type type) {
     return type == Type::f32 ? 0x80000000u : 0u;
 }
 
-u32 select_part(u32 word, Select part, bool extend) {
+struct Place {
+    u32 shift;
+    u32 width;
+};
+
+Place place_of(Select part) {
     const auto index = static_cast<u32>(part);
-    if (part == Select::Dword) return word;
-    const bool is_byte = part <= Select::Byte3;
-    const u32 shift = is_byte ? index * 8 : (index - static_cast<u32>(Select::Word0)) * 16;
-    const u32 width = is_byte ? 8 : 16;
-    const u32 value = (word >> shift) & ((1u << width) - 1);
-    return extend ? static_cast<u32>(enc::sign_extend(value, width)) : value;
+    if (part <= Select::Byte3) return {index * 8, 8};
+    if (part == Select::Dword) return {0, 32};
+    return {(index - static_cast<u32>(Select::Word0)) * 16, 16};
 }
 
-/// Word of an operand in one lane, without modifiers.
-u32 word_at(const Env& env, const Operand& operand, u32 lane) {
-    return operand.kind == OperandKind::Vgpr ? env.v[operand.value].lane[lane]
-                                             : env.scalar32(operand);
+u32 select_part(u32 word, Select part, bool extend) {
+    if (part == Select::Dword) return word;
+    const Place place = place_of(part);
+    const u32 value = (word >> place.shift) & ((1u << place.width) - 1);
+    return extend ? static_cast<u32>(enc::sign_extend(value, place.width)) : value;
 }
 
 /// Replaces an operand by a scratch row.
@@ -56,23 +59,11 @@ void select_operand(Env& env, Operand& operand, u32 row, const PartOf& part) {
     if (operand.kind == OperandKind::None) return;
     VgprRow& out = scratch_row(env, row);
     for (u32 l = 0; l < kLanes; ++l) {
-        const u32 value = select_part(word_at(env, operand, l), part.select, part.sign_extend);
+        const u32 value = select_part(env.lane32(operand, l), part.select, part.sign_extend);
         const u32 plain = operand.absolute ? value & ~part.sign : value;
         out.lane[l] = operand.negate ? plain ^ part.sign : plain;
     }
     use_row(env, operand, row);
-}
-
-struct Place {
-    u32 shift;
-    u32 width;
-};
-
-Place place_of(Select part) {
-    const auto index = static_cast<u32>(part);
-    if (part <= Select::Byte3) return {index * 8, 8};
-    if (part == Select::Dword) return {0, 32};
-    return {(index - static_cast<u32>(Select::Word0)) * 16, 16};
 }
 
 u32 insert_part(u32 old, u32 value, Select part, Unused unused) {
@@ -240,7 +231,7 @@ InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
         const bool second = ((i.op_sel_hi >> k) & 1) != 0;
         const bool is_half = row.src[k] == Type::f16 || (is_mixed(row) && second);
         for (u32 l = 0; l < kLanes; ++l) {
-            const u32 word = word_at(env, i.src[k], l);
+            const u32 word = env.lane32(i.src[k], l);
             const bool low = is_half ? is_infinite_half(word, low_half) : is_infinite_single(word);
             const bool high = is_packed ? is_infinite_half(word, second) : low;
             out.low |= u64{low} << l;

@@ -373,18 +373,15 @@ template <Encoding E, u32 Count, Layout L> Outcome format_store(Env& env, const 
 
 }  // namespace
 
-void fill(HandlerTable& table) {
-#define ROW VGPU_SET
-#include "pf-driver/softgpu/isa/ops/format.def"
-#undef ROW
-}
-
 }  // namespace vgpu::softgpu::isa::format_unit
 
 namespace vgpu::softgpu::isa {
 
 void fill_format(HandlerTable& table) {
-    format_unit::fill(table);
+    using namespace format_unit;
+#define ROW VGPU_SET
+#include "pf-driver/softgpu/isa/ops/format.def"
+#undef ROW
 }
 
 }  // namespace vgpu::softgpu::isa

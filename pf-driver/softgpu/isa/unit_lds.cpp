@@ -255,10 +255,6 @@ template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction
     return Outcome::Next;
 }
 
-Outcome do_nothing(Env&, const Instruction&) {
-    return Outcome::Next;
-}
-
 /// Each lane sends its value to another lane; of several senders the highest lane wins.
 Outcome do_ds_permute(Env& env, const Instruction& i) {
     Row out;
@@ -272,18 +268,24 @@ Outcome do_ds_permute(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Each lane fetches the value of another lane; lanes that are off give 0.
-Outcome do_ds_bpermute(Env& env, const Instruction& i) {
+/// Each lane fetches the value of the lane source(lane); lanes that are off give 0.
+template <class Source>
+Outcome fetch_from_lanes(const Env& env, const Instruction& i, const Operand& data, Source source) {
     Row out;
-    const u32* address = env.v[i.src[0].value].lane.data();
-    const u32* data = env.v[i.src[1].value].lane.data();
     const u64 exec = env.exec();
     for (unsigned l = 0; l < kLanes; ++l) {
-        const u32 from = (address[l] + static_cast<u32>(i.imm)) / 4 % kLanes;
-        out.lane[l] = ((exec >> from) & 1) != 0 ? data[from] : 0;
+        const u32 from = source(l);
+        out.lane[l] = ((exec >> from) & 1) != 0 ? env.v[data.value].lane[from] : 0;
     }
     write_back<Part::Whole>(env, i.dst, &out, 1, exec);
     return Outcome::Next;
+}
+
+Outcome do_ds_bpermute(Env& env, const Instruction& i) {
+    const u32* address = env.v[i.src[0].value].lane.data();
+    return fetch_from_lanes(env, i, i.src[1], [&](u32 lane) {
+        return (address[lane] + static_cast<u32>(i.imm)) / 4 % kLanes;
+    });
 }
 
 constexpr u32 kSwizzleQuad = 0x8000, kSwizzleRotate = 0xc000, kSwizzleFourier = 0xe000;
@@ -314,32 +316,22 @@ u32 swizzle_source(u32 pattern, u32 lane) {
 }
 
 Outcome do_ds_swizzle(Env& env, const Instruction& i) {
-    Row out;
-    const u32* data = env.v[i.src[0].value].lane.data();
-    const u64 exec = env.exec();
-    for (unsigned l = 0; l < kLanes; ++l) {
-        const u32 from = swizzle_source(static_cast<u32>(i.imm) & 0xffff, l);
-        out.lane[l] = ((exec >> from) & 1) != 0 ? data[from] : 0;
-    }
-    write_back<Part::Whole>(env, i.dst, &out, 1, exec);
-    return Outcome::Next;
-}
-
-u64 addtid_place(const Env& env, const Instruction& i, u32 lane) {
-    return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
+    return fetch_from_lanes(env, i, i.src[0], [&](u32 lane) {
+        return swizzle_source(static_cast<u32>(i.imm) & 0xffff, lane);
+    });
 }
 
 Outcome do_ds_write_addtid(Env& env, const Instruction& i) {
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
-        write_lds(env, addtid_place(env, i, lane), &env.v[i.src[1].value].lane[lane], 4);
+        write_lds(env, lds_of_lane(env, i, lane), &env.v[i.src[1].value].lane[lane], 4);
     }
     return Outcome::Next;
 }
 
 Outcome do_ds_read_addtid(Env& env, const Instruction& i) {
     Row out;
-    for (unsigned l = 0; l < kLanes; ++l) read_lds(env, addtid_place(env, i, l), &out.lane[l], 4);
+    for (unsigned l = 0; l < kLanes; ++l) read_lds(env, lds_of_lane(env, i, l), &out.lane[l], 4);
     write_back<Part::Whole>(env, i.dst, &out, 1, env.exec());
     return Outcome::Next;
 }

@@ -160,8 +160,29 @@ u32 load_rows(Env& env, const Addresses& a, u64 lanes, Row* rows) {
     return kNoLane;
 }
 
+/// Buffers: every dword has its own address, because swizzling interleaves dwords.
+template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const Instruction& i) {
+    Row rows[Count];
+    u32 hits = 0;
+    for (unsigned k = 0; k < Count; ++k) {
+        Addresses a;
+        buffer_addresses(env, i, k, sizeof(T), a);
+        const u32 failed = load_rows<T, 1>(env, a, env.exec() & ~a.dropped, &rows[k]);
+        if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Read);
+        for (u64 left = a.dropped; left != 0; left &= left - 1)
+            rows[k].lane[std::countr_zero(left)] = 0;
+        hits |= watch_hits(env, a, env.exec(), sizeof(T), WatchedAccess::Load);
+    }
+    if (Count == 1 && i.to_lds)
+        row_to_lds(env, i, rows[0]);
+    else
+        write_back<P>(env, i.dst, rows, Count, env.exec());
+    return done_with_memory(env, hits);
+}
+
 template <Encoding E, class T, unsigned Count, Part P>
 Outcome load_op(Env& env, const Instruction& i) {
+    if constexpr (E == Encoding::Mubuf) return buffer_load<T, Count, P>(env, i);
     Addresses a;
     addresses<E>(env, i, a);
     Row rows[Count];
@@ -220,8 +241,21 @@ u32 store_rows(Env& env, const Addresses& a, u64 lanes, u32 source) {
     return kNoLane;
 }
 
+template <class T, unsigned Count, Part P> Outcome buffer_store(Env& env, const Instruction& i) {
+    u32 hits = 0;
+    for (unsigned k = 0; k < Count; ++k) {
+        Addresses a;
+        buffer_addresses(env, i, k, sizeof(T), a);
+        const u32 failed = store_rows<T, 1, P>(env, a, env.exec() & ~a.dropped, i.src[1].value + k);
+        if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Write);
+        hits |= watch_hits(env, a, env.exec(), sizeof(T), WatchedAccess::Store);
+    }
+    return done_with_memory(env, hits);
+}
+
 template <Encoding E, class T, unsigned Count, Part P>
 Outcome store_op(Env& env, const Instruction& i) {
+    if constexpr (E == Encoding::Mubuf) return buffer_store<T, Count, P>(env, i);
     Addresses a;
     addresses<E>(env, i, a);
     const u32 source = i.src[1].value;
@@ -237,26 +271,6 @@ Outcome store_op(Env& env, const Instruction& i) {
         env, watch_hits(env, a, env.exec(), sizeof(T) * Count, WatchedAccess::Store));
 }
 
-/// Buffers: every dword has its own address, because swizzling interleaves dwords.
-template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const Instruction& i) {
-    Row rows[Count];
-    u32 hits = 0;
-    for (unsigned k = 0; k < Count; ++k) {
-        Addresses a;
-        buffer_addresses(env, i, k, sizeof(T), a);
-        const u32 failed = load_rows<T, 1>(env, a, env.exec() & ~a.dropped, &rows[k]);
-        if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Read);
-        for (u64 left = a.dropped; left != 0; left &= left - 1)
-            rows[k].lane[std::countr_zero(left)] = 0;
-        hits |= watch_hits(env, a, env.exec(), sizeof(T), WatchedAccess::Load);
-    }
-    if (Count == 1 && i.to_lds)
-        row_to_lds(env, i, rows[0]);
-    else
-        write_back<P>(env, i.dst, rows, Count, env.exec());
-    return done_with_memory(env, hits);
-}
-
 /// Stores each lane's dword of LDS to its place in the buffer.
 Outcome do_store_lds(Env& env, const Instruction& i) {
     Addresses a;
@@ -269,34 +283,6 @@ Outcome do_store_lds(Env& env, const Instruction& i) {
             return fault(env, lane, a.at[lane], Access::Write);
     }
     return done_with_memory(env, watch_hits(env, a, env.exec(), 4, WatchedAccess::Store));
-}
-
-template <class T, unsigned Count, Part P> Outcome buffer_store(Env& env, const Instruction& i) {
-    u32 hits = 0;
-    for (unsigned k = 0; k < Count; ++k) {
-        Addresses a;
-        buffer_addresses(env, i, k, sizeof(T), a);
-        const u32 failed = store_rows<T, 1, P>(env, a, env.exec() & ~a.dropped, i.src[1].value + k);
-        if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Write);
-        hits |= watch_hits(env, a, env.exec(), sizeof(T), WatchedAccess::Store);
-    }
-    return done_with_memory(env, hits);
-}
-
-template <Encoding E, class T, unsigned Count, Part P>
-Outcome any_load(Env& env, const Instruction& i) {
-    if constexpr (E == Encoding::Mubuf)
-        return buffer_load<T, Count, P>(env, i);
-    else
-        return load_op<E, T, Count, P>(env, i);
-}
-
-template <Encoding E, class T, unsigned Count, Part P>
-Outcome any_store(Env& env, const Instruction& i) {
-    if constexpr (E == Encoding::Mubuf)
-        return buffer_store<T, Count, P>(env, i);
-    else
-        return store_op<E, T, Count, P>(env, i);
 }
 
 // ---- atomics
@@ -343,9 +329,9 @@ Outcome do_cache_fence(Env&, const Instruction&) {
 // ---- the rows
 
 #define ML(n, code, encoding, t, count, part) \
-    VGPU_HANDLER(n, any_load<Encoding::encoding, t, count, Part::part>)
+    VGPU_HANDLER(n, load_op<Encoding::encoding, t, count, Part::part>)
 #define MS(n, code, encoding, t, count, part) \
-    VGPU_HANDLER(n, any_store<Encoding::encoding, t, count, Part::part>)
+    VGPU_HANDLER(n, store_op<Encoding::encoding, t, count, Part::part>)
 #define MA(n, code, encoding, t, v) VGPU_ATOMIC(n, t, v, atomic_op<Encoding::encoding, n>)
 #define MLDS(n, code, f) VGPU_HANDLER(n, f)
 #define MX(n, code, f) VGPU_HANDLER(n, f)

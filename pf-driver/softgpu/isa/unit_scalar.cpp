@@ -104,10 +104,6 @@ template <class M> Outcome branch(Env& env, const Instruction& i) {
     return jump(env, taken ? behind(i) + static_cast<u64>(i64{i.imm} * 4) : behind(i));
 }
 
-Outcome do_nothing(Env&, const Instruction&) {
-    return Outcome::Next;
-}
-
 // A fork keeps the address and the lanes of the path not taken yet in four scalar registers;
 // MODE.CSP counts these entries. The path with fewer lanes goes first.
 
@@ -450,7 +446,6 @@ Outcome do_illegal(Env&, const Instruction&) {
 
 // ---- the rows
 
-#define VGPU_ANY [[maybe_unused]]
 #define S2(n, code, d_type, a_type, b_type, expression, scc_expression)               \
     struct n {                                                                        \
         static constexpr Handler kHandler = &scalar2<n>;                              \
@@ -532,7 +527,12 @@ Outcome do_illegal(Env&, const Instruction&) {
 
 }  // namespace
 
-void fill(HandlerTable& table) {
+}  // namespace vgpu::softgpu::isa::scalar_unit
+
+namespace vgpu::softgpu::isa {
+
+void fill_scalar(HandlerTable& table) {
+    using namespace scalar_unit;
     table.fill(&do_illegal);
 #define ROW VGPU_SET
 #include "pf-driver/softgpu/isa/ops/sop1.def"
@@ -541,14 +541,6 @@ void fill(HandlerTable& table) {
 #include "pf-driver/softgpu/isa/ops/sopk.def"
 #include "pf-driver/softgpu/isa/ops/sopp.def"
 #undef ROW
-}
-
-}  // namespace vgpu::softgpu::isa::scalar_unit
-
-namespace vgpu::softgpu::isa {
-
-void fill_scalar(HandlerTable& table) {
-    scalar_unit::fill(table);
 }
 
 }  // namespace vgpu::softgpu::isa

@@ -9,33 +9,23 @@ namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 namespace {
 
-Outcome do_nothing(Env&, const Instruction&) {
-    return Outcome::Next;
-}
-
 // ---- scalar memory
 
-u64 scalar_offset(const Env& env, const Instruction& i) {
+/// The constant offset, and the one in a register, which counts units of `unit` bytes.
+u64 scalar_offset(const Env& env, const Instruction& i, u64 unit = 1) {
     const u64 extra = i.src[1].kind == OperandKind::None ? 0 : env.scalar32(i.src[1]);
-    return static_cast<u64>(i64{i.imm}) + extra;
+    return static_cast<u64>(i64{i.imm}) + extra * unit;
 }
 
-u64 scalar_address(const Env& env, const Instruction& i) {
-    return (env.scalar64(i.src[0]) + scalar_offset(env, i)) & ~u64{3};
+/// Scalar scratch has units of 64 bytes, other memory of one byte.
+template <u64 Unit = 1> u64 scalar_address(const Env& env, const Instruction& i) {
+    return (env.scalar64(i.src[0]) + scalar_offset(env, i, Unit)) & ~u64{3};
 }
 
-/// Scalar scratch: an offset in a register counts units of 64 bytes.
-u64 scratch_address(const Env& env, const Instruction& i) {
-    constexpr u64 unit = 64;
-    const u64 extra = i.src[1].kind == OperandKind::None ? 0 : env.scalar32(i.src[1]);
-    return (env.scalar64(i.src[0]) + static_cast<u64>(i64{i.imm}) + extra * unit) & ~u64{3};
-}
+constexpr u64 kScratchUnit = 64;
 
-using AddressOf = u64 (*)(const Env&, const Instruction&);
-
-template <u32 Count, AddressOf Address = scalar_address>
-Outcome scalar_load(Env& env, const Instruction& i) {
-    const u64 va = Address(env, i);
+template <u32 Count, u64 Unit = 1> Outcome scalar_load(Env& env, const Instruction& i) {
+    const u64 va = scalar_address<Unit>(env, i);
     u32 words[Count];
     if (!read_global(env, va, words, sizeof words)) return fault(env, 0, va, Access::Read);
     std::memcpy(env.s + i.dst, words, sizeof words);
@@ -61,9 +51,8 @@ template <u32 Count> Outcome scalar_buffer_load(Env& env, const Instruction& i) 
     return Outcome::Next;
 }
 
-template <u32 Count, AddressOf Address = scalar_address>
-Outcome scalar_store(Env& env, const Instruction& i) {
-    const u64 va = Address(env, i);
+template <u32 Count, u64 Unit = 1> Outcome scalar_store(Env& env, const Instruction& i) {
+    const u64 va = scalar_address<Unit>(env, i);
     if (!write_global(env, va, env.s + i.dst, Count * 4)) return fault(env, 0, va, Access::Write);
     return Outcome::Next;
 }
@@ -92,7 +81,7 @@ template <class M> Outcome scalar_atomic_at(Env& env, const Instruction& i, u64 
 }
 
 template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
-    return scalar_atomic_at<M>(env, i, scalar_address(env, i));
+    return scalar_atomic_at<M>(env, i, scalar_address<>(env, i));
 }
 
 /// Outside the buffer memory does not change, and the old value is 0.
@@ -130,8 +119,8 @@ Outcome do_memrealtime(Env& env, const Instruction& i) {
 #define SMB(n, code, dwords) VGPU_HANDLER(n, scalar_buffer_load<dwords>)
 #define SMS(n, code, dwords) VGPU_HANDLER(n, scalar_store<dwords>)
 #define SMT(n, code, dwords) VGPU_HANDLER(n, scalar_buffer_store<dwords>)
-#define SMC(n, code, dwords) VGPU_HANDLER(n, scalar_load<dwords, scratch_address>)
-#define SMD(n, code, dwords) VGPU_HANDLER(n, scalar_store<dwords, scratch_address>)
+#define SMC(n, code, dwords) VGPU_HANDLER(n, scalar_load<dwords, kScratchUnit>)
+#define SMD(n, code, dwords) VGPU_HANDLER(n, scalar_store<dwords, kScratchUnit>)
 #define SMP(n, code, f) VGPU_HANDLER(n, f)
 #define SMBP(n, code, f) VGPU_HANDLER(n, f)
 #define SMA(n, code, encoding, t, v) VGPU_ATOMIC(n, t, v, scalar_atomic<n>)

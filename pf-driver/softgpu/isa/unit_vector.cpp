@@ -35,38 +35,29 @@ namespace {
 
 // ---- operations that look across lanes
 
-Outcome do_nothing(Env&, const Instruction&) {
-    return Outcome::Next;
-}
-
 /// Lane 0 if none is on, as the manual specifies for V_READFIRSTLANE_B32.
 u32 first_lane(u64 exec) {
     return exec == 0 ? 0 : static_cast<u32>(std::countr_zero(exec));
 }
 
-u32 word_of_lane(const Env& env, const Operand& operand, u32 lane) {
-    return operand.kind == OperandKind::Vgpr ? env.v[operand.value].lane[lane]
-                                             : env.scalar32(operand);
-}
-
 Outcome do_readfirstlane(Env& env, const Instruction& i) {
-    env.s[i.dst] = word_of_lane(env, i.src[0], first_lane(env.exec()));
+    env.s[i.dst] = env.lane32(i.src[0], first_lane(env.exec()));
     return Outcome::Next;
 }
 
 /// An index in a vector register is the first active lane's: the hardware takes a scalar here.
 u32 lane_index_of(const Env& env, const Operand& operand) {
-    return word_of_lane(env, operand, first_lane(env.exec())) % kLanes;
+    return env.lane32(operand, first_lane(env.exec())) % kLanes;
 }
 
 Outcome do_readlane(Env& env, const Instruction& i) {
-    env.s[i.dst] = word_of_lane(env, i.src[0], lane_index_of(env, i.src[1]));
+    env.s[i.dst] = env.lane32(i.src[0], lane_index_of(env, i.src[1]));
     return Outcome::Next;
 }
 
 /// EXEC does not count: the lane is written whether it is on or not.
 Outcome do_writelane(Env& env, const Instruction& i) {
-    const u32 value = word_of_lane(env, i.src[0], first_lane(env.exec()));
+    const u32 value = env.lane32(i.src[0], first_lane(env.exec()));
     env.v[i.dst].lane[lane_index_of(env, i.src[1])] = value;
     return Outcome::Next;
 }
@@ -141,7 +132,7 @@ VGPU_INLINE u32 packed_value(const Env& env, const Instruction& i, const Rows (&
         x[k] = k < M::kSources ? packed_half<T>(rows[k], l, ((select >> k) & 1) != 0, negate) : T{};
     }
     if constexpr (M::kSaturates)
-        if (i.clamp) return static_cast<u16>(M::saturated(x[0], x[1], x[2]));
+        if (i.clamp) return static_cast<u16>(saturate<T>(M::value(x[0], x[1], x[2], false)));
     const T value = result_of<T>(M::value(x[0], x[1], x[2], env.ieee()));
     if constexpr (std::is_same_v<T, f16>) {
         if (!i.clamp) return value.bits;
@@ -204,26 +195,18 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
 
 // ---- the rows
 
-#define VGPU_MEANING(n, d_type, a_type, b_type, c_type, saturating, expression)           \
-    struct n {                                                                            \
-        static constexpr Handler kHandler = &vector_op<n>;                                \
-        using D = d_type;                                                                 \
-        using A = a_type;                                                                 \
-        using B = b_type;                                                                 \
-        using C = c_type;                                                                 \
-        static constexpr bool kSaturates = saturating;                                    \
-        VGPU_INLINE static auto value([[maybe_unused]] auto a, [[maybe_unused]] auto b,   \
-                                      [[maybe_unused]] auto c, [[maybe_unused]] u32 lane, \
-                                      [[maybe_unused]] bool ieee) {                       \
-            return expression;                                                            \
-        }                                                                                 \
-        VGPU_INLINE static D saturated([[maybe_unused]] auto a, [[maybe_unused]] auto b,  \
-                                       [[maybe_unused]] auto c) {                         \
-            if constexpr (saturating)                                                     \
-                return saturate<D>(value(a, b, c, 0, false));                             \
-            else                                                                          \
-                return D{};                                                               \
-        }                                                                                 \
+#define VGPU_MEANING(n, d_type, a_type, b_type, c_type, saturating, expression)          \
+    struct n {                                                                           \
+        static constexpr Handler kHandler = &vector_op<n>;                               \
+        using D = d_type;                                                                \
+        using A = a_type;                                                                \
+        using B = b_type;                                                                \
+        using C = c_type;                                                                \
+        static constexpr bool kSaturates = saturating;                                   \
+        VGPU_INLINE static auto value(VGPU_ANY auto a, VGPU_ANY auto b, VGPU_ANY auto c, \
+                                      VGPU_ANY u32 lane, VGPU_ANY bool ieee) {           \
+            return expression;                                                           \
+        }                                                                                \
     };
 #define VGPU_CARRY(n, d_type, a_type, b_type, c_type, expression, carry_expression, clamp_value) \
     struct n {                                                                                   \
@@ -232,37 +215,28 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
         using A = a_type;                                                                        \
         using B = b_type;                                                                        \
         using C = c_type;                                                                        \
-        VGPU_INLINE static auto value([[maybe_unused]] auto a, [[maybe_unused]] auto b,          \
-                                      [[maybe_unused]] auto c) {                                 \
+        VGPU_INLINE static auto value(VGPU_ANY auto a, VGPU_ANY auto b, VGPU_ANY auto c) {       \
             return expression;                                                                   \
         }                                                                                        \
-        VGPU_INLINE static bool carry([[maybe_unused]] auto a, [[maybe_unused]] auto b,          \
-                                      [[maybe_unused]] auto c, [[maybe_unused]] D r) {           \
+        VGPU_INLINE static bool carry(VGPU_ANY auto a, VGPU_ANY auto b, VGPU_ANY auto c,         \
+                                      VGPU_ANY D r) {                                            \
             return carry_expression;                                                             \
         }                                                                                        \
-        VGPU_INLINE static D clamped([[maybe_unused]] auto a, [[maybe_unused]] auto b,           \
-                                     [[maybe_unused]] auto c, [[maybe_unused]] D r,              \
-                                     [[maybe_unused]] bool k) {                                  \
+        VGPU_INLINE static D clamped(VGPU_ANY auto a, VGPU_ANY auto b, VGPU_ANY auto c,          \
+                                     VGPU_ANY D r, VGPU_ANY bool k) {                            \
             return clamp_value;                                                                  \
         }                                                                                        \
     };
-#define VGPU_PACKED(n, element, sources, saturating, expression)                          \
-    struct n {                                                                            \
-        static constexpr Handler kHandler = &packed_op<n>;                                \
-        using T = element;                                                                \
-        static constexpr unsigned kSources = sources;                                     \
-        static constexpr bool kSaturates = saturating;                                    \
-        VGPU_INLINE static auto value([[maybe_unused]] T a, [[maybe_unused]] T b,         \
-                                      [[maybe_unused]] T c, [[maybe_unused]] bool ieee) { \
-            return expression;                                                            \
-        }                                                                                 \
-        VGPU_INLINE static T saturated([[maybe_unused]] T a, [[maybe_unused]] T b,        \
-                                       [[maybe_unused]] T c) {                            \
-            if constexpr (saturating)                                                     \
-                return saturate<T>(value(a, b, c, false));                                \
-            else                                                                          \
-                return T{};                                                               \
-        }                                                                                 \
+#define VGPU_PACKED(n, element, sources, saturating, expression)                \
+    struct n {                                                                  \
+        static constexpr Handler kHandler = &packed_op<n>;                      \
+        using T = element;                                                      \
+        static constexpr unsigned kSources = sources;                           \
+        static constexpr bool kSaturates = saturating;                          \
+        VGPU_INLINE static auto value(VGPU_ANY T a, VGPU_ANY T b, VGPU_ANY T c, \
+                                      VGPU_ANY bool ieee) {                     \
+            return expression;                                                  \
+        }                                                                       \
     };
 
 #define V1(n, k, d, a, v) VGPU_MEANING(n, d, a, none, none, false, v)
