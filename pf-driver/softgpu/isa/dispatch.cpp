@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/base/bits.h"
+#include "pf-driver/softgpu/isa/env.h"
 
 namespace vgpu::softgpu::isa {
 
@@ -12,40 +14,31 @@ namespace {
 using std::uint32_t;
 using std::uint64_t;
 
-// COMPUTE_PGM_RSRC1
-constexpr unsigned kVgprBlocksFirst = 0, kVgprBlocksBits = 6, kSgprBlocksFirst = 6,
-                   kSgprBlocksBits = 4, kFloatModeFirst = 12, kFloatModeBits = 8, kDx10Clamp = 21,
-                   kIeee = 23, kFp16Overflow = 26;
-// COMPUTE_PGM_RSRC2
-constexpr unsigned kScratchEnable = 0, kUserSgprsFirst = 1, kUserSgprsBits = 5, kTrapPresent = 6,
-                   kExceptionsFirst = 24, kExceptionsBits = 7, kExceptionsHighFirst = 13,
-                   kExceptionsHighBits = 2, kGroupIdFirst = 7, kGroupInfo = 10;
-// MODE register
-constexpr unsigned kModeExceptionsFirst = 12;
-constexpr uint32_t kModeDx10Clamp = 1u << 8, kModeIeee = 1u << 9, kModeFp16Overflow = 1u << 23;
-
 constexpr uint32_t kMaxGroupItems = 1024, kMaxUserSgprs = 16, kVgprGranule = 4;
 constexpr uint64_t kLdsGranule = 512;
 
-/// A user SGPR group: the code property that requests it, and its length.
+/// User SGPRs that a code property requests: its bit, and their number.
 struct UserSgprs {
     unsigned property;
     unsigned count;
 };
-constexpr UserSgprs kPrivateBuffer{0, 4}, kDispatchPtr{1, 2}, kQueuePtr{2, 2}, kKernargPtr{3, 2},
-    kDispatchId{4, 2}, kFlatScratchInit{5, 2}, kPrivateSize{6, 1};
-/// The order of the groups in the SGPRs (LLVM AMDGPUUsage, "SGPR register set up order").
-constexpr std::array<UserSgprs, 7> kUserSgprOrder{kPrivateBuffer, kDispatchPtr, kQueuePtr,
-                                                  kKernargPtr,    kDispatchId,  kFlatScratchInit,
-                                                  kPrivateSize};
+#define PROPERTY(name, count)                          \
+    UserSgprs {                                        \
+        KERNEL_CODE_PROPERTIES__##name##__SHIFT, count \
+    }
+constexpr std::array kUserSgprs{
+    PROPERTY(PRIVATE_SEGMENT_BUFFER, 4), PROPERTY(DISPATCH_PTR, 2), PROPERTY(QUEUE_PTR, 2),
+    PROPERTY(KERNARG_SEGMENT_PTR, 2),    PROPERTY(DISPATCH_ID, 2),  PROPERTY(FLAT_SCRATCH_INIT, 2),
+    PROPERTY(PRIVATE_SEGMENT_SIZE, 1)};
+#undef PROPERTY
 
 uint32_t user_sgprs(const DispatchSpec& spec) {
-    return static_cast<uint32_t>(bits(spec.pgm_rsrc2, kUserSgprsFirst, kUserSgprsBits));
+    return HW_GET(COMPUTE_PGM_RSRC2, USER_SGPR, spec.pgm_rsrc2);
 }
 
 uint32_t needed_user_sgprs(const DispatchSpec& spec) {
     uint32_t needed = 0;
-    for (const UserSgprs& part : kUserSgprOrder)
+    for (const UserSgprs& part : kUserSgprs)
         if (bit(spec.code_properties, part.property)) needed += part.count;
     return needed;
 }
@@ -78,17 +71,16 @@ void write_user_sgprs(SgprWriter& out, const DispatchSpec& spec) {
         for (uint32_t i = 0; i < user_sgprs(spec); ++i) out.word(spec.user_data[i]);
         return;
     }
-    const auto wants = [&](const UserSgprs& part) {
-        return bit(spec.code_properties, part.property);
-    };
-    if (wants(kPrivateBuffer))
+    // in the order of LLVM AMDGPUUsage, "SGPR register set up order"
+    const std::uint16_t wanted = spec.code_properties;
+    if (HW_GET(KERNEL_CODE_PROPERTIES, PRIVATE_SEGMENT_BUFFER, wanted))
         for (const uint32_t word : spec.scratch_descriptor) out.word(word);
-    if (wants(kDispatchPtr)) out.pair(spec.packet_address);
-    if (wants(kQueuePtr)) out.pair(spec.queue_address);
-    if (wants(kKernargPtr)) out.pair(spec.kernarg_address);
-    if (wants(kDispatchId)) out.pair(spec.dispatch_id);
-    if (wants(kFlatScratchInit)) out.pair(spec.scratch_base);
-    if (wants(kPrivateSize)) out.word(spec.private_bytes);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, DISPATCH_PTR, wanted)) out.pair(spec.packet_address);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, QUEUE_PTR, wanted)) out.pair(spec.queue_address);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, KERNARG_SEGMENT_PTR, wanted)) out.pair(spec.kernarg_address);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, DISPATCH_ID, wanted)) out.pair(spec.dispatch_id);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, FLAT_SCRATCH_INIT, wanted)) out.pair(spec.scratch_base);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, PRIVATE_SEGMENT_SIZE, wanted)) out.word(spec.private_bytes);
 }
 
 /// TG_SIZE: the first wave of the group, number of waves.
@@ -101,24 +93,26 @@ void write_system_sgprs(SgprWriter& out, const DispatchSpec& spec, const Placeme
                         uint32_t wave, uint32_t waves) {
     out.seek(user_sgprs(spec));
     for (unsigned d = 0; d < 3; ++d)
-        if (bit(spec.pgm_rsrc2, kGroupIdFirst + d)) out.word(placement.group_id[d]);
-    if (bit(spec.pgm_rsrc2, kGroupInfo)) out.word(group_info(wave, waves));
-    if (bit(spec.pgm_rsrc2, kScratchEnable))
+        if (bit(spec.pgm_rsrc2, COMPUTE_PGM_RSRC2__TGID_X_EN__SHIFT + d))
+            out.word(placement.group_id[d]);
+    if (HW_GET(COMPUTE_PGM_RSRC2, TG_SIZE_EN, spec.pgm_rsrc2)) out.word(group_info(wave, waves));
+    if (HW_GET(COMPUTE_PGM_RSRC2, SCRATCH_EN, spec.pgm_rsrc2))
         out.word((placement.first_scratch_slot + wave) * spec.scratch_wave_bytes);
 }
 
 /// EXCP_EN of MODE; PGM_RSRC2 has it in two parts.
 uint32_t exceptions_of(uint32_t rsrc2, const LaunchExceptions& debug) {
-    const uint64_t high = bits(rsrc2, kExceptionsHighFirst, kExceptionsHighBits);
-    const uint64_t own = bits(rsrc2, kExceptionsFirst, kExceptionsBits) | high << kExceptionsBits;
-    return (debug.replace ? 0 : static_cast<uint32_t>(own)) | debug.enabled;
+    const uint32_t own =
+        HW_GET(COMPUTE_PGM_RSRC2, EXCP_EN, rsrc2) | HW_GET(COMPUTE_PGM_RSRC2, EXCP_EN_MSB, rsrc2)
+                                                        << COMPUTE_PGM_RSRC2__EXCP_EN__WIDTH;
+    return (debug.replace ? 0 : own) | debug.enabled;
 }
 
 uint32_t mode_of(uint32_t rsrc1, uint32_t exceptions) {
-    const auto float_mode = static_cast<uint32_t>(bits(rsrc1, kFloatModeFirst, kFloatModeBits));
-    return float_mode | (exceptions << kModeExceptionsFirst) |
-           (bit(rsrc1, kDx10Clamp) ? kModeDx10Clamp : 0) | (bit(rsrc1, kIeee) ? kModeIeee : 0) |
-           (bit(rsrc1, kFp16Overflow) ? kModeFp16Overflow : 0);
+    return HW_GET(COMPUTE_PGM_RSRC1, FLOAT_MODE, rsrc1) | (exceptions << mode::kExceptionShift) |
+           (HW_GET(COMPUTE_PGM_RSRC1, DX10_CLAMP, rsrc1) ? mode::kDx10Clamp : 0) |
+           (HW_GET(COMPUTE_PGM_RSRC1, IEEE_MODE, rsrc1) ? mode::kIeee : 0) |
+           (HW_GET(COMPUTE_PGM_RSRC1, FP16_OVFL, rsrc1) ? mode::kHalfOverflow : 0);
 }
 
 /// Local ids in v0, v1, v2, and EXEC. A partial group is packed: only its last wave is not full.
@@ -148,7 +142,7 @@ void write_trap_temporaries(SgprWriter& out, const DispatchSpec& spec, const Pla
     out.word(static_cast<uint32_t>(spec.dispatch_id) & kPacketMask);
     out.word(0);
     for (const uint32_t id : placement.group_id) out.word(id);
-    out.word(wave | (bit(spec.pgm_rsrc2, kScratchEnable) ? 0 : kNoScratch));
+    out.word(wave | (HW_GET(COMPUTE_PGM_RSRC2, SCRATCH_EN, spec.pgm_rsrc2) ? 0 : kNoScratch));
 }
 
 /// Work-items of this group: fewer than group_size at the far end of the grid.
@@ -193,9 +187,8 @@ uint32_t waves_per_group(const DispatchSpec& spec) {
 }
 
 uint32_t vgprs_per_wave(const DispatchSpec& spec) {
-    const auto blocks =
-        static_cast<uint32_t>(bits(spec.pgm_rsrc1, kVgprBlocksFirst, kVgprBlocksBits));
-    return std::min((blocks + 1) * kVgprGranule, kMaxVgprs);
+    const uint32_t blocks = HW_GET(COMPUTE_PGM_RSRC1, VGPRS, spec.pgm_rsrc1) + 1;
+    return std::min(blocks * kVgprGranule, kMaxVgprs);
 }
 
 /// Vectors keep their capacity from group to group; all contents are rewritten.
@@ -220,10 +213,11 @@ void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement
         write_user_sgprs(sgprs, spec);
         write_system_sgprs(sgprs, spec, placement, i, waves);
         write_trap_temporaries(sgprs, spec, placement, i);
-        wave.state.is_trap_enabled = bit(spec.pgm_rsrc2, kTrapPresent) ? 1 : 0;
+        wave.state.is_trap_enabled =
+            HW_GET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, spec.pgm_rsrc2) != 0 ? 1 : 0;
         // counted in halves of a block (2 * n - 2)
         wave.state.sgpr_blocks =
-            static_cast<std::uint8_t>(bits(spec.pgm_rsrc1, kSgprBlocksFirst, kSgprBlocksBits) / 2);
+            static_cast<std::uint8_t>(HW_GET(COMPUTE_PGM_RSRC1, SGPRS, spec.pgm_rsrc1) / 2);
         wave.state.set_pair(ScalarReg::Exec, write_local_ids(wave, size, i * kLanes));
     }
 }
