@@ -72,7 +72,7 @@ bool ModelGpu::is_zero(std::uint32_t vf, std::uint64_t offset, std::uint64_t byt
     for (std::uint64_t at = 0; at < bytes; at += kVramPage) {
         const auto page = vram_.find(in_device(vf, offset + at) / kVramPage);
         if (page != vram_.end() &&
-            std::ranges::any_of(page->second, [](std::uint8_t b) { return b != 0; }))
+            std::ranges::any_of(*page->second, [](std::uint8_t b) { return b != 0; }))
             return false;
     }
     return true;
@@ -93,7 +93,7 @@ void ModelGpu::copy_out(std::uint32_t vf, std::uint64_t offset, std::span<std::u
         if (page == vram_.end())
             std::ranges::fill(piece, std::uint8_t{0});
         else
-            std::copy_n(page->second.begin(), piece.size(), piece.begin());
+            std::copy_n(page->second->begin(), piece.size(), piece.begin());
     }
 }
 

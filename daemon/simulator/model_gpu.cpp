@@ -84,7 +84,7 @@ const vgpu_os_ops ModelGpu::kOps = {
     .dma_alloc =
         [](vgpu_os* os, std::uint32_t bytes, vgpu_os_dma* dma) {
             ModelGpu& gpu = self(os);
-            auto block = std::make_unique<std::vector<std::uint64_t>>((bytes + 7) / 8);
+            auto block = std::make_shared<std::vector<std::uint64_t>>((bytes + 7) / 8);
             dma->cpu = block->data();
             dma->bus = gpu.dma_next_;
             dma->bytes = bytes;
@@ -147,11 +147,22 @@ const vgpu_os_ops ModelGpu::kOps = {
         },
 };
 
-ModelGpu::ModelGpu(Options options)
-    : options_(options),
-      handle_{{&kOps}, this},
-      now_(options.start_ns),
-      vfs_(options.total_vfs + 1) {}
+ModelGpu::ModelGpu(Options options) : options_(options), handle_{{&kOps}, this} {
+    now_ = options.start_ns;
+    vfs_.resize(options.total_vfs + 1);
+}
+
+ModelGpu::Snapshot ModelGpu::save() const {
+    Snapshot snapshot{*this, {}};
+    for (const auto& [bus, block] : dma_) snapshot.dma[bus] = *block;
+    return snapshot;
+}
+
+void ModelGpu::restore(const Snapshot& snapshot) {
+    ModelGpuState& state = *this;
+    state = snapshot.state;
+    for (const auto& [bus, words] : snapshot.dma) *dma_.at(bus) = words;
+}
 
 int ModelGpu::access() {
     ++accesses;
@@ -167,13 +178,16 @@ int ModelGpu::access() {
 
 std::uint8_t& ModelGpu::byte(std::uint64_t offset) {
     auto& page = vram_[offset / kVramPage];
-    if (page.empty()) page.resize(kVramPage);
-    return page[offset % kVramPage];
+    if (!page)
+        page = std::make_shared<std::vector<std::uint8_t>>(kVramPage);
+    else if (page.use_count() > 1)
+        page = std::make_shared<std::vector<std::uint8_t>>(*page);
+    return (*page)[offset % kVramPage];
 }
 
 std::uint8_t ModelGpu::peek(std::uint64_t offset) {
     const auto page = vram_.find(offset / kVramPage);
-    return page == vram_.end() ? std::uint8_t{0} : page->second[offset % kVramPage];
+    return page == vram_.end() ? std::uint8_t{0} : (*page->second)[offset % kVramPage];
 }
 
 void ModelGpu::read_vram(std::uint64_t offset, std::span<std::uint8_t> out) const {
@@ -184,7 +198,7 @@ void ModelGpu::read_vram(std::uint64_t offset, std::span<std::uint8_t> out) cons
             if (page == vram_.end())
                 std::memset(&out[at], 0, count);
             else
-                std::memcpy(&out[at], &page->second[in_page], count);
+                std::memcpy(&out[at], &(*page->second)[in_page], count);
         });
 }
 
