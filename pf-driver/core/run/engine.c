@@ -199,11 +199,16 @@ void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *
 		pf->scheduler.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/* Is a VF in the engine, or switched in or out? Return: false if the engine is off or broken. */
+/*
+ * Is a VF in the engine, or switched in or out? Return: false if the engine is off or broken; true
+ * while a command of the previous core is in execution, which may put any VF into the engine.
+ */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
+	if (scheduler->state == VGPU_SCHEDULER_BROKEN)
+		return scheduler->is_adopting && vgpu_vf_is_in_service(vf);
 	return scheduler->run.vf == vf->number ||
 	       (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf->number);
 }

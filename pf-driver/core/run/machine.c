@@ -73,10 +73,17 @@ static void enter_expired(struct vgpu_pf *pf)
 static void enter_broken(struct vgpu_pf *pf)
 {
 	pf->scheduler.run.vf = 0;
+	pf->scheduler.is_adopting = false;
 	pf->scheduler.recover_deadline_ns =
 		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RECOVER_MS);
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
+}
+
+static void enter_busy(struct vgpu_pf *pf)
+{
+	enter_broken(pf);
+	pf->scheduler.is_adopting = true;
 }
 
 #define ROW(from, input, to, enter)                                                                \
@@ -86,7 +93,7 @@ static const struct vgpu_run_cell cells[VGPU_SCHEDULER_STATES][RUN_INPUTS] = {
 	ROW(OFF, FOUND_EMPTY, EMPTY, enter_empty),
 	ROW(OFF, FOUND_RUNNING, RUNNING, enter_found),
 	ROW(OFF, FOUND_EXPIRED, EXPIRED, enter_found),
-	ROW(OFF, ENGINE_BUSY, BROKEN, enter_broken),
+	ROW(OFF, ENGINE_BUSY, BROKEN, enter_busy),
 	ROW(EMPTY, DECIDED, SWITCHING, enter_switching),
 	ROW(SWITCHING, LOADED, RUNNING, enter_running),
 	ROW(SWITCHING, UNLOADED, EMPTY, enter_empty),

@@ -160,6 +160,38 @@ TEST(Adoption, AnInterruptedResetIsFinished) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
+TEST(Adoption, AVfThatAnEarlierCommandPutsIntoTheEngineIsNotPausedWhileItRuns) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    while (rig.pf->scheduler.state != VGPU_SCHEDULER_SWITCHING) rig.gpu.run_for(kUs);
+    const std::uint32_t vf = rig.pf->scheduler.next.vf;
+    rig.restart_core();
+    ASSERT_EQ(rig.pf->scheduler.state, VGPU_SCHEDULER_BROKEN);
+    vgpu_pf_control pause{sizeof(pause), vf, 0, VGPU_PF_PAUSE};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &pause, 77), -EINPROGRESS);
+    while (!rig.gpu.is_done(77)) {
+        ASSERT_NE(rig.vf(vf).state, VGPU_PF_VF_PAUSED);
+        rig.gpu.run_for(kUs);
+    }
+    EXPECT_EQ(rig.vf(vf).state, VGPU_PF_VF_PAUSED);
+    EXPECT_FALSE(rig.gpu.loaded() == vf && rig.gpu.is_running());
+}
+
+TEST(Adoption, ARequestThatWaitsIsAnsweredByTheNextCore) {
+    Rig rig;
+    rig.provision(1);
+    rig.control(1, VGPU_PF_PAUSE);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(kSecond);
+    rig.restart_core();
+    rig.control(1, VGPU_PF_RESUME);
+    EXPECT_EQ(rig.gpu.vf(1).received, std::vector<std::uint32_t>{MAILBOX_VF_READY_TO_ACCESS_GPU});
+    rig.restart_core();
+    rig.gpu.run_for(kMs);
+    EXPECT_EQ(rig.gpu.vf(1).received.size(), 1u) << "it is answered once";
+}
+
 TEST(Adoption, ATornCheckpointCopyLosesOneStepOnly) {
     Rig rig;
     rig.provision(1);
