@@ -294,6 +294,7 @@ static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->access.granted)
 		vf->access.count++;
 	vgpu_pf_guard_resume(pf, vf);
+	vgpu_pf_mailbox_adopt(pf, vf);
 }
 
 static void adopt_all(struct vgpu_pf *pf)

@@ -30,7 +30,8 @@ struct checkpoint_vf {
 	struct vgpu_vf_config config;
 	uint32_t guard_limits[VGPU_GUARD_KINDS];
 	uint8_t guard_paused;
-	uint8_t reserved[55];
+	uint8_t deferred_request; /* enum mailbox_to_pf; 0: none */
+	uint8_t reserved[54];
 };
 HW_ASSERT_SIZE(struct checkpoint_vf, 128);
 
@@ -123,6 +124,7 @@ static void encode_vf(const struct vgpu_pf *pf, const struct vgpu_vf *vf, struct
 	out->generation = vf->generation;
 	out->config = vf->config;
 	out->guard_paused = vf->guard.paused;
+	out->deferred_request = (uint8_t)vf->mailbox.deferred_request;
 	memcpy(out->guard_limits, vf->guard.limits, sizeof(out->guard_limits));
 }
 
@@ -135,6 +137,7 @@ static void decode_vf(const struct checkpoint_vf *in, struct vgpu_vf *vf)
 	vf->generation = in->generation;
 	vf->config = in->config;
 	vf->guard.paused = in->guard_paused != 0;
+	vf->mailbox.deferred_request = in->deferred_request;
 	memcpy(vf->guard.limits, in->guard_limits, sizeof(in->guard_limits));
 }
 

@@ -139,7 +139,7 @@ static void enter_scrubbing(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 {
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_reset_cancel(vf);
-	vgpu_pf_mailbox_forget(vf);
+	vgpu_pf_mailbox_refuse(pf, vf);
 	vf->guard.paused = false;
 	vf->control.driver_loaded = false;
 	vf->control.lost = false;

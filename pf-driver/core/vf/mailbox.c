@@ -68,9 +68,15 @@ void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		write_box(pf, vf);
 }
 
-static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
+static void set_deferred(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
 	vf->mailbox.deferred_request = request;
+	vgpu_pf_checkpoint_mark(pf);
+}
+
+static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
+{
+	set_deferred(pf, vf, request);
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
 }
 
@@ -273,7 +279,7 @@ bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	if (vf->mailbox.deferred_request == 0 || is_to_wait(pf, vf))
 		return false;
-	vf->mailbox.deferred_request = 0;
+	set_deferred(pf, vf, 0);
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);
 	if (message[0] == MAILBOX_REQ_GPU_RESET_ACCESS)
 		take_reset(pf, vf, message);
@@ -287,16 +293,23 @@ void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->mailbox.deferred_request == 0)
 		return;
-	vf->mailbox.deferred_request = 0;
+	set_deferred(pf, vf, 0);
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-/* The VF is quarantined: answer its deferred request with FAIL, and drop all messages. */
+/* A new core has taken over the VF: its deferred request waits on. */
+void vgpu_pf_mailbox_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->mailbox.deferred_request)
+		hold(pf, vf, vf->mailbox.deferred_request);
+}
+
+/* The VF is quarantined or released: answer its deferred request with FAIL, and drop all messages. */
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	bool is_throttled = vf->mailbox.deferred_request != 0;
 
-	vgpu_pf_mailbox_forget(vf);
+	vgpu_pf_mailbox_forget(pf, vf);
 	if (is_throttled)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
@@ -306,15 +319,16 @@ void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t request = vf->mailbox.deferred_request;
 
-	vgpu_pf_mailbox_forget(vf);
+	vgpu_pf_mailbox_forget(pf, vf);
 	if (request)
 		hold(pf, vf, request);
 }
 
 /* Drop the deferred request and the messages to the guest. */
-void vgpu_pf_mailbox_forget(struct vgpu_vf *vf)
+void vgpu_pf_mailbox_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	vf->mailbox.deferred_request = 0;
+	if (vf->mailbox.deferred_request)
+		set_deferred(pf, vf, 0);
 	vf->mailbox.out_pending = false;
 	vf->mailbox.ack_expected = false;
 	vf->mailbox.not_before_ns = 0;

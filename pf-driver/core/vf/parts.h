@@ -43,7 +43,8 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_mailbox_forget(struct vgpu_vf *vf);
+void vgpu_pf_mailbox_forget(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);

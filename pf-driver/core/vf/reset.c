@@ -308,12 +308,12 @@ static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu
 		if (vf->reset.is_flr_known)
 			return;
 		vf->reset.answer = 0;
-		vgpu_pf_mailbox_forget(vf);
+		vgpu_pf_mailbox_forget(pf, vf);
 		vf->reset.is_flr_known = true;
 		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, reason);
 	} else {
 		acknowledge_flr(pf, vf);
-		vgpu_pf_mailbox_forget(vf);
+		vgpu_pf_mailbox_forget(pf, vf);
 		/* an FLR does not end a pause */
 		if (vf->state == VGPU_PF_VF_PAUSED) {
 			vgpu_vf_post(vf, VGPU_VF_EVENT_DRIVER_GONE, reason);

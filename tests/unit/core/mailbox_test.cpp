@@ -243,5 +243,14 @@ TEST(Mailbox, ARequestThatWaitsForAVfThatIsTakenAwayIsRefused) {
     EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FAIL));
 }
 
+TEST(Mailbox, ARequestThatWaitsForAVfThatIsReleasedIsRefused) {
+    Rig rig;
+    rig.provision(1);
+    rig.control(1, VGPU_PF_PAUSE);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    ASSERT_EQ(rig.release(1), 0);
+    EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_FAIL));
+}
+
 }  // namespace
 }  // namespace vgpu::test
