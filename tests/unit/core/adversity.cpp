@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 
 #include "pf-driver/hw/regs.h"
 
 namespace vgpu::test {
 namespace {
 
-constexpr std::uint64_t kVramMib = 16;
 constexpr std::uint32_t kQuantumUs = 20'000;
+constexpr std::size_t kCoreBytes = offsetof(vgpu_pf, scratch);  ///< the rest lives for one call
 
 const Adversity::Trouble kNone{"Nothing", [](Adversity&) {}};
 
@@ -208,24 +210,60 @@ const std::vector<Adversity::Trouble>& Adversity::troubles() {
     return kTroubles;
 }
 
-Adversity::Adversity(bool is_stepwise)
-    : rig({.total_vfs = kVfs, .vram_mb = 128},
-          [=](vgpu_pf_params& params) { params.is_stepwise = is_stepwise; }) {
+Adversity::Adversity(const Setup& setup)
+    : rig({.total_vfs = setup.vfs, .vram_mb = 128},
+          [=](vgpu_pf_params& params) { params.is_stepwise = setup.is_stepwise; }),
+      setup_(setup) {
     rig.gpu.forward.request_done = [this](std::uint64_t token, int error, const char* message) {
         rig.gpu.done[token] = {error, message};
         if (token > kFirstToken && open_.erase(token) == 0) wrong_ = "an answer came twice";
     };
-    std::vector<vgpu_pf_run_entry> table;
-    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+    for (std::uint32_t vf = 1; vf <= setup_.vfs; ++vf) {
         provision(vf);
         run_until_quiet();
-        table.push_back({vf, kQuantumUs});
     }
-    rig.set_table(table);
-    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+    set_table();
+    for (std::uint32_t vf = 1; vf <= setup_.vfs; ++vf) {
         rig.gpu.attach_client(vf, true);
         rig.load_driver(vf);
     }
+}
+
+int Adversity::set_table() {
+    std::vector<vgpu_pf_run_entry> table;
+    std::map<std::uint32_t, std::uint32_t> weights, gaps;
+    for (std::uint32_t vf = 1; vf <= setup_.vfs; ++vf) {
+        table.push_back({vf, setup_.quantum_us});
+        if (setup_.max_gap_us == 0) continue;
+        weights[vf] = 1;
+        gaps[vf] = setup_.max_gap_us;
+    }
+    return rig.set_weights(table, weights, gaps);
+}
+
+void Adversity::restart_core() {
+    open_.clear();
+    rig.restart_core();
+}
+
+Adversity::Snapshot Adversity::save() const {
+    const auto* core = static_cast<const std::uint8_t*>(static_cast<const void*>(rig.pf.get()));
+    Snapshot snapshot{rig.gpu.save(), {core, core + kCoreBytes}, last_token_, open_, {}};
+    std::ranges::copy(asked_, snapshot.asked);
+    return snapshot;
+}
+
+void Adversity::restore(const Snapshot& snapshot) {
+    rig.gpu.restore(snapshot.gpu);
+    std::memcpy(rig.pf.get(), snapshot.core.data(), kCoreBytes);
+    last_token_ = snapshot.last_token;
+    open_ = snapshot.open;
+    std::ranges::copy(snapshot.asked, asked_);
+}
+
+std::optional<std::uint64_t> Adversity::guest_waits_since(std::uint32_t vf) {
+    if (!asked_[vf] || rig.gpu.vf(vf).received.size() > asked_[vf]->received) return std::nullopt;
+    return asked_[vf]->time_ns;
 }
 
 bool Adversity::reach(const Situation& situation, const Trouble& trouble) {
@@ -254,7 +292,7 @@ void Adversity::provision(std::uint32_t vf) {
     vgpu_pf_provision request{};
     request.size = sizeof(request);
     request.vf = vf;
-    request.vram_bytes = kVramMib << 20;
+    request.vram_bytes = setup_.vram_mib << 20;
     std::ranges::fill(request.guard_limits, UINT32_MAX);
     ask(VGPU_PF_OP_PROVISION, request);
 }
@@ -270,7 +308,7 @@ void Adversity::cancel_last() {
 
 void Adversity::guest_asks(std::uint32_t vf, std::uint32_t message) {
     rig.gpu.guest_acknowledges(vf);
-    asked_[vf] = rig.gpu.vf(vf).received.size();
+    asked_[vf] = {rig.gpu.vf(vf).received.size(), rig.gpu.now()};
     rig.gpu.guest_sends(vf, message);
 }
 
@@ -291,7 +329,7 @@ void Adversity::get_device_back() {
 }
 
 bool Adversity::is_quiet() {
-    for (std::uint32_t n = 1; n <= kVfs; ++n) {
+    for (std::uint32_t n = 1; n <= setup_.vfs; ++n) {
         const vgpu_vf& vf = rig.vf(n);
         if (vf.inbox.events != 0 || vf.state == VGPU_PF_VF_RESETTING) return false;
         if (vf.state == VGPU_PF_VF_SCRUBBING && vf.scrub.stage != VGPU_VF_SCRUB_DONE &&
@@ -299,6 +337,7 @@ bool Adversity::is_quiet() {
             return false;
     }
     const vgpu_scheduler_state state = rig.pf->scheduler.state;
+    if (!rig.pf->device.is_attached) return open_.empty();
     return open_.empty() && state != VGPU_SCHEDULER_OFF && state != VGPU_SCHEDULER_BROKEN;
 }
 
@@ -311,7 +350,7 @@ void Adversity::run_until_quiet() {
 std::string Adversity::check_rest() {
     if (!wrong_.empty()) return wrong_;
     if (!open_.empty()) return "a request was never answered";
-    for (std::uint32_t n = 1; n <= kVfs; ++n) {
+    for (std::uint32_t n = 1; n <= setup_.vfs; ++n) {
         const vgpu_vf& vf = rig.vf(n);
         const std::string who = "VF" + std::to_string(n) + " ";
         if (vf.inbox.events != 0)
@@ -327,11 +366,10 @@ std::string Adversity::check_rest() {
 
 /// Within half of what a driver waits.
 std::string Adversity::check_answers() {
-    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
-        const auto is_answered = [&] { return rig.gpu.vf(vf).received.size() > *asked_[vf]; };
-        if (!asked_[vf]) continue;
-        for (int i = 0; i < 31 && !is_answered(); ++i) rig.gpu.run_for(100 * kMs);
-        if (!is_answered()) return "the guest of VF" + std::to_string(vf) + " gets no answer";
+    for (std::uint32_t vf = 1; vf <= setup_.vfs; ++vf) {
+        for (int i = 0; i < 31 && guest_waits_since(vf); ++i) rig.gpu.run_for(100 * kMs);
+        if (guest_waits_since(vf))
+            return "the guest of VF" + std::to_string(vf) + " gets no answer";
     }
     return "";
 }
@@ -339,7 +377,7 @@ std::string Adversity::check_answers() {
 int Adversity::step_towards_service(std::uint32_t vf) {
     switch (rig.vf(vf).state) {
         case VGPU_PF_VF_ABSENT:
-            return rig.provision(vf, kVramMib);
+            return rig.provision(vf, setup_.vram_mib);
         case VGPU_PF_VF_PAUSED:
             return rig.control(vf, VGPU_PF_RESUME);
         case VGPU_PF_VF_QUARANTINED:
@@ -396,11 +434,11 @@ std::string Adversity::load(std::uint32_t vf) {
 std::string Adversity::check_service() {
     std::uint64_t before[kVfs + 1];
     std::string idle;
-    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) before[vf] = rig.vf(vf).service.ns;
+    for (std::uint32_t vf = 1; vf <= setup_.vfs; ++vf) before[vf] = rig.vf(vf).service.ns;
     for (int i = 0; i < 10; ++i) {
         rig.gpu.run_for(100 * kMs);
         idle.clear();
-        for (std::uint32_t vf = 1; vf <= kVfs; ++vf)
+        for (std::uint32_t vf = 1; vf <= setup_.vfs; ++vf)
             if (rig.vf(vf).service.ns - before[vf] < 5 * kMs) idle += " VF" + std::to_string(vf);
         if (idle.empty()) return "";
     }
@@ -411,7 +449,7 @@ std::string Adversity::give_to_next_tenant(std::uint32_t vf) {
     if (rig.release(vf) != 0) return "it cannot be released: " + rig.message();
     run_until_quiet();
     if (rig.durable(vf) != 0) return "it is not scrubbed: " + rig.message();
-    if (rig.provision(vf, kVramMib) != 0) return "it has no next tenant: " + rig.message();
+    if (rig.provision(vf, setup_.vram_mib) != 0) return "it has no next tenant: " + rig.message();
     const vgpu_pf_vf fresh = rig.get_vf(vf);
     if (fresh.flrs + fresh.hangs + fresh.mailbox_messages + fresh.full_access_count +
             fresh.guard_level + fresh.last_error + fresh.service_ns !=
@@ -421,7 +459,7 @@ std::string Adversity::give_to_next_tenant(std::uint32_t vf) {
 }
 
 std::string Adversity::check_engine() {
-    for (std::uint32_t n = 1; n <= kVfs; ++n)
+    for (std::uint32_t n = 1; n <= setup_.vfs; ++n)
         if (rig.vf(n).inbox.events != 0 && !vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(n)))
             return "VF" + std::to_string(n) + " waits for an engine that does not hold it";
     const std::uint32_t vf = rig.gpu.loaded();
@@ -446,7 +484,7 @@ void Adversity::end_trouble() {
     rig.gpu.lose_interrupts = false;
     rig.gpu.bulk_ns = 20 * kUs;
     rig.gpu.device_reset_ns = kMs;
-    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+    for (std::uint32_t vf = 1; vf <= setup_.vfs; ++vf) {
         rig.gpu.vf(vf).hangs = rig.gpu.vf(vf).flr_never_ends = false;
         rig.gpu.set_bank(vf, REG_VGPU_VF0_RESET, 0);
     }
@@ -462,9 +500,8 @@ std::string Adversity::check() {
     run_until_quiet();
     std::string wrong = check_rest();
     if (wrong.empty()) wrong = check_answers();
-    if (wrong.empty() && rig.set_table({{1, kQuantumUs}, {2, kQuantumUs}, {3, kQuantumUs}}) != 0)
-        wrong = "no table is taken: " + rig.message();
-    for (std::uint32_t vf = 1; vf <= kVfs && wrong.empty(); ++vf) wrong = revive(vf);
+    if (wrong.empty() && set_table() != 0) wrong = "no table is taken: " + rig.message();
+    for (std::uint32_t vf = 1; vf <= setup_.vfs && wrong.empty(); ++vf) wrong = revive(vf);
     if (wrong.empty()) wrong = check_service();
     if (wrong.empty()) wrong = give_to_next_tenant(kSubject);
     if (wrong.empty()) wrong = check_service();

@@ -41,7 +41,28 @@ public:
     [[nodiscard]] static const std::vector<Situation>& situations();
     [[nodiscard]] static const std::vector<Trouble>& troubles();
 
-    explicit Adversity(bool is_stepwise = false);
+    struct Setup {
+        bool is_stepwise = false;
+        std::uint32_t vfs = kVfs;
+        std::uint64_t vram_mib = 16;  ///< of each VF
+        std::uint32_t quantum_us = 20'000;
+        std::uint32_t max_gap_us = 0;  ///< of each VF; 0: no limit
+    };
+    struct GuestRequest {
+        std::size_t received;  ///< messages the guest had got then
+        std::uint64_t time_ns;
+    };
+    /// Device, core, and what tenants and operators wait for. It fits only its own Adversity.
+    struct Snapshot {
+        ModelGpu::Snapshot gpu;
+        std::vector<std::uint8_t> core;
+        std::uint64_t last_token;
+        std::map<std::uint64_t, std::shared_ptr<void>> open;
+        std::optional<GuestRequest> asked[kVfs + 1];
+    };
+
+    Adversity() : Adversity(Setup{}) {}
+    explicit Adversity(const Setup& setup);
     ~Adversity() { rig.gpu.forward = {}; }
     Adversity(const Adversity&) = delete;
     Adversity& operator=(const Adversity&) = delete;
@@ -68,9 +89,19 @@ public:
     void post(std::uint32_t vf, vgpu_vf_event event, vgpu_pf_reason reason);
     void lose_device();
     void get_device_back();
+    /// The process of the core dies; a new one finds the device. Clients lose their requests.
+    void restart_core();
+    [[nodiscard]] Snapshot save() const;
+    void restore(const Snapshot& snapshot);
+    /// Nothing is pending: every request is answered, and no VF is between two states.
+    [[nodiscard]] bool is_quiet();
+    /// The time of a guest's request that has not been answered yet.
+    [[nodiscard]] std::optional<std::uint64_t> guest_waits_since(std::uint32_t vf);
     /// At any time: whoever is said to be off the engine does not run there, and waits for nothing.
     /// Empty: so it is.
     [[nodiscard]] std::string check_engine();
+    /// Whenever it is quiet. Empty: nothing is left over.
+    [[nodiscard]] std::string check_rest();
     /// In the end, with the trouble over. Empty: nothing is wrong.
     [[nodiscard]] std::string check();
 
@@ -81,8 +112,7 @@ private:
 
     void run_until_quiet();
     void end_trouble();
-    [[nodiscard]] bool is_quiet();
-    [[nodiscard]] std::string check_rest();
+    int set_table();
     [[nodiscard]] std::string check_answers();
     [[nodiscard]] std::string revive(std::uint32_t vf);
     [[nodiscard]] int step_towards_service(std::uint32_t vf);
@@ -90,9 +120,10 @@ private:
     [[nodiscard]] std::string check_service();
     [[nodiscard]] std::string give_to_next_tenant(std::uint32_t vf);
 
+    const Setup setup_;
     std::uint64_t last_token_ = kFirstToken;
     std::map<std::uint64_t, std::shared_ptr<void>> open_;
-    std::optional<std::size_t> asked_[kVfs + 1];  ///< messages the guest had got then
+    std::optional<GuestRequest> asked_[kVfs + 1];
     std::string wrong_;
 };
 

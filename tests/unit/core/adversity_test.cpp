@@ -87,7 +87,7 @@ void live(std::uint32_t seed) {
     const auto any = [&](const auto& choices) -> const auto& {
         return choices[random() % std::size(choices)];
     };
-    Adversity world(seed % 2 != 0);
+    Adversity world({.is_stepwise = seed % 2 != 0});
     world.reach(any(Adversity::situations()), troubles.front());
     std::string text = "seed " + std::to_string(seed) + ":";
     for (std::size_t steps = 20 + seed % 60; steps > 0; --steps) {

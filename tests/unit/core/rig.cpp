@@ -23,7 +23,7 @@ Rig::Rig(ModelGpu::Options options, std::function<void(vgpu_pf_params&)> adjust)
 
 void Rig::start_core() {
     ring.assign((VGPU_PF_RING_EVENTS_OFFSET + 4096 * sizeof(vgpu_pf_event)) / 8, 0);
-    pf = std::make_unique<vgpu_pf>();
+    if (!pf) pf = std::make_unique<vgpu_pf>();
     vgpu_pf_params params{};
     params.boot_id = ++boots_;
     params.time_scale = 1;
@@ -40,7 +40,6 @@ void Rig::start_core() {
 
 void Rig::restart_core() {
     gpu.bind(nullptr);
-    pf.reset();
     gpu.run_for(0);
     start_core();
 }
