@@ -125,7 +125,7 @@ CommandLine::CommandLine() {
     app.set_help_flag("-h,--help", "show how to use vgpuctl or a verb");
     app.add_option("--bus", bus, "system, session or an address (env VGPUCTL_BUS)");
     app.add_flag("--json", is_json, "print a JSON document with a schema id, also on errors");
-    app.add_option("--timeout", timeout_s, "time to wait for each answer of vgpud")
+    app.add_option("--timeout", timeout_s, "time to wait for each answer of vgpud or a job")
         ->type_name("SECONDS")
         ->transform(whole_within(1, 600));
     app.set_version_flag("--version", "vgpuctl " VGPU_VERSION)->description("show the version");

@@ -32,7 +32,7 @@ bool is_frozen(std::uint32_t process) {
 }  // namespace
 
 std::chrono::milliseconds BusCall::duration_of(Limit limit) {
-    constexpr std::array<int, 4> kSeconds{5, 30, 150, 450};
+    constexpr std::array<int, 3> kSeconds{5, 30, 150};
     return std::chrono::seconds(kSeconds.at(static_cast<std::size_t>(limit)));
 }
 

@@ -19,8 +19,7 @@ namespace vgpu::cli {
 enum class Limit {
     Read,       ///< vgpud answers from memory
     Inventory,  ///< vgpud has to ask the PF cores
-    Change,     ///< destroy waits for a scrub, and polkit may ask a person
-    Agent,      ///< a self-test may take 300 s, and polkit may ask a person
+    Change,     ///< polkit may ask a person
 };
 
 class BusCall {
@@ -29,6 +28,7 @@ public:
 
     /// Lowers the limit of further calls. A lower limit of an earlier cap() stays.
     void cap(std::chrono::milliseconds max) { max_ = std::min(max, max_.value_or(max)); }
+    [[nodiscard]] std::optional<std::chrono::milliseconds> max() const { return max_; }
 
     /// Runs `work`, which calls vgpud. If that may take long, pings vgpud first, to find a frozen
     /// vgpud early.

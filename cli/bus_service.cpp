@@ -143,7 +143,7 @@ public:
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t max_age_ms) override {
         return call_(Limit::Read,
-                     [&] { return rows_of(manager_.ListVfColumns(only(names, max_age_ms))); });
+                     [&] { return rows_of(manager_.ListVfs(only(names, max_age_ms))); });
     }
     Properties object(const std::string& path) override {
         return call_(Limit::Read, [&] {
@@ -170,10 +170,6 @@ public:
     void set_vf(const std::string& path, const Options& options) override {
         call_(Limit::Change,
               [&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Set(dict_of(options)); });
-    }
-    void destroy_vf(const std::string& path, const Options& options) override {
-        call_(Limit::Change,
-              [&] { Proxy<org::vgpu1::Vf_proxy>(*bus_, path).Destroy(dict_of(options)); });
     }
     std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                            const Options& options) override {
@@ -209,28 +205,22 @@ public:
     }
     void limit_calls(std::chrono::milliseconds limit) override { call_.cap(limit); }
     void control(const std::string& path, VfAction action, const Options& options) override {
-        using Method = void (org::vgpu1::Vf_proxy::*)(const Dict&);
-        static const std::map<VfAction, Method> kMethods{
-            {VfAction::Reset, &org::vgpu1::Vf_proxy::Reset},
-            {VfAction::Pause, &org::vgpu1::Vf_proxy::Pause},
-            {VfAction::Resume, &org::vgpu1::Vf_proxy::Resume},
-            {VfAction::Stop, &org::vgpu1::Vf_proxy::Stop},
-            {VfAction::ClearQuarantine, &org::vgpu1::Vf_proxy::ClearQuarantine}};
         call_(Limit::Change, [&] {
             Proxy<org::vgpu1::Vf_proxy> vf(*bus_, path);
-            (vf.*kMethods.at(action))(dict_of(options));
+            return action == VfAction::Pause ? vf.Pause(dict_of(options))
+                                             : vf.Stop(dict_of(options));
         });
     }
-    Properties ask_agent(const std::string& path, AgentRequest request,
-                         const Options& options) override {
-        using Method = Dict (org::vgpu1::Vf_proxy::*)(const Dict&);
-        static const std::map<AgentRequest, Method> kMethods{
-            {AgentRequest::SelfTest, &org::vgpu1::Vf_proxy::SelfTest},
-            {AgentRequest::Quiesce, &org::vgpu1::Vf_proxy::Quiesce},
-            {AgentRequest::Thaw, &org::vgpu1::Vf_proxy::Thaw}};
-        return call_(Limit::Agent, [&] {
-            Proxy<org::vgpu1::Vf_proxy> vf(*bus_, path);
-            return properties_of((vf.*kMethods.at(request))(dict_of(options)));
+    std::string start_job(const std::string& path, VfJob job, const Options& options) override {
+        using Vf = org::vgpu1::Vf_proxy;
+        /// In the order of VfJob.
+        static constexpr std::array kMethods{
+            &Vf::Destroy,  &Vf::Reset,   &Vf::Resume, &Vf::ClearQuarantine,
+            &Vf::SelfTest, &Vf::Quiesce, &Vf::Thaw};
+        return call_(Limit::Change, [&] {
+            watch_owner();  // first, to notice if the vgpud of the job ends
+            Proxy<Vf> vf(*bus_, path);
+            return std::string((vf.*kMethods.at(static_cast<std::size_t>(job)))(dict_of(options)));
         });
     }
 
@@ -269,16 +259,23 @@ public:
     std::string auto_config(const Options& options) override {
         return call_(Limit::Inventory, [&] { return manager_.AutoConfig(dict_of(options)); });
     }
-    Properties await_job(const std::string& path,
-                         const std::function<void(const Properties&)>& on_change) override {
+    std::optional<Properties> await_job(const std::string& path,
+                                        const std::function<bool(const Properties&)>& is_enough,
+                                        const std::vector<pollfd>& stop_on) override {
+        constexpr int kRetryMs = 100;  // a signal may have been processed before the wait
+        const auto begin = std::chrono::steady_clock::now();
         return until_the_bus_goes(
-            [&] {
-                Proxy<org::vgpu1::Job_proxy> job(*bus_, path);
+            [&]() -> std::optional<Properties> {
                 for (;;) {
-                    Properties now = facts_of(job);
-                    on_change(now);
-                    if (is_over(std::get<std::string>(now.at("State")))) return now;
-                    wait_for_the_bus();
+                    Properties now = job_at(path);
+                    const bool enough = is_enough(now);
+                    if (enough || is_over(std::get<std::string>(now.at("State")))) return now;
+                    const auto max = call_.max();
+                    if (max && std::chrono::steady_clock::now() - begin >= *max)
+                        throw ServiceError("org.freedesktop.DBus.Error.Timeout",
+                                           "the job has not ended in time; it continues: see "
+                                           "'vgpuctl jobs'");
+                    if (is_stopped(stop_on, kRetryMs)) return std::nullopt;
                 }
             },
             "; the job continues, or the next vgpud finishes it: see 'vgpuctl jobs' when the bus "
@@ -356,40 +353,26 @@ private:
     }
 
     /// Throws if vgpud has ended, because the next vgpud reuses job numbers.
-    Properties facts_of(Proxy<org::vgpu1::Job_proxy>& job) {
-        const auto facts = [&job] {
-            return Properties{{"State", job.State()},
-                              {"Progress", job.Progress()},
-                              {"Step", job.Step()},
-                              {"Error", job.Error()},
-                              {"ErrorName", job.ErrorName()}};
-        };
+    Properties job_at(const std::string& path) {
         std::optional<Properties> found;
         std::optional<ServiceError> condition;
         try {
-            found = call_(Limit::Read, facts);
+            found = call_(Limit::Read, [&] {
+                return all_properties(*bus_, kService, path, org::vgpu1::Job_proxy::INTERFACE_NAME);
+            });
         } catch (const ServiceError& error) {
             condition = error;
         }
-        // checked after the calls, because another vgpud may have answered them
+        // checked after the call, because another vgpud may have answered it
         while (bus_->processPendingRequest()) {
         }
         if (owner_changes_)
             throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
-                               "vgpud ended before the job; the next one finishes it or rolls it "
-                               "back: see 'vgpuctl jobs' and 'vgpuctl events'");
+                               "vgpud ended before the job; the next one finishes an apply or "
+                               "rolls it back, and the device finishes what it has begun: see "
+                               "'vgpuctl jobs' and 'vgpuctl events'");
         if (condition) throw ServiceError(*condition);
         return *found;
-    }
-
-    /// Waits for a message. The wait is limited, because a signal may have been processed before.
-    void wait_for_the_bus() {
-        constexpr int kRetryMs = 100;
-        while (bus_->processPendingRequest()) {
-        }
-        const auto poll_data = bus_->getEventLoopPollData();
-        pollfd bus{.fd = poll_data.fd, .events = poll_data.events, .revents = 0};
-        ::poll(&bus, 1, kRetryMs);
     }
 
     /// Asks the bus to report changes of the owner of org.vgpu1.
@@ -416,12 +399,13 @@ private:
         }
     }
 
-    /// True if one of `stop_on` is ready.
-    [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on) const {
+    /// Waits for the bus and `stop_on`, at most `max_ms`. True if one of `stop_on` is ready.
+    [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on,
+                                  std::optional<int> max_ms = {}) const {
         const auto poll_data = bus_->getEventLoopPollData();
         std::vector<pollfd> fds{{.fd = poll_data.fd, .events = poll_data.events, .revents = 0}};
         fds.insert(fds.end(), stop_on.begin(), stop_on.end());
-        ::poll(fds.data(), fds.size(), poll_data.getPollTimeout());
+        ::poll(fds.data(), fds.size(), max_ms.value_or(poll_data.getPollTimeout()));
         for (std::size_t i = 1; i < fds.size(); ++i)
             if (fds[i].revents != 0) return true;
         return false;

@@ -19,7 +19,8 @@ constexpr std::array kRows{ExitCodeRow{ExitCode::Ok, "ok"},
                            ExitCodeRow{ExitCode::Unreachable, "vgpud not reachable"},
                            ExitCodeRow{ExitCode::NoCapacity, "no capacity"},
                            ExitCodeRow{ExitCode::Lost, "GPU or vgpu-pf lost"},
-                           ExitCodeRow{ExitCode::ReadOnly, "state read-only"}};
+                           ExitCodeRow{ExitCode::ReadOnly, "state read-only"},
+                           ExitCodeRow{ExitCode::Interrupted, "interrupted"}};
 
 }  // namespace
 

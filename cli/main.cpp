@@ -6,6 +6,7 @@
 
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 
@@ -22,11 +23,15 @@ std::size_t terminal_columns() {
 int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
-    return vgpu::cli::run_cli(words, vgpu::cli::connect_service,
-                              {.out = std::cout,
-                               .err = std::cerr,
-                               .is_terminal = is_terminal,
-                               .uses_colour = vgpu::cli::wants_colour(
-                                   is_terminal, std::getenv("NO_COLOR"), std::getenv("TERM")),
-                               .columns = terminal_columns()});
+    const int status =
+        vgpu::cli::run_cli(words, vgpu::cli::connect_service,
+                           {.out = std::cout,
+                            .err = std::cerr,
+                            .is_terminal = is_terminal,
+                            .uses_colour = vgpu::cli::wants_colour(
+                                is_terminal, std::getenv("NO_COLOR"), std::getenv("TERM")),
+                            .columns = terminal_columns()});
+    // so that the loop of a shell ends, too
+    if (status == static_cast<int>(vgpu::cli::ExitCode::Interrupted)) std::raise(SIGINT);
+    return status;
 }

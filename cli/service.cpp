@@ -28,6 +28,7 @@ constexpr std::string_view kOlder =
 /// prefix.
 constexpr std::array kExitCodes{
     ExitRow{"vgpuctl.WrongUsage", ExitCode::Usage},
+    ExitRow{"vgpuctl.Interrupted", ExitCode::Interrupted},
     ExitRow{"org.vgpu1.Error.NoSuchGpu", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.NoSuchVf", ExitCode::NotFound},
     ExitRow{"org.vgpu1.Error.UnknownOption", ExitCode::Usage},

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ enum class ExitCode : int {
     NoCapacity = 6,
     Lost = 7,
     ReadOnly = 8,
+    Interrupted = 130,  ///< the wait for a job; as shells report SIGINT
 };
 
 /// Thrown by all calls and by verbs. Its name determines the exit code. what(): the message and,
@@ -80,8 +82,9 @@ inline constexpr std::chrono::seconds kServiceTimeout{10};
 enum class BusChange { Event, Gone, Back, Stopped };
 
 /// The methods of org.vgpu1.Vf with the same names.
-enum class VfAction { Reset, Pause, Resume, Stop, ClearQuarantine };
-enum class AgentRequest { SelfTest, Quiesce, Thaw };
+enum class VfAction { Pause, Stop };
+/// Those that begin a job.
+enum class VfJob { Destroy, Reset, Resume, ClearQuarantine, SelfTest, Quiesce, Thaw };
 
 /// "gpu0/vf3" for "/org/vgpu1/gpu/gpu0/vf/3", "gpu0" for the path of a GPU.
 std::string target_of_path(const std::string& path);
@@ -112,8 +115,6 @@ public:
     virtual void set_gpu(const std::string& path, const Options& options) = 0;
     /// Takes effect with the next run table.
     virtual void set_vf(const std::string& path, const Options& options) = 0;
-    /// Waits for the scrub, unless no_wait.
-    virtual void destroy_vf(const std::string& path, const Options& options) = 0;
     /// Returns the claim's generation. `owner`: printable ASCII, 1 to 128 characters.
     virtual std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                                    const Options& options) = 0;
@@ -131,15 +132,13 @@ public:
     virtual std::uint64_t unassign_vfs(const std::string& owner) = 0;
     /// For a running VM: restores lost claims, and returns its number of VFs.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
-    /// Lowers the limit of further calls. A call that exceeds it throws Unreachable, and vgpud may
-    /// still act.
+    /// Lowers the limit of further calls and of await_job(). One that exceeds it throws
+    /// Unreachable, and vgpud may still act.
     virtual void limit_calls(std::chrono::milliseconds limit) = 0;
-    /// A VF that is open or claimed may require "force".
+    /// A VF that is open may require "force".
     virtual void control(const std::string& path, VfAction action, const Options& options) = 0;
-    /// Returns ok, text and duration_ms. May exceed timeout_ms a little (quiesce waits for the
-    /// device). Do not trust `text`, because it comes from the guest.
-    virtual Properties ask_agent(const std::string& path, AgentRequest request,
-                                 const Options& options) = 0;
+    /// Returns the path of the job. A VF that is open or claimed may require "force".
+    virtual std::string start_job(const std::string& path, VfJob job, const Options& options) = 0;
 
     /// The newest `limit` kept events with Seq > `after`: Seq, TimeUs, Gpu, Vf, Kind, Text.
     virtual std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) = 0;
@@ -154,10 +153,12 @@ public:
     /// Change nothing.
     virtual std::string export_config(const Options& options) = 0;
     virtual std::string auto_config(const Options& options) = 0;
-    /// Waits for the end of a job and returns its last properties. Calls `on_change` on each look.
-    /// A job that failed does not throw: see State, Error, ErrorName.
-    virtual Properties await_job(const std::string& path,
-                                 const std::function<void(const Properties&)>& on_change) = 0;
+    /// Waits for the end of a job, or until `is_enough`, which is called on each look, and returns
+    /// the last properties. A job that failed does not throw: see State, Error, ErrorName. Nothing
+    /// if one of `stop_on` is ready first.
+    virtual std::optional<Properties> await_job(
+        const std::string& path, const std::function<bool(const Properties&)>& is_enough,
+        const std::vector<pollfd>& stop_on) = 0;
     /// All jobs by number: Path and all properties except Plan.
     virtual std::vector<Properties> list_jobs() = 0;
     /// The job ends after its current step. WrongState (Failed) if it is over or cannot be

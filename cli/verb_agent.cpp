@@ -4,8 +4,10 @@
 //   vgpuctl self-test TARGET   tests the VF from inside
 //   vgpuctl quiesce TARGET     stops the processes that use it
 //   vgpuctl thaw TARGET        resumes them
+#include "cli/job_wait.h"
 #include "cli/number_options.h"
-#include "cli/verbs.h"
+
+#include <fmt/format.h>
 
 namespace vgpu::cli {
 
@@ -13,23 +15,23 @@ namespace {
 
 struct AgentRow {
     About about;
-    AgentRequest request;
+    VfJob job;
     bool takes_time;  ///< has --timeout-ms
 };
 
 constexpr AgentRow kSelfTest{
     {Group::Guests, "self-test", "have the guest's agent test the VF", "self-test gpu0/vf1"},
-    AgentRequest::SelfTest,
+    VfJob::SelfTest,
     true};
 constexpr AgentRow kQuiesce{{Group::Guests, "quiesce", "stop the guest's processes that use the VF",
                              "quiesce gpu0/vf1 --timeout-ms 5000"},
-                            AgentRequest::Quiesce,
+                            VfJob::Quiesce,
                             true};
-constexpr AgentRow kThaw{{Group::Guests, "thaw", "resume what quiesce stopped", "thaw gpu0/vf1"},
-                         AgentRequest::Thaw,
-                         false};
+constexpr AgentRow kThaw{
+    {Group::Guests, "thaw", "resume what quiesce stopped", "thaw gpu0/vf1"}, VfJob::Thaw, false};
 
-/// Ends with 1 if the agent reports a failure. --json: vgpuctl-agent-1.
+/// Prints the report: "gpu0/vf3: self-test passed: TEXT (1200 ms)". Ends with 1 if the agent
+/// reports a failure. --json: vgpuctl-agent-1.
 class AgentVerb final : public Verb {
 public:
     explicit AgentVerb(const AgentRow& row) : Verb(row.about), row_(row) {}
@@ -45,7 +47,20 @@ public:
     ExitCode run(Invocation& invocation) override {
         Options options;
         if (row_.takes_time) options["timeout_ms"] = std::uint64_t{timeout_ms_};
-        return ask_agent(invocation, target_, name(), row_.request, options);
+        const std::string path = resolve_vf(invocation.service, target_, name());
+        const Properties job = carry_out(invocation, path, row_.job, options);
+        const bool is_ok = flag_of(job, "Report.ok");
+        const std::uint64_t ms = number_of(job, "Report.duration_ms");
+        const std::string text = text_of(job, "Report.text");
+        invocation.print("vgpuctl-agent-1",
+                         {{"target", target_},
+                          {"request", name()},
+                          {"ok", is_ok},
+                          {"text", text},
+                          {"duration_ms", ms}},
+                         fmt::format("{}: {} {}: {} ({} ms)\n", target_, name(),
+                                     is_ok ? "passed" : "failed", text, ms));
+        return is_ok ? ExitCode::Ok : ExitCode::Failed;
     }
 
 private:

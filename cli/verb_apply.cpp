@@ -3,8 +3,7 @@
 // vgpuctl apply FILE: changes the VFs to those of a configuration, all or nothing, in a job of
 // vgpud. Steps that empty VRAM require --yes.
 #include "cli/desired_document.h"
-#include "cli/progress.h"
-#include "text/number.h"
+#include "cli/job_wait.h"
 
 #include <fmt/format.h>
 
@@ -47,30 +46,12 @@ public:
         const std::string job = invocation.service.apply(text, options);
         if (no_wait_)
             return finish(invocation, plan, {{"Path", job}, {"State", std::string("running")}});
-        Properties end = await(invocation, job);
+        Properties end = wait_for_job(invocation, job);
         end["Path"] = job;
         return finish(invocation, plan, end);
     }
 
 private:
-    /// Prints first how to cancel the job, because interrupting vgpuctl does not cancel it.
-    static Properties await(Invocation& invocation, const std::string& job) {
-        if (invocation.is_terminal && !invocation.is_json)
-            invocation.out << fmt::format(
-                "job {}: continues if this is interrupted; 'vgpuctl jobs --cancel {}' cancels it\n",
-                job_of(job), job_of(job));
-        ProgressLine line{Canvas(invocation)};
-        return invocation.service.await_job(job, [&line](const Properties& now) {
-            line.draw(
-                fmt::format("{} {}", bar_text(real_of(now, "Progress")), text_of(now, "Step")));
-        });
-    }
-
-    /// The N in ".../job/N"; 0 for "".
-    static std::uint64_t job_of(std::string_view path) {
-        return text::number_in<std::uint64_t>(path.substr(path.rfind('/') + 1)).value_or(0);
-    }
-
     /// The path of the job; empty if there was nothing to do.
     static std::string path_of(const Properties& job) {
         return job.contains("Path") ? std::get<std::string>(job.at("Path")) : "";
@@ -81,7 +62,7 @@ private:
         invocation.out << document_text("vgpuctl-apply-1",
                                         {{"result", text_of(job, "State")},
                                          {"job", path_of(job)},
-                                         {"job_id", job_of(path_of(job))},
+                                         {"job_id", job_number(path_of(job))},
                                          {"error", has_error ? text_of(job, "Error") : ""},
                                          {"plan", plan_members(plan)}});
     }
@@ -96,7 +77,7 @@ private:
         else if (state == "running")
             invocation.out << fmt::format(
                 "job {}: 'vgpuctl jobs' shows it, 'vgpuctl jobs --cancel {}' cancels it\n{}\n",
-                job_of(path_of(job)), job_of(path_of(job)), path_of(job));
+                job_number(path_of(job)), job_number(path_of(job)), path_of(job));
         else if (is_well && !is_empty_plan(plan))
             invocation.out << fmt::format("configuration '{}' is applied\n",
                                           plan.at("label").get<std::string>());

@@ -55,7 +55,7 @@ constexpr std::uint32_t kOneReadMs = 100;
 /// Accepted age of SWITCHES and FREE, which no event reports; vgpud reads both once a second.
 constexpr std::uint32_t kTableAgeMs = 1500;
 
-/// Calls Manager.ListGpus and ListVfColumns. --targets: names for completion. --json:
+/// Calls Manager.ListGpus and ListVfs. --targets: names for completion. --json:
 /// vgpuctl-list-1 with all properties; vgpuctl-targets-1.
 class ListVerb final : public Verb {
 public:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl resume TARGET: puts a paused or stopped VF back into service.
-#include "cli/verbs.h"
+#include "cli/job_wait.h"
 
 namespace vgpu::cli {
 
 namespace {
 
-/// Calls Vf.Resume or Vf.ClearQuarantine, which also resets the VF. Both return when the VF is in
+/// Calls Vf.Resume or Vf.ClearQuarantine, which also resets the VF. Returns when the VF is in
 /// service.
 class ResumeVerb final : public Verb {
 public:
@@ -23,8 +23,7 @@ public:
         const std::string path = resolve_vf(invocation.service, target_, name());
         const bool is_forgiven =
             clear_ && text_of(invocation.service.object(path), "State") == "quarantined";
-        invocation.service.control(path, is_forgiven ? VfAction::ClearQuarantine : VfAction::Resume,
-                                   {});
+        carry_out(invocation, path, is_forgiven ? VfJob::ClearQuarantine : VfJob::Resume, {});
         print_done(invocation, target_, "resumed");
         return ExitCode::Ok;
     }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/verbs.h"
 
-#include "cli/progress.h"
-
 #include <fmt/format.h>
 #include <utility>
 
@@ -52,24 +50,6 @@ std::string resolve_vf(Service& service, const std::string& target, const std::s
     throw ServiceError(
         "org.vgpu1.Error.NoSuchVf",
         fmt::format("{} is a GPU; {} requires a VF, such as {}/vf1", target, verb, target));
-}
-
-ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
-                   AgentRequest request, const Options& options) {
-    const std::string path = resolve_vf(invocation.service, target, verb);
-    const Properties report = [&] {
-        const Waiting waiting(invocation, verb + " " + target);
-        return invocation.service.ask_agent(path, request, options);
-    }();
-    const bool is_ok = flag_of(report, "ok");
-    const std::uint64_t ms = number_of(report, "duration_ms");
-    const std::string text = text_of(report, "text");
-    invocation.print(
-        "vgpuctl-agent-1",
-        {{"target", target}, {"request", verb}, {"ok", is_ok}, {"text", text}, {"duration_ms", ms}},
-        fmt::format("{}: {} {}: {} ({} ms)\n", target, verb, is_ok ? "passed" : "failed", text,
-                    ms));
-    return is_ok ? ExitCode::Ok : ExitCode::Failed;
 }
 
 void print_done(Invocation& invocation, const std::string& target, const std::string& done) {

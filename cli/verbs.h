@@ -93,11 +93,6 @@ bool is_vf_path(const std::string& path);
 /// The path of a VF. NoSuchVf (exit status 3), naming `verb`, if the target is a GPU.
 std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
 
-/// Asks the VF's agent and prints the report: "gpu0/vf3: self-test passed: TEXT (1200 ms)" or
-/// {"schema": …, "target": …, "request": …, "ok": …, …}. Failed if the agent reports a failure.
-ExitCode ask_agent(Invocation& invocation, const std::string& target, const std::string& verb,
-                   AgentRequest request, const Options& options);
-
 /// Prints "gpu0/vf3: paused" or {"schema": …, "target": …, "done": …}.
 void print_done(Invocation& invocation, const std::string& target, const std::string& done);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Context: the services and helpers that every D-Bus object needs. A method that changes something
-// runs only through authorized(): ask the Authority, let the service work, reply. Replies that
-// wait, for example for a scrub, are in PendingConditions. One thread.
+// runs only through authorized(): ask the Authority, let the service work, reply. One thread.
 #pragma once
 
 #include "daemon/dbus/authority.h"
@@ -22,28 +21,6 @@
 #include <vector>
 
 namespace vgpu::daemon::dbus {
-
-/// Replies that wait for a condition or a deadline. Conditions are checked in each step(), so they
-/// must be cheap and must not block.
-class PendingConditions {
-public:
-    using IsTrue = std::function<bool()>;
-    using Reply = std::function<void(Result<>)>;
-
-    /// Calls `reply` once, with {} or with TimedOut and the cause `what`.
-    void add(IsTrue is_true, Nanoseconds deadline, std::string what, Reply reply);
-    void step(Nanoseconds now);
-    [[nodiscard]] bool is_empty() const { return waiting_.empty(); }
-
-private:
-    struct Waiting {
-        IsTrue is_true;
-        Nanoseconds deadline;
-        std::string what;
-        Reply reply;
-    };
-    std::vector<Waiting> waiting_;
-};
 
 /// Long work for the main loop (documents). Each step() does one piece, between other requests.
 class DeferredWork {
@@ -66,7 +43,6 @@ struct Context {
     const Domains& domains;
     PeerCredentials& peer_credentials;
     Authority& authority;
-    PendingConditions& pending_conditions;
     DeferredWork& backlog;
     const Clock& clock;
     const EventLog& events;
@@ -120,24 +96,22 @@ void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
               std::type_identity_t<std::function<void(Done<T>)>> work) {
     const auto ticket = admit(context, caller.sender);
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
-    const auto call = std::make_shared<OpenCallOf<T, T>>(std::move(result), *ticket, nullptr);
+    const auto call = std::make_shared<OpenCallOf<T, T>>(std::move(result), *ticket);
     caller.calls.add(call);
     work([call](const Result<T>& answer) { call->answer(answer); });
 }
 
 /// Starts `work` if the caller may do `action`, and replies with its value. Admission comes first,
 /// so that floods do not load polkit. Objects are updated before the reply, so that the caller
-/// finds new ones; signals of properties follow the reply. `at_end`: as in OpenCallOf. `work` does
-/// not start if the object is removed before the Authority agrees.
+/// finds new ones; signals of properties follow the reply. `work` does not start if the object is
+/// removed before the Authority agrees.
 template <typename T = void, typename... Replied>
 void authorized(Context& context, const Caller& caller, const std::string& action,
                 sdbus::Result<Replied...>&& result,
-                std::type_identity_t<std::function<void(Done<T>)>> work,
-                std::type_identity_t<std::function<Result<T>(const Error&)>> at_end = nullptr) {
+                std::type_identity_t<std::function<void(Done<T>)>> work) {
     const auto ticket = admit(context, caller.sender);
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
-    const auto call =
-        std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket, std::move(at_end));
+    const auto call = std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket);
     caller.calls.add(call);
     // The called object must not be removed while its method runs.
     const auto is_within_call = std::make_shared<bool>(true);

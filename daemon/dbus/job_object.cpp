@@ -2,7 +2,6 @@
 #include "daemon/dbus/job_object.h"
 
 #include "daemon/dbus/properties.h"
-#include "daemon/dbus/vf_object.h"
 
 #include <fmt/format.h>
 
@@ -30,14 +29,17 @@ std::vector<PropertyName> differences(const JobView& before, const JobView& afte
 
 }  // namespace
 
-std::string job_path(std::uint32_t id) {
-    return fmt::format("/org/vgpu1/job/{}", id);
+sdbus::ObjectPath job_path(std::uint32_t id) {
+    return sdbus::ObjectPath{fmt::format("/org/vgpu1/job/{}", id)};
+}
+
+const char* action_of_job(std::string_view kind) {
+    const bool makes_vfs = kind == "apply" || kind == "recovery" || kind == kind_of(VfJob::Destroy);
+    return makes_vfs ? kProvisionAction : kControlAction;
 }
 
 JobObject::JobObject(Context& context, JobView view)
-    : AdaptorInterfaces(context.bus, sdbus::ObjectPath{job_path(view.id)}),
-      context_(context),
-      view_(std::move(view)) {
+    : AdaptorInterfaces(context.bus, job_path(view.id)), context_(context), view_(std::move(view)) {
     registerAdaptor();
     emitInterfacesAddedSignal({kInterface});
 }

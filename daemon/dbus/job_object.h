@@ -11,7 +11,9 @@
 
 namespace vgpu::daemon::dbus {
 
-std::string job_path(std::uint32_t id);
+sdbus::ObjectPath job_path(std::uint32_t id);
+/// The polkit action of the work. Applies and recoveries create and destroy VFs.
+const char* action_of_job(std::string_view kind);
 
 /// Cancel requires the polkit action of the job's work.
 class JobObject final
@@ -31,6 +33,7 @@ private:
     std::uint32_t Id() override { return view_.id; }
     std::string Kind() override { return view_.kind; }
     std::string State() override { return view_.state; }
+    bool CanCancel() override { return view_.can_cancel; }
     double Progress() override { return view_.progress; }
     std::string Step() override { return view_.step; }
     std::string Error() override;

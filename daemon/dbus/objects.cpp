@@ -158,14 +158,7 @@ void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::str
         });
 }
 
-std::vector<Dict> ManagerObject::ListVfs(const SentOptions& options) {
-    const ListedVfs listed = vfs_of(context_, options);
-    std::vector<Dict> all;
-    for (const VfView* vf : listed.vfs) all.push_back(properties_of(*vf, listed.filter));
-    return all;
-}
-
-Dict ManagerObject::ListVfColumns(const SentOptions& options) {
+Dict ManagerObject::ListVfs(const SentOptions& options) {
     const ListedVfs listed = vfs_of(context_, options);
     return columns_of(listed.vfs, listed.filter);
 }
@@ -219,9 +212,7 @@ void ManagerObject::Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string
         context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
         [this, text, values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
             context_.backlog.add([&jobs = context_.jobs, text, values, done] {
-                const auto id = jobs.apply(*text, values);
-                if (!id) return done(tl::make_unexpected(id.error()));
-                done(sdbus::ObjectPath{job_path(*id)});
+                done(jobs.apply(*text, values).map(job_path));
             });
         });
 }
@@ -291,7 +282,7 @@ void ManagerObject::Adopt(sdbus::Result<std::uint32_t>&& result, std::string own
 }
 
 void ManagerObject::signal(const JobEvent& changes) {
-    const sdbus::ObjectPath path{job_path(changes.id)};
+    const sdbus::ObjectPath path = job_path(changes.id);
     if (changes.result.empty())
         emitJobAdded(changes.id, path);
     else
@@ -330,7 +321,6 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
                .domains = domains,
                .peer_credentials = peer_credentials,
                .authority = authority,
-               .pending_conditions = pending_,
                .backlog = deferred_,
                .clock = clock,
                .events = events,
@@ -351,10 +341,9 @@ void Objects::show_first() {
 
 void Objects::step(const std::vector<AdminEvent>& admin_events) {
     const Nanoseconds now = context_.clock.now();
-    checked_at_ = now;
     // Refresh first, because listeners may look up the object of an event.
     const bool is_due = has_changes_ && now >= next_refresh();
-    if (is_due || !admin_events.empty() || !pending_.is_empty()) {
+    if (is_due || !admin_events.empty()) {
         const bool is_of_all = is_due && has_texts_;
         // Called in any case, because it stores the snapshots.
         const std::set<std::string> changed = changed_gpus(admin_events);
@@ -365,7 +354,6 @@ void Objects::step(const std::vector<AdminEvent>& admin_events) {
         has_changes_ = has_texts_ = false;
     }
     for (const AdminEvent& admin_event : admin_events) manager_.signal(admin_event);
-    pending_.step(now);
     deferred_.step();
 }
 

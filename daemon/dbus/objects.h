@@ -34,8 +34,7 @@ private:
     void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                   SentOptions options) override;
     /// Needs no authorisation. Counters are at most GpuModel::kFreshness old, if possible.
-    std::vector<Dict> ListVfs(const SentOptions& options) override;
-    Dict ListVfColumns(const SentOptions& options) override;
+    Dict ListVfs(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
@@ -87,19 +86,14 @@ public:
     void record_change() { has_changes_ = true; }
     /// Call when libvirt has reported something new about owners.
     void record_texts() { has_changes_ = has_texts_ = true; }
-    /// Signals `admin_events`, sends replies that are due, reads one document, and checks for
-    /// changes every kInterval.
+    /// Signals `admin_events`, reads one document, and checks for changes every kInterval.
     void step(const std::vector<AdminEvent>& admin_events);
     [[nodiscard]] bool are_documents_waiting() const { return !deferred_.is_empty(); }
     /// When to call step() again, if wants_step().
     [[nodiscard]] Nanoseconds next_step() const {
-        if (!deferred_.is_empty()) return Nanoseconds::zero();
-        // conditions change with snapshots, which wake the loop; a time-out does not wake it
-        return has_changes_ ? next_refresh() : checked_at_ + kInterval;
+        return deferred_.is_empty() ? next_refresh() : Nanoseconds::zero();
     }
-    [[nodiscard]] bool wants_step() const {
-        return has_changes_ || !pending_.is_empty() || !deferred_.is_empty();
-    }
+    [[nodiscard]] bool wants_step() const { return has_changes_ || !deferred_.is_empty(); }
 
 private:
     [[nodiscard]] Nanoseconds next_refresh() const { return refreshed_at_ + kInterval; }
@@ -125,7 +119,6 @@ private:
     }
 
     /// Declared before context_, which refers to these members.
-    PendingConditions pending_;
     DeferredWork deferred_;
     RequestLimits request_limits_;
     Context context_;
@@ -137,7 +130,6 @@ private:
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;
     std::set<std::string> followed_;  ///< changes not signalled yet
     Nanoseconds refreshed_at_{0};
-    Nanoseconds checked_at_{0};
     bool has_changes_ = false;
     bool has_texts_ = false;
 };

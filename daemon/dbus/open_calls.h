@@ -9,7 +9,6 @@
 #include "daemon/dbus/sdbus_compat.h"
 #include "daemon/ports/result.h"
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -34,11 +33,8 @@ public:
 /// A call with the D-Bus results `Replied`, answered by a Result<T>.
 template <typename T, typename... Replied> class OpenCallOf final : public OpenCall {
 public:
-    /// `at_end`: makes the answer if the object is removed first; null: the answer is the reason as
-    /// an error.
-    OpenCallOf(sdbus::Result<Replied...>&& result, RequestLimits::Ticket ticket,
-               std::function<Result<T>(const Error&)> at_end)
-        : result_(std::move(result)), ticket_(std::move(ticket)), at_end_(std::move(at_end)) {}
+    OpenCallOf(sdbus::Result<Replied...>&& result, RequestLimits::Ticket ticket)
+        : result_(std::move(result)), ticket_(std::move(ticket)) {}
 
     [[nodiscard]] bool is_open() const { return result_.has_value(); }
     /// Sends the answer. Ignores all but the first one.
@@ -51,14 +47,11 @@ public:
         else
             result.returnResults(*answer);
     }
-    void end(const Error& why) override {
-        answer(at_end_ ? at_end_(why) : Result<T>(tl::make_unexpected(why)));
-    }
+    void end(const Error& why) override { answer(tl::make_unexpected(why)); }
 
 private:
     std::optional<sdbus::Result<Replied...>> result_;
     RequestLimits::Ticket ticket_;
-    std::function<Result<T>(const Error&)> at_end_;
 };
 
 class OpenCalls {

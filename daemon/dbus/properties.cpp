@@ -198,16 +198,6 @@ std::vector<PropertyName> changes(const GpuView& before, const GpuView& after) {
     return names;
 }
 
-Dict properties_of(const VfView& v, const PropertyFilter& filter) {
-    Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{vf_path(v.gpu, v.active.vf)}}},
-             {"Target", sdbus::Variant{fmt::format("{}/vf{}", v.gpu, v.active.vf)}}};
-#define VF_PROPERTY(name, type, signalled, value) \
-    if (filter.wants(#name)) all[#name] = sdbus::Variant{type{value}};
-#include "daemon/dbus/vf_properties.def"
-#undef VF_PROPERTY
-    return all;
-}
-
 Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter) {
     const auto column = [&views](auto value_of) {
         std::vector<decltype(value_of(*views.front()))> values;

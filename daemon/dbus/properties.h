@@ -60,10 +60,9 @@ private:
     std::set<std::string, std::less<>> names_;
 };
 
-/// The properties for ListGpus and ListVfs, with "Path" and "Target".
+/// The properties for ListGpus, with "Path" and "Target".
 Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
-Dict properties_of(const VfView& view, const PropertyFilter& filter = {});
-/// For each property a vector of values, in the order of `views`.
+/// The same of VFs for ListVfs: for each property a vector of values, in the order of `views`.
 Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter);
 /// Signalled properties that changed, in the order of *_properties.def. These exclude counters and
 /// lags, which clients read when they need them, and switches between READY and RUNNING.

@@ -10,13 +10,11 @@
 
 namespace vgpu::daemon::dbus {
 
-const char* action_of_job(std::string_view kind);
-
 /// Aloud: emits InterfacesAdded.
 enum class Telling { Aloud, Silently };
 
-/// Changing methods require polkit's org.vgpu1.provision, .assign or .control. Destroy (without
-/// no_wait), Reset and Quiesce reply when the device has finished.
+/// Changing methods require polkit's org.vgpu1.provision, .assign or .control. Those that may take
+/// long reply at once with a job (VfRun).
 class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -32,31 +30,26 @@ public:
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
+    using JobResult = sdbus::Result<sdbus::ObjectPath>;
 
     void Set(sdbus::Result<>&& result, SentOptions options) override;
-    void Destroy(sdbus::Result<>&& result, SentOptions options) override;
-    void Reset(sdbus::Result<>&& result, SentOptions options) override;
+    void Destroy(JobResult&& result, SentOptions options) override;
+    void Reset(JobResult&& result, SentOptions options) override;
+    void Resume(JobResult&& result, SentOptions options) override;
+    void ClearQuarantine(JobResult&& result, SentOptions options) override;
+    void SelfTest(JobResult&& result, SentOptions options) override;
+    void Quiesce(JobResult&& result, SentOptions options) override;
+    void Thaw(JobResult&& result, SentOptions options) override;
     void Pause(sdbus::Result<>&& result, SentOptions options) override;
-    void Resume(sdbus::Result<>&& result, SentOptions options) override;
     void Stop(sdbus::Result<>&& result, SentOptions options) override;
-    void ClearQuarantine(sdbus::Result<>&& result, SentOptions options) override;
     /// Replies when the claim is durable.
     void Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
                SentOptions options) override;
     void Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
                  SentOptions options) override;
-    /// Answers with the report of the guest's agent; nothing on the host depends on it.
-    void SelfTest(sdbus::Result<Dict>&& result, SentOptions options) override;
-    /// Replies when the guest's processes are stopped and the device is idle. If it stays busy,
-    /// thaws the processes and fails.
-    void Quiesce(sdbus::Result<Dict>&& result, SentOptions options) override;
-    void Thaw(sdbus::Result<Dict>&& result, SentOptions options) override;
-    /// Replies at once with a job.
-    void Start(sdbus::Result<sdbus::ObjectPath>&& result, std::string method,
-               SentOptions options) override;
     void control(vgpu_pf_control_action action, sdbus::Result<>&& result,
                  const SentOptions& options);
-    void ask(AgentRequest request, sdbus::Result<Dict>&& result, const SentOptions& options);
+    void start(VfJob job, JobResult&& result, const SentOptions& options);
 
 #define VF_PROPERTY(name, type, signalled, value) type name() override;
 #include "daemon/dbus/vf_properties.def"

@@ -20,7 +20,7 @@ using Dict = std::map<std::string, sdbus::Variant>;
 /// Converts a dictionary. Members of a dictionary inside a property get names with a dot.
 Properties properties_of(const Dict& dict);
 std::vector<Properties> properties_of(const std::vector<Dict>& dicts);
-/// Converts the columns of ListVfColumns to rows. Omits columns of unknown types.
+/// Converts the columns of ListVfs to rows. Omits columns of unknown types.
 std::vector<Properties> rows_of(const Dict& columns);
 
 /// All properties of an object, read with one call. Throws sdbus::Error.

@@ -15,6 +15,17 @@ namespace {
 constexpr Range kQuanta{scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs};
 constexpr Range kGaps{kMinGapMs, kMaxGapMs};
 
+/// Options of control actions: force for a VF that a client has open, owner for a claimed VF.
+constexpr std::array<std::string_view, 1> kStopOptions{"force"};
+constexpr std::array<std::string_view, 2> kResetOptions{"force", "owner"};
+constexpr std::array<std::string_view, 0> kResumeOptions{};
+
+std::span<const std::string_view> options_of(vgpu_pf_control_action action) {
+    if (action == VGPU_PF_RESET) return kResetOptions;
+    if (action == VGPU_PF_PAUSE || action == VGPU_PF_STOP) return kStopOptions;
+    return kResumeOptions;
+}
+
 /// Reads an option of 64 bits. A value that does not fit in 32 bits is out of range, and never cut.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
                                               Range range) {
@@ -382,7 +393,10 @@ void Manager::set_gpu(const Target& target, const Options& options, Done<> done)
 
 void Manager::destroy(const Target& target, const Options& options, Done<std::uint32_t> done) {
     or_refuse(done, [&]() -> Result<> {
-        TRY(const Requester requester, read_requester(OptionReader(options)));
+        constexpr std::array<std::string_view, 2> kKnown{"force", "owner"};
+        const OptionReader reader(options);
+        TRY_VOID(reader.only(kKnown));
+        TRY(const Requester requester, read_requester(reader));
         TRY(GpuHost * gpu, gpu_of(target.gpu));
         TRY_VOID(not_locked(target.gpu));
         gpu->ask<std::uint32_t>(
@@ -400,9 +414,8 @@ void Manager::destroy(const Target& target, const Options& options, Done<std::ui
 void Manager::control(const Target& target, vgpu_pf_control_action action, const Options& options,
                       Done<> done) {
     or_refuse(done, [&]() -> Result<> {
-        constexpr std::array<std::string_view, 2> kKnown{"force", "owner"};
         const OptionReader reader(options);
-        TRY_VOID(reader.only(kKnown));
+        TRY_VOID(reader.only(options_of(action)));
         TRY(const Requester requester, read_requester(reader));
         TRY(GpuHost * gpu, gpu_of(target.gpu));
         gpu->ask<void>(

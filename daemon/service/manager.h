@@ -69,6 +69,7 @@ public:
     void set_gpu(const Target& target, const Options& options, Done<> done);
     /// When the release has begun, answers with the generation that is being released.
     void destroy(const Target& target, const Options& options, Done<std::uint32_t> done);
+    /// Answers when the PF core has accepted the action; a reset may still be under way.
     void control(const Target& target, vgpu_pf_control_action action, const Options& options,
                  Done<> done);
 

@@ -117,7 +117,7 @@ constexpr const char* kColumns = "Name,State,VramBytes,Weight,ShareWindow,Attach
 
 using Row = std::map<std::string, sdbus::Variant>;
 
-/// An answer of the size and types of ListVfColumns with kColumns.
+/// An answer of the size and types of ListVfs with kColumns.
 Row list_answer() {
     constexpr std::size_t kVfs = kGpus * kVfsPerGpu;
     std::vector<sdbus::ObjectPath> paths;
@@ -162,9 +162,9 @@ private:
         object->registerMethod("Echo").onInterface(kEchoName).implementedAs(
             [](std::uint32_t value) { return value; });
         object->registerMethod("List").onInterface(kEchoName).implementedAs(&list_answer);
-        std::vector<Row> kept;
+        Row kept;
         object->registerMethod("Keep").onInterface(kEchoName).implementedAs(
-            [&](const std::vector<Row>& rows) { kept = rows; });
+            [&](const Row& columns) { kept = columns; });
         object->registerMethod("Kept").onInterface(kEchoName).implementedAs([&] { return kept; });
         object->finishRegistration();
         connection->enterEventLoop();
@@ -189,11 +189,11 @@ public:
         Row answer;
         echo_->callMethod("List").onInterface(kEchoName).storeResultsTo(answer);
     }
-    void echo_keeps(const std::vector<Row>& rows) {
-        echo_->callMethod("Keep").onInterface(kEchoName).withArguments(rows);
+    void echo_keeps(const Row& columns) {
+        echo_->callMethod("Keep").onInterface(kEchoName).withArguments(columns);
     }
     void echo_kept() {
-        std::vector<Row> answer;
+        Row answer;
         echo_->callMethod("Kept").onInterface(kEchoName).storeResultsTo(answer);
     }
     [[nodiscard]] bool is_owned(const std::string& name) {
@@ -204,16 +204,21 @@ public:
             .storeResultsTo(is_owned);
         return is_owned;
     }
-    void list_columns() {
+    /// All properties if `names` is empty.
+    Row list_vfs(const std::string& names = "") {
         Row answer;
-        manager_->callMethod("ListVfColumns")
+        manager_->callMethod("ListVfs")
             .onInterface("org.vgpu1.Manager")
-            .withArguments(Row{{"properties", std::string(kColumns)}})
+            .withArguments(Row{{"properties", names}})
             .storeResultsTo(answer);
+        return answer;
     }
-    [[nodiscard]] std::vector<Row> rows(const std::string& method) {
+    [[nodiscard]] std::size_t count_vfs() {
+        return list_vfs("Name").at("Name").get<std::vector<std::string>>().size();
+    }
+    [[nodiscard]] std::vector<Row> list_gpus() {
         std::vector<Row> answer;
-        manager_->callMethod(method)
+        manager_->callMethod("ListGpus")
             .onInterface("org.vgpu1.Manager")
             .withArguments(Row{})
             .storeResultsTo(answer);
@@ -344,7 +349,7 @@ void settle(const std::function<void()>& floor, const std::function<void()>& our
 }
 
 bool all_is_back(Client& client) {
-    const auto gpus = client.rows("ListGpus");
+    const auto gpus = client.list_gpus();
     return gpus.size() == kGpus && std::ranges::all_of(gpus, [](const auto& gpu) {
                return gpu.at("State").template get<std::string>() == "ok";
            });
@@ -363,7 +368,7 @@ void restart(Plane& plane, Client& client) {
         owned.push_back(passed());
         while (!all_is_back(client)) ::usleep(500);
         recovered.push_back(passed());
-        if (const auto vfs = client.rows("ListVfs").size(); vfs != kGpus * kVfsPerGpu)
+        if (const auto vfs = client.count_vfs(); vfs != kGpus * kVfsPerGpu)
             throw std::runtime_error(fmt::format("{} VFs after the restart", vfs));
     }
     row("from exec to the name on the bus, 256 VFs of state",
@@ -411,14 +416,14 @@ void run() {
         const OnOneCpu together(std::move(all));
         ratio("one property / Echo, all on one CPU", compare(200, empty, read), "<= 1.3");
     }
-    ratio("ListVfColumns of 256 VFs, those of a table / Echo of the same",
+    ratio("ListVfs of 256 VFs, those of a table / Echo of the same",
           compare(
-              10, [&] { client.echo_list(); }, [&] { client.list_columns(); }),
+              10, [&] { client.echo_list(); }, [&] { client.list_vfs(kColumns); }),
           "<= 3");
-    client.echo_keeps(client.rows("ListVfs"));
+    client.echo_keeps(client.list_vfs());
     ratio("ListVfs of 256 VFs, all properties / Echo of the same",
           compare(
-              3, [&] { client.echo_kept(); }, [&] { static_cast<void>(client.rows("ListVfs")); }),
+              3, [&] { client.echo_kept(); }, [&] { client.list_vfs(); }),
           "<= 3");
     const DurableReplace durable(plane.state_file("figures.tmp"));
     std::uint32_t weight = 100;

@@ -16,12 +16,12 @@ PAGE = 'docs/dbus-api.md'
 EMITS = 'org.freedesktop.DBus.Property.EmitsChangedSignal'
 CHANGES = {'true': 'signalled', 'false': 'read it', 'const': 'never'}
 
-# Where vgpud checks the options of a method: file, function, and whether settings are added.
+# Where vgpud checks the options of a method: file, function or constant, and whether settings are
+# added.
 SETTINGS = 'settings'
 OPTION_LISTS = {
     'Manager.CreateVf': ('daemon/service/manager.cpp', 'create_request', SETTINGS),
     'Manager.ListVfs': ('daemon/dbus/objects.cpp', 'vfs_to_list'),
-    'Manager.ListVfColumns': ('daemon/dbus/objects.cpp', 'vfs_to_list'),
     'Manager.ListGpus': ('daemon/dbus/objects.cpp', 'gpus_to_list'),
     'Manager.Resolve': ('daemon/dbus/objects.cpp', 'ManagerObject::Resolve'),
     'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'event_query'),
@@ -39,16 +39,16 @@ OPTION_LISTS = {
     'Gpu.ReadTrace': ('daemon/dbus/gpu_object.cpp', 'GpuObject::ReadTrace'),
     'Job.Cancel': ('daemon/dbus/job_object.cpp', 'JobObject::Cancel'),
     'Vf.Set': ('daemon/service/manager.cpp', 'Manager::set_vf', SETTINGS),
-    'Vf.Destroy': ('daemon/dbus/vf_object.cpp', 'destroy'),
+    'Vf.Destroy': ('daemon/service/manager.cpp', 'Manager::destroy'),
     'Vf.Claim': ('daemon/service/manager.cpp', 'Manager::claim'),
     'Vf.Release': ('daemon/service/manager.cpp', 'Manager::release'),
 }
-OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', 'Manager::control')
-                     for name in ('Pause', 'Stop', 'Reset', 'Resume', 'ClearQuarantine')})
+OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', names)
+                     for name, names in (('Pause', 'kStopOptions'), ('Stop', 'kStopOptions'),
+                                         ('Reset', 'kResetOptions'), ('Resume', 'kResumeOptions'),
+                                         ('ClearQuarantine', 'kResumeOptions'))})
 OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/agents/agents.cpp', 'Agents::ask')
                      for name in ('SelfTest', 'Quiesce', 'Thaw')})
-# Takes the options of the method that it names.
-PASSED_ON = {'Vf.Start'}
 
 
 def text_of(name):
@@ -165,6 +165,9 @@ def setting_names():
 def checked_options(method):
     """Names that vgpud takes as options of `method`; None if its list is not found."""
     name, function, *takes_settings = OPTION_LISTS[method]
+    constant = re.search(r'\b' + function + r'\{(.*?)\};', text_of(name), re.S)
+    if constant is not None:
+        return quoted(constant.group(1))
     body = re.search(r'^[^\n/]*(?<![\w:])' + re.escape(function) + r'\([^;{]*\{\n(.*?)^\}', text_of(name),
                      re.S | re.M)
     if body is None:
@@ -200,8 +203,6 @@ def complaints_about_options():
             yield f'{PAGE}: {method} is no method of the XML'
         elif method not in documented:
             yield f'{PAGE}: no table tells the options of {method}'
-        elif method in PASSED_ON:
-            continue
         elif method not in OPTION_LISTS or checked_options(method) is None:
             yield f'tests/style/dbus_page.py: where are the options of {method} checked?'
         elif set(documented[method]) != set(checked_options(method)):

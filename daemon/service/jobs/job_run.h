@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // JobRun: the work of a job. The main loop steps it until it is over; it never waits. Implemented
-// by ApplyRun, ApplyRecovery and CallRun.
+// by ApplyRun, ApplyRecovery and VfRun.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -30,13 +30,15 @@ public:
     [[nodiscard]] virtual State state() const = 0;
     /// 0..1: part of the requests that are done, not of the time.
     [[nodiscard]] virtual double progress() const = 0;
-    /// When to call step() again if nothing else happens.
+    /// When to call step() again if nothing else happens; max(): there is no need.
     [[nodiscard]] virtual Nanoseconds next_refresh(Nanoseconds now) const {
         return now + kPollInterval;
     }
     /// After the end: the apply that a recovery has to finish or roll back, if any.
     [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
     [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
+    /// False while the request may still be refused.
+    [[nodiscard]] virtual bool is_accepted() const { return true; }
 
     /// Takes effect between two requests; no effect once the run is over.
     void cancel() { is_cancelled_ = true; }

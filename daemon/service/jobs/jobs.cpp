@@ -168,16 +168,20 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
     return last_id_;
 }
 
-Result<std::uint32_t> Jobs::start(CallOrder order) {
-    const auto under_way = std::count_if(jobs_.begin(), jobs_.end(), [](const auto& job) {
-        return job->is_call && !job->run->is_over();
+/// Limits each kind for each VF, so that callers with one privilege leave room for the others.
+Result<std::uint32_t> Jobs::start(const VfRun::Services& services, VfJob kind, const Target& target,
+                                  const Options& options) {
+    const auto under_way = std::ranges::count_if(jobs_, [&](const auto& job) {
+        return job->vf == target && job->kind == kind_of(kind) && !job->run->is_over();
     });
-    if (static_cast<std::size_t>(under_way) >= kMaxCalls)
-        return fail(ErrorId::Busy, fmt::format("{} jobs of single VFs are under way", under_way));
+    if (static_cast<std::size_t>(under_way) >= kMaxOfKind)
+        return fail(ErrorId::Busy, fmt::format("{}: {} jobs of kind {} are under way",
+                                               path_of(target), under_way, kind_of(kind)));
     auto job = std::make_unique<Job>();
-    job->kind = order.kind;
-    job->is_call = job->is_begun = true;
-    job->run = std::make_unique<CallRun>(std::move(order));
+    job->kind = kind_of(kind);
+    job->vf = target;
+    job->is_begun = true;
+    job->run = std::make_unique<VfRun>(services, kind, target, options);
     job->run->step();
     if (job->run->error()) return tl::make_unexpected(*job->run->error());
     job->id = ++last_id_;
@@ -204,7 +208,7 @@ Result<> Jobs::cancel(std::uint32_t id) {
 Jobs::Job* Jobs::active() const {
     Job* oldest = nullptr;
     for (const auto& job : jobs_) {
-        if (job->is_call || job->run->is_over()) continue;
+        if (job->vf || job->run->is_over()) continue;
         if (job->kind == kRecovery) return job.get();
         if (oldest == nullptr) oldest = job.get();
     }
@@ -222,7 +226,9 @@ void Jobs::step() {
     }
     for (const auto& job : jobs_) {
         if (job->is_notified) continue;
-        if (job->is_call) job->run->step();
+        const bool was_accepted = job->run->is_accepted();
+        if (job->vf) job->run->step();
+        is_any_accepted_ |= job->run->is_accepted() != was_accepted;
         if (!job->run->is_over()) continue;
         job->is_notified = true;
         job->ended_at = clock_.now();
@@ -234,38 +240,39 @@ void Jobs::step() {
 /// Forgets no job before its end is reported, so that listeners learn of every end.
 void Jobs::forget_old() {
     const Nanoseconds now = clock_.now();
-    auto over = static_cast<std::size_t>(std::count_if(
-        jobs_.begin(), jobs_.end(), [](const auto& job) { return job->is_notified; }));
+    std::array<std::size_t, 2> over{};
+    for (const auto& job : jobs_)
+        if (job->is_notified) ++over.at(job->vf ? 1 : 0);
+    constexpr std::array kKeep{kKeepApplies, kKeepOfVfs};
     std::erase_if(jobs_, [&](const auto& job) {
-        const bool is_old =
-            job->is_notified && (over > kKeepMax || now - job->ended_at >= kKeepFor);
-        if (is_old) --over;
+        const std::size_t which = job->vf ? 1 : 0;
+        const bool is_old = job->is_notified &&
+                            (over.at(which) > kKeep.at(which) || now - job->ended_at >= kKeepFor);
+        if (is_old) --over.at(which);
         return is_old;
     });
 }
 
 std::optional<Nanoseconds> Jobs::next_step() const {
     const Nanoseconds now = clock_.now();
-    // A request may be answered after step() in the same iteration.
-    for (const auto& job : jobs_)
-        if (job->is_call && !job->is_notified && job->run->is_over()) return now;
-    // Snapshots wake the loop for scrubs; this time is for deadlines and retries.
-    if (const Job* job = active()) return job->run->next_refresh(now);
-    std::optional<Nanoseconds> first;
+    // snapshots wake the loop for scrubs; this time is for deadlines and retries
+    Nanoseconds first = Nanoseconds::max();
+    if (const Job* job = active()) first = job->run->next_refresh(now);
     for (const auto& job : jobs_) {
-        if (!job->is_notified) continue;
-        if (const Nanoseconds at = job->ended_at + kKeepFor; !first || at < *first) first = at;
+        if (job->is_notified) first = std::min(first, job->ended_at + kKeepFor);
+        if (job->vf && !job->is_notified) first = std::min(first, job->run->next_refresh(now));
     }
-    return first;
+    return first == Nanoseconds::max() ? std::nullopt : std::optional(first);
 }
 
 std::vector<JobEvent> Jobs::take_changes() {
+    is_any_accepted_ = false;
     return std::exchange(changes_, {});
 }
 
 JobView Jobs::view_of(const Job& job) {
     const JobRun& run = *job.run;
-    const bool is_waiting = !job.is_begun && !run.is_over();
+    const bool is_waiting = !(job.is_begun && run.is_accepted()) && !run.is_over();
     return {.id = job.id,
             .kind = std::string(job.kind),
             .state = std::string(is_waiting ? "waiting"
@@ -274,6 +281,7 @@ JobView Jobs::view_of(const Job& job) {
             .step = run.step_text(),
             .error = run.error(),
             .plan = run.plan_text(),
+            .can_cancel = run.can_be_cancelled(),
             .report = run.report()};
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Jobs: long requests, and questions about configurations. Applies (ApplyRun) run one after the
-// other; a recovery (ApplyRecovery) runs before them. A CallRun, one request for a VF, waits for no
-// other job. Jobs belong to vgpud, so their callers may leave. The newest kKeepMax finished jobs
-// stay readable for kKeepFor. Main loop, which calls step() in every iteration.
+// other; a recovery (ApplyRecovery) runs before them. A VfRun, one request for a VF, waits for no
+// other job. Jobs belong to vgpud, so their callers may leave. Finished jobs stay readable for
+// kKeepFor, the newest kKeepApplies and kKeepOfVfs. Main loop, which calls step() in every
+// iteration.
 #pragma once
 
 #include "daemon/service/jobs/apply_run.h"
-#include "daemon/service/jobs/call_run.h"
 #include "daemon/service/jobs/job_run.h"
+#include "daemon/service/jobs/vf_run.h"
 
 #include <deque>
 #include <memory>
@@ -21,12 +22,13 @@ namespace vgpu::daemon {
 /// A job as D-Bus shows it. `progress`: 0..1, part of the requests that are done.
 struct JobView {
     std::uint32_t id = 0;
-    std::string kind;   ///< apply | recovery | CallOrder::kind
+    std::string kind;   ///< apply | recovery | kind_of(VfJob)
     std::string state;  ///< waiting | running | rolling-back | done | failed | cancelled
     double progress = 0;
     std::string step;
     std::optional<Error> error;
     std::string plan;  ///< in the format of Manager.Plan; empty until made
+    bool can_cancel = true;
     std::optional<AgentReport> report;
 };
 
@@ -40,9 +42,10 @@ struct JobEvent {
 class Jobs {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
-    static constexpr std::size_t kKeepMax = 32;
+    static constexpr std::size_t kKeepApplies = 32;  ///< with their plans
+    static constexpr std::size_t kKeepOfVfs = 256;   ///< VFs of 16 GPUs
     static constexpr std::size_t kMaxWaiting = 8;
-    static constexpr std::size_t kMaxCalls = 32;  ///< under way
+    static constexpr std::size_t kMaxOfKind = 4;  ///< under way for one VF
 
     /// Begins the recovery of an apply found in the state files, and locks its GPUs.
     Jobs(Manager& manager, const Clock& clock);
@@ -59,8 +62,10 @@ public:
     /// The number of the new job. Options: label, force, dry_run, disruption. Busy if kMaxWaiting
     /// jobs wait. The next vgpud recovers the running job; waiting ones end with vgpud.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
-    /// The number of the new job, or its refusal. Busy if kMaxCalls are under way.
-    Result<std::uint32_t> start(CallOrder order);
+    /// The number of the new job, or the refusal of its request if that came at once. Busy if
+    /// kMaxOfKind are under way.
+    Result<std::uint32_t> start(const VfRun::Services& services, VfJob job, const Target& target,
+                                const Options& options);
     /// Cancels a job. A cancel takes effect after the current request, and rolls back. WrongState
     /// if the job is over or cannot be cancelled.
     Result<> cancel(std::uint32_t id);
@@ -71,7 +76,9 @@ public:
     /// When to call step() if nothing else happens; none if there is no need.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
     /// Whether list() or take_changes() may have changed.
-    [[nodiscard]] bool has_changes() const { return !changes_.empty() || active() != nullptr; }
+    [[nodiscard]] bool has_changes() const {
+        return is_any_accepted_ || !changes_.empty() || active() != nullptr;
+    }
     std::vector<JobEvent> take_changes();
 
 private:
@@ -80,7 +87,7 @@ private:
         std::string kind;
         std::unique_ptr<JobRun> run;
         Nanoseconds ended_at{0};
-        bool is_call = false;
+        std::optional<Target> vf;  ///< of a VfRun
         bool is_begun = false;
         bool is_notified = false;  ///< its end is in changes_
     };
@@ -99,6 +106,7 @@ private:
     std::uint32_t last_id_ = 0;
     std::deque<std::unique_ptr<Job>> jobs_;  ///< by number
     std::vector<JobEvent> changes_;
+    bool is_any_accepted_ = false;  ///< of the VfRuns, since take_changes()
 };
 
 }  // namespace vgpu::daemon

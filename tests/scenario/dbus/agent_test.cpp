@@ -54,16 +54,10 @@ protected:
         });
     }
     /// The job.
-    [[nodiscard]] sdbus::ObjectPath start_quiesce() const {
-        sdbus::ObjectPath job;
-        proxy("/org/vgpu1/gpu/gpu0/vf/1")
-            ->callMethod("Start")
-            .onInterface("org.vgpu1.Vf")
-            .withArguments(std::string("Quiesce"), Dict{})
-            .storeResultsTo(job);
-        return job;
+    [[nodiscard]] std::string start_quiesce() const {
+        return begin_job(*bus, "/org/vgpu1/gpu/gpu0/vf/1", "Quiesce");
     }
-    void cancel(const sdbus::ObjectPath& job) const {
+    void cancel(const std::string& job) const {
         proxy(job)->callMethod("Cancel").onInterface("org.vgpu1.Job").withArguments(Dict{});
     }
     [[nodiscard]] std::unique_ptr<sdbus::IProxy> proxy(const std::string& path) const {
@@ -140,16 +134,12 @@ TEST_F(AgentOnTheBus, RunsASelfTest) {
     EXPECT_EQ(asked.get().out, "train: self-test passed: all well (5 ms)\n");
 }
 
-TEST_F(AgentOnTheBus, ASelfTestAsAJobHasTheReportWhenItIsOver) {
+TEST_F(AgentOnTheBus, TheJobOfASelfTestHasTheReportWhenItIsOver) {
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    sdbus::ObjectPath path;
-    proxy("/org/vgpu1/gpu/gpu0/vf/1")
-        ->callMethod("Start")
-        .onInterface("org.vgpu1.Vf")
-        .withArguments(std::string("SelfTest"), Dict{{"timeout_ms", sdbus::Variant{300'000u}}})
-        .storeResultsTo(path);
+    const std::string path = begin_job(*bus, "/org/vgpu1/gpu/gpu0/vf/1", "SelfTest",
+                                       {{"timeout_ms", sdbus::Variant{300'000u}}});
     const auto job = proxy(path);
     const auto property = [&job](const std::string& name) {
         return job->getProperty(name).onInterface("org.vgpu1.Job");
@@ -170,7 +160,7 @@ TEST_F(AgentOnTheBus, AQuiesceThatIsCancelledLetsTheProcessesGoOn) {
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    const sdbus::ObjectPath job = start_quiesce();
+    const std::string job = start_quiesce();
     EXPECT_EQ(guest.hear().at("what"), "quiesce");
     cancel(job);
     EXPECT_EQ(guest.hear().at("what"), "thaw");
@@ -181,7 +171,7 @@ TEST_F(AgentOnTheBus, AQuiesceThatIsCancelledWhileTheDeviceEndsItsWorkDoesSo) {
     GuestPort guest(socket());
     guest.greet();
     wait_for_agent("connected", true);
-    const sdbus::ObjectPath job = start_quiesce();
+    const std::string job = start_quiesce();
     guest.answer(guest.hear(), "1 processes are stopped");
     const auto state = [&] {
         return proxy(job)->getProperty("State").onInterface("org.vgpu1.Job").get<std::string>();

@@ -119,6 +119,19 @@ std::unique_ptr<sdbus::IConnection> BusFixture::connect_as_nobody() const {
     return connection;
 }
 
+std::string BusFixture::begin_job(sdbus::IConnection& bus, const std::string& vf,
+                                  const std::string& method,
+                                  const std::map<std::string, sdbus::Variant>& options) {
+    const auto proxy = sdbus::createProxy(bus, "org.vgpu1", vf);
+    proxy->finishRegistration();
+    sdbus::ObjectPath job;
+    proxy->callMethod(method)
+        .onInterface("org.vgpu1.Vf")
+        .withArguments(options)
+        .storeResultsTo(job);
+    return job;
+}
+
 BusFixture::Refusal BusFixture::create_refusal(
     const std::map<std::string, sdbus::Variant>& options) const {
     const auto connection = connect();

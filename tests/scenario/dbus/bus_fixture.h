@@ -47,6 +47,10 @@ protected:
     [[nodiscard]] std::unique_ptr<sdbus::IConnection> connect() const;
     /// The same as another user; for root only.
     [[nodiscard]] std::unique_ptr<sdbus::IConnection> connect_as_nobody() const;
+    /// Calls a method of `vf` that answers with a job; the path of the job.
+    static std::string begin_job(sdbus::IConnection& bus, const std::string& vf,
+                                 const std::string& method,
+                                 const std::map<std::string, sdbus::Variant>& options = {});
     /// The error that Manager.CreateVf with these options answers; empty for none.
     struct Refusal {
         std::string name, text;

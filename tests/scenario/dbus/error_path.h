@@ -82,6 +82,13 @@ protected:
     Told train(const std::string& method, const auto&... arguments) const {
         return call(kTrain, "Vf", method, arguments...);
     }
+    /// The error of a job of train, which its method does not answer with.
+    Told train_job(const std::string& method, const Dict& options) {
+        const std::string job = begin_job(*client, kTrain, method, options);
+        test::wait_for("the job to fail", kPrompt,
+                       [&] { return job_property(job, "State") == "failed"; });
+        return {.name = job_property(job, "ErrorName"), .text = job_property(job, "Error")};
+    }
     Told create(const Dict& options) const {
         return manager("CreateVf", std::string("gpu0"), options);
     }

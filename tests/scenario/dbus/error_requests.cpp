@@ -123,7 +123,7 @@ Told ErrorPath::raise_WrongState() {
         pf.vfs.at(1).attached = 1;
         pf.push(VGPU_PF_EVENT_ATTACH, 1, 1);
     });
-    return with_ctl(train("Destroy", Dict{}), {"destroy", "train"});
+    return with_ctl(train_job("Destroy", {}), {"destroy", "train"});
 }
 
 Told ErrorPath::raise_NoAgent() {

@@ -114,7 +114,7 @@ Told ErrorPath::raise_TimedOut() {
     auto asked = std::async(std::launch::async, [this] {
         return ctl({"self-test", "train", "--timeout-ms", "100"});
     });
-    Told told = train("SelfTest", Dict{{"timeout_ms", sdbus::Variant{100u}}});
+    Told told = train_job("SelfTest", {{"timeout_ms", sdbus::Variant{100u}}});
     told.ctl = asked.get();
     return told;
 }

@@ -104,12 +104,10 @@ protected:
                 ++calls;
                 return std::vector<Dict>{};
             });
-        object->registerMethod("ListVfColumns")
-            .onInterface(interface)
-            .implementedAs([this](const Dict&) {
-                ++calls;
-                return Dict{};
-            });
+        object->registerMethod("ListVfs").onInterface(interface).implementedAs([this](const Dict&) {
+            ++calls;
+            return Dict{};
+        });
         object->registerMethod("RecentEvents")
             .onInterface(interface)
             .implementedAs([this](const Dict&) {

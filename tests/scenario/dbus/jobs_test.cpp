@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <unistd.h>
+#include <csignal>
 #include <fstream>
 #include <future>
 #include <mutex>
@@ -86,15 +87,7 @@ protected:
     }
     std::string start(const std::string& method, const std::string& vf = kVf,
                       const Dict& options = {}) {
-        const auto connection = connect();
-        const auto proxy = sdbus::createProxy(*connection, "org.vgpu1", vf);
-        proxy->finishRegistration();
-        sdbus::ObjectPath job;
-        proxy->callMethod("Start")
-            .onInterface("org.vgpu1.Vf")
-            .withArguments(method, options)
-            .storeResultsTo(job);
-        return job;
+        return begin_job(*connect(), vf, method, options);
     }
     template <typename T> T property(const std::string& job, const std::string& name) {
         const auto connection = connect();
@@ -276,8 +269,9 @@ TEST_F(JobsOnTheBus, ADestroyIsOverWhenTheVramIsScrubbedWhoeverStays) {
     JobWatch watch(connect());
     const std::string job = start("Destroy");
     EXPECT_EQ(property<std::string>(job, "Kind"), "destroy");
-    EXPECT_EQ(property<std::string>(job, "State"), "running");
+    wait_for_state(job, "running");
     EXPECT_EQ(property<std::string>(job, "Step"), "gpu0/vf1: its VRAM is scrubbed");
+    EXPECT_FALSE(property<bool>(job, "CanCancel"));
     try {
         cancel(job);
         ADD_FAILURE() << "a scrub cannot be taken back";
@@ -295,7 +289,7 @@ TEST_F(JobsOnTheBus, OfOneVfGoOnBesideAnApply) {
     EXPECT_EQ(ctl({"create", "--name", "other", "--vram", "64M"}).status, 0);
     const std::string destroy = start("Destroy", "/org/vgpu1/gpu/gpu0/vf/2");
     wait_for_state(apply(one_vf("64MiB"), {{"dry_run", sdbus::Variant{true}}}), "done");
-    EXPECT_EQ(property<std::string>(destroy, "State"), "running");
+    wait_for_state(destroy, "running");
     server.with([](FakePf& pf) { pf.finish_scrub(2); });
     wait_for_state(destroy, "done");
 }
@@ -308,12 +302,74 @@ TEST_F(JobsOnTheBus, WhatIsRefusedAtOnceIsNoJob) {
             return error.getName() + ": " + error.getMessage();
         }
     };
-    EXPECT_THAT(refusal("Destory", {}), HasSubstr("OutOfRange: VGPU-"));
-    EXPECT_THAT(refusal("Destory", {}), HasSubstr("did you mean 'Destroy'?"));
     EXPECT_THAT(refusal("Destroy", {{"forse", sdbus::Variant{true}}}), HasSubstr("UnknownOption"));
     EXPECT_THAT(refusal("SelfTest", {}), HasSubstr("NoAgent"));
     EXPECT_THAT(refusal("SelfTest", {{"timeout_ms", sdbus::Variant{1u}}}), HasSubstr("OutOfRange"));
     EXPECT_EQ(ctl({"show", "a"}).status, 0);
+}
+
+TEST_F(JobsOnTheBus, OptionsWithoutEffectAreRefused) {
+    const std::string force = "force", owner = "owner";
+    const Dict with_force{{force, sdbus::Variant{true}}}, with_owner{{owner, sdbus::Variant{"a"}}};
+    const auto refusal = [this](const std::string& method, const Dict& options) -> std::string {
+        const auto connection = connect();
+        const auto proxy = sdbus::createProxy(*connection, "org.vgpu1", kVf);
+        proxy->finishRegistration();
+        try {
+            proxy->callMethod(method).onInterface("org.vgpu1.Vf").withArguments(options);
+        } catch (const sdbus::Error& error) {
+            return error.getName();
+        }
+        return "none";
+    };
+    const std::string unknown = "org.vgpu1.Error.UnknownOption";
+    for (const char* method : {"Pause", "Stop", "Resume", "ClearQuarantine"})
+        EXPECT_EQ(refusal(method, with_owner), unknown) << method;
+    for (const char* method : {"Resume", "ClearQuarantine"})
+        EXPECT_EQ(refusal(method, with_force), unknown) << method;
+    EXPECT_EQ(refusal("Destroy", {{"no_wait", sdbus::Variant{true}}}), unknown);
+}
+
+TEST_F(JobsOnTheBus, ARefusedRequestIsAFailedJobAndNoWaitReportsIt) {
+    EXPECT_EQ(ctl({"claim", "a", "--owner", "slurm:7"}).status, 0);
+    const std::string job = start("Destroy");
+    wait_for_state(job, "failed");
+    EXPECT_EQ(property<std::string>(job, "ErrorName"), "org.vgpu1.Error.Claimed");
+    for (const char* option : {"--no-wait", "--json"}) {
+        const auto refused = ctl({"destroy", "a", option});
+        EXPECT_EQ(refused.status, 1) << refused.out;
+        EXPECT_THAT(refused.out, HasSubstr("VGPU-310"));
+    }
+}
+
+TEST_F(JobsOnTheBus, ADestroyThatDoesNotWaitEndsBeforeTheScrub) {
+    EXPECT_EQ(ctl({"destroy", "a", "--no-wait"}).out, "a: being scrubbed\n");
+    EXPECT_EQ(ctl_json({"show", "a"}).at("vf").at("state"), "scrubbing");
+    end_scrub();
+}
+
+/// SIGINT ends the program as it ends others, so that a loop of a shell ends, too.
+TEST_F(JobsOnTheBus, AnInterruptedWaitSaysThatTheJobContinues) {
+    test::ChildProcess caller({"vgpuctl",
+                               {test::program("vgpuctl"), "--bus", address, "destroy", "a"},
+                               directory.file("vgpuctl.log")});
+    const std::string job = "/org/vgpu1/job/2";
+    wait_for_state(job, "running");
+    ::usleep(200'000);  // the signal is for the wait, not for the call before
+    caller.signal(SIGINT);
+    EXPECT_EQ(caller.wait_exit(), 128 + SIGINT);
+    EXPECT_THAT(caller.output(), HasSubstr("vgpuctl: job 2 (destroy) continues; 'vgpuctl jobs' "
+                                           "shows it; it cannot be cancelled\n"));
+    end_scrub();
+    wait_for_state(job, "done");
+}
+
+TEST_F(JobsOnTheBus, AWaitBeyondTheTimeoutEndsAndTheJobContinues) {
+    const auto late = ctl({"--timeout", "1", "destroy", "a"});
+    EXPECT_EQ(late.status, 5);
+    EXPECT_THAT(late.out, HasSubstr("the job has not ended in time; it continues"));
+    end_scrub();
+    wait_for_state("/org/vgpu1/job/2", "done");
 }
 
 }  // namespace

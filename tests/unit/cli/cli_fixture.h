@@ -43,9 +43,6 @@ public:
     void set_vf(const std::string& path, const Options& options) override {
         to().set_vf(path, options);
     }
-    void destroy_vf(const std::string& path, const Options& options) override {
-        to().destroy_vf(path, options);
-    }
     std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                            const Options& options) override {
         return to().claim_vf(path, owner, options);
@@ -72,9 +69,8 @@ public:
     void control(const std::string& path, VfAction action, const Options& options) override {
         to().control(path, action, options);
     }
-    Properties ask_agent(const std::string& path, AgentRequest request,
-                         const Options& options) override {
-        return to().ask_agent(path, request, options);
+    std::string start_job(const std::string& path, VfJob job, const Options& options) override {
+        return to().start_job(path, job, options);
     }
     std::string plan(const std::string& config, const Options& options) override {
         return to().plan(config, options);
@@ -86,9 +82,10 @@ public:
         return to().export_config(options);
     }
     std::string auto_config(const Options& options) override { return to().auto_config(options); }
-    Properties await_job(const std::string& path,
-                         const std::function<void(const Properties&)>& on_change) override {
-        return to().await_job(path, on_change);
+    std::optional<Properties> await_job(const std::string& path,
+                                        const std::function<bool(const Properties&)>& is_enough,
+                                        const std::vector<pollfd>& stop_on) override {
+        return to().await_job(path, is_enough, stop_on);
     }
     std::vector<Properties> list_jobs() override { return to().list_jobs(); }
     void cancel_job(const std::string& path) override { to().cancel_job(path); }

@@ -277,9 +277,10 @@ TEST_F(Cli, ActionsReachTheRightMethodWithTheirFlags) {
     run({"stop", "gpu0/vf1"});
     run({"destroy", "gpu0/vf1", "--no-wait"});
     const std::string path = "/org/vgpu1/gpu/gpu0/vf/1";
+    std::erase(service.asked, "await /org/vgpu1/job/3");
     EXPECT_THAT(service.asked,
-                ElementsAre("act 0 " + path, "act 1 " + path + " force", "act 2 " + path,
-                            "act 4 " + path, "act 3 " + path, "destroy " + path + " no_wait"));
+                ElementsAre("job 1 " + path, "act 0 " + path + " force", "job 2 " + path,
+                            "job 3 " + path, "act 1 " + path, "job 0 " + path));
 }
 
 TEST_F(Cli, ClaimsAndReleasesNameOwnerAndGeneration) {
@@ -290,10 +291,11 @@ TEST_F(Cli, ClaimsAndReleasesNameOwnerAndGeneration) {
     EXPECT_EQ(out.str(), "gpu0/vf1: released\n");
     EXPECT_EQ(run({"destroy", "gpu0/vf1", "--owner", "slurm:7"}), 0);
     EXPECT_EQ(run({"reset", "gpu0/vf1", "--owner", "slurm:7", "--force"}), 0);
+    std::erase(service.asked, "await /org/vgpu1/job/3");
     EXPECT_THAT(service.asked,
                 ElementsAre("claim slurm:7 " + path + " generation=0 lease_s=60",
-                            "release slurm:7 5 " + path, "destroy " + path + " owner=slurm:7",
-                            "act 0 " + path + " force owner=slurm:7"));
+                            "release slurm:7 5 " + path, "job 0 " + path + " owner=slurm:7",
+                            "job 1 " + path + " force owner=slurm:7"));
     EXPECT_EQ(run({"claim", "gpu0/vf1"}), 2);
     EXPECT_EQ(run({"release", "gpu0/vf1", "--owner", "slurm:7"}), 2);
     EXPECT_EQ(run({"release", "gpu0/vf1", "--orphans"}), 2);
@@ -336,9 +338,10 @@ TEST_F(Cli, AgentVerbsPassTheirLimitAndTellHowItEnded) {
     EXPECT_EQ(run({"quiesce", "gpu0/vf1"}), 0);
     EXPECT_EQ(run({"thaw", "gpu0/vf1"}), 0);
     const std::string path = "/org/vgpu1/gpu/gpu0/vf/1";
-    EXPECT_THAT(service.asked, ElementsAre("ask 0 " + path + " timeout_ms=5000",
-                                           "ask 1 " + path + " timeout_ms=60000", "ask 2 " + path));
-    service.is_agent_well = false;
+    std::erase(service.asked, "await /org/vgpu1/job/3");
+    EXPECT_THAT(service.asked, ElementsAre("job 4 " + path + " timeout_ms=5000",
+                                           "job 5 " + path + " timeout_ms=60000", "job 6 " + path));
+    service.job_end["Report.ok"] = false;
     EXPECT_EQ(run({"self-test", "gpu0/vf1"}), 1);
     EXPECT_EQ(out.str(), "gpu0/vf1: self-test failed: gfx900: a barrier (812 ms)\n");
 }

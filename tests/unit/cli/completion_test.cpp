@@ -85,7 +85,7 @@ TEST_F(HelpPages, EveryVerbAndOptionOfHelpIsInBothScriptsAndInTheManualPage) {
 TEST_F(HelpPages, EveryExitCodeIsInHelpAndInTheManualPage) {
     EXPECT_EQ(run({"help"}), 0);
     const std::string page = make_document(Document::ManualPage);
-    for (const char* words : {"0 ok", "5 vgpud not", "8 state read-only."})
+    for (const char* words : {"0 ok", "5 vgpud not", "8 state read-only, 130"})
         EXPECT_THAT(out.str(), HasSubstr(words));
     EXPECT_THAT(page, HasSubstr(".TP\n5\nvgpud not reachable\n"));
     EXPECT_THAT(page, HasSubstr(".TP\n8\nstate read\\-only\n"));

@@ -192,9 +192,6 @@ public:
     void set_vf(const std::string& path, const Options& options) override {
         note("set_vf " + path, options);
     }
-    void destroy_vf(const std::string& path, const Options& options) override {
-        note("destroy " + path, options);
-    }
     std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                            const Options& options) override {
         note("claim " + owner + " " + path, options);
@@ -228,12 +225,9 @@ public:
         note("act " + std::to_string(static_cast<int>(action)) + " " + path, options);
     }
 
-    Properties ask_agent(const std::string& path, AgentRequest request,
-                         const Options& options) override {
-        note("ask " + std::to_string(static_cast<int>(request)) + " " + path, options);
-        return {{"ok", is_agent_well},
-                {"text", std::string("gfx900: a barrier")},
-                {"duration_ms", std::uint64_t{812}}};
+    std::string start_job(const std::string& path, VfJob job, const Options& options) override {
+        note("job " + std::to_string(static_cast<int>(job)) + " " + path, options);
+        return "/org/vgpu1/job/3";
     }
 
     std::string plan(const std::string& config, const Options& options) override {
@@ -257,11 +251,18 @@ public:
                "\n";
     }
     /// Tells of the job once in the middle and once at its end.
-    Properties await_job(const std::string& path,
-                         const std::function<void(const Properties&)>& on_change) override {
+    std::optional<Properties> await_job(const std::string& path,
+                                        const std::function<bool(const Properties&)>& is_enough,
+                                        const std::vector<pollfd>& /*stop_on*/) override {
         asked.push_back("await " + path);
-        on_change({{"State", std::string("running")}, {"Progress", 0.5}, {"Step", job_step}});
-        on_change(job_end);
+        const Properties middle{{"Kind", std::string("apply")},
+                                {"State", std::string("running")},
+                                {"Progress", 0.5},
+                                {"Step", job_step},
+                                {"CanCancel", can_cancel}};
+        if (is_enough(middle)) return middle;
+        if (is_interrupted) return std::nullopt;
+        is_enough(job_end);
         return job_end;
     }
 
@@ -324,7 +325,6 @@ public:
         vf_properties(1, "train", 0.125), vf_properties(2, "inference-of-the-large-model", 0.25),
         vf_properties(3, "a-name-that-is-as-long-as-names-may-be-sixty-three-characters-x", 0.625)};
     bool is_read_only = false;
-    bool is_agent_well = true;
     std::string recorded_trace;
     bool is_trace_late = false;
     bool is_trace_anew = false;  ///< another vgpud is asked next for what follows
@@ -336,7 +336,12 @@ public:
                        {"Progress", 1.0},
                        {"Step", std::string("done")},
                        {"Error", std::string()},
-                       {"ErrorName", std::string()}};
+                       {"ErrorName", std::string()},
+                       {"Report.ok", true},
+                       {"Report.text", std::string("gfx900: a barrier")},
+                       {"Report.duration_ms", std::uint64_t{812}}};
+    bool can_cancel = true;       ///< the job
+    bool is_interrupted = false;  ///< the wait for the job, in the middle
     std::vector<Properties> events;
     std::uint64_t told = 0;
     struct Scene {

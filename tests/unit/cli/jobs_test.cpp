@@ -16,6 +16,7 @@ Properties job(std::uint64_t id, const std::string& kind, const std::string& sta
             {"Id", id},
             {"Kind", kind},
             {"State", state},
+            {"CanCancel", kind == "apply" || kind == "self-test"},
             {"Progress", progress},
             {"Step", step},
             {"Error", std::string()},

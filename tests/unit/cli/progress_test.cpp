@@ -100,7 +100,7 @@ TEST_F(ProgressOf, EveryVerbThatWaitsIsDrawnOnATerminalOnly) {
         EXPECT_THAT(plain, Not(HasSubstr("\r"))) << words.front();
         is_terminal = true;
         EXPECT_EQ(run(words), 0);
-        EXPECT_THAT(out.str(), StartsWith("\r\x1b[K| " + words.front() + " gpu0/vf1: 0 s"));
+        EXPECT_THAT(out.str(), StartsWith("\r\x1b[K[##########          ]  50 % "));
         EXPECT_THAT(out.str(), EndsWith(std::string(kWipe) + plain)) << "the line is gone";
         std::vector<std::string> json = words;
         json.emplace_back("--json");
@@ -111,7 +111,8 @@ TEST_F(ProgressOf, EveryVerbThatWaitsIsDrawnOnATerminalOnly) {
 
 TEST_F(ProgressOf, AWaitThatFailsLeavesNothingOnTheScreen) {
     is_terminal = true;
-    service.error_name = "org.vgpu1.Error.PfLost";
+    service.job_end["State"] = std::string("failed");
+    service.job_end["ErrorName"] = std::string("org.vgpu1.Error.PfLost");
     EXPECT_EQ(run({"destroy", "gpu0/vf1"}), 7);
     EXPECT_THAT(out.str(), EndsWith(kWipe));
 }

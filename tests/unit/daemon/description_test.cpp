@@ -62,7 +62,9 @@ TEST(Description, IsASignalledProperty) {
     before.gpu = after.gpu = "gpu0";
     after.record.spec.description = kText;
     EXPECT_THAT(dbus::changes(before, after), ElementsAre(dbus::PropertyName{"Description"}));
-    EXPECT_EQ(dbus::properties_of(after).at("Description").get<std::string>(), kText);
+    EXPECT_EQ(
+        dbus::columns_of({&after}, {}).at("Description").get<std::vector<std::string>>().front(),
+        kText);
 }
 
 TEST(Description, InAStateFileIsOneLineOrTheFileIsDamaged) {

@@ -118,6 +118,7 @@ public:
     std::function<bool(const vgpu_pf_provision&)> refuses_resources;  ///< of VFs to be made
     bool scrubs_at_once = false;
     bool holds_scrubs = false;  ///< UapiServer is not to finish them either
+    bool holds_resets = false;  ///< a reset is over when the test sets another state
     bool is_there = true;
     bool is_provision_answer_lost = false;               ///< it is done, but the connection is gone
     std::function<void(const vgpu_pf_event&)> on_event;  ///< also tell somebody else
@@ -237,7 +238,8 @@ public:
         const Row& row = kRows.at(action);
         if ((row.from & 1u << pf_.vfs.at(vf).state) == 0)
             return fail(ErrorId::PfRefused, "not in this state");
-        pf_.set_state(vf, row.to);
+        const bool is_held = pf_.holds_resets && row.to == VGPU_PF_VF_PROVISIONED;
+        pf_.set_state(vf, is_held ? VGPU_PF_VF_RESETTING : row.to);
         return {};
     }
     Result<> set_run_table(const vgpu_pf_run_table& table) override {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "cli/job_wait.h"
+
+#include "cli/interruption.h"
+#include "cli/progress.h"
+#include "text/number.h"
+
+#include <fmt/format.h>
+#include <chrono>
+
+namespace vgpu::cli {
+
+namespace {
+
+/// "job 7 (apply) continues; 'vgpuctl jobs --cancel 7' cancels it"
+ServiceError interrupted(const std::string& path, const Properties& job) {
+    const std::uint64_t number = job_number(path);
+    const std::string how = flag_of(job, "CanCancel")
+                                ? fmt::format("'vgpuctl jobs --cancel {}' cancels it", number)
+                                : "'vgpuctl jobs' shows it; it cannot be cancelled";
+    return {"vgpuctl.Interrupted",
+            fmt::format("job {} ({}) continues; {}", number, text_of(job, "Kind"), how)};
+}
+
+}  // namespace
+
+std::uint64_t job_number(std::string_view path) {
+    return text::number_in<std::uint64_t>(path.substr(path.rfind('/') + 1)).value_or(0);
+}
+
+Properties wait_for_job(Invocation& invocation, const std::string& path, Until until) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Interruption interruption;
+    Properties last;
+    ProgressLine line{Canvas(invocation)};
+    const auto look = [&](const Properties& now) {
+        const auto passed = std::chrono::steady_clock::now() - begin;
+        line.draw(fmt::format("{} {}, {} s", bar_text(real_of(now, "Progress")),
+                              text_of(now, "Step"),
+                              std::chrono::duration_cast<std::chrono::seconds>(passed).count()));
+        last = now;
+        return until == Until::Accepted && text_of(now, "State") != "waiting";
+    };
+    // only signals: a reader of the output that is gone does not end the wait
+    if (const auto end = invocation.service.await_job(path, look, {interruption.fds().front()}))
+        return *end;
+    throw interrupted(path, last);
+}
+
+Properties carry_out(Invocation& invocation, const std::string& path, VfJob job,
+                     const Options& options, Until until) {
+    const std::string begun = invocation.service.start_job(path, job, options);
+    Properties seen = wait_for_job(invocation, begun, until);
+    const std::string state = text_of(seen, "State");
+    if (state != "failed" && state != "cancelled") return seen;
+    throw ServiceError(text_of(seen, "ErrorName"), text_of(seen, "Error"));
+}
+
+}  // namespace vgpu::cli

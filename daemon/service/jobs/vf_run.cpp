@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/service/jobs/vf_run.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+namespace vgpu::daemon {
+
+using std::chrono_literals::operator""h;
+using std::chrono_literals::operator""s;
+
+/// `has_ended`: whether the device has finished; null: the answer is the end. `limit`: of this
+/// wait; then the job fails with TimedOut and `late`.
+struct VfRun::Row {
+    std::string_view kind, step;
+    void (VfRun::*begin)(const Options&);
+    bool (VfRun::*has_ended)();
+    Nanoseconds limit;
+    std::string_view late;
+};
+
+constexpr VfRun::Row VfRun::kRows[]{
+    {"destroy", "its VRAM is scrubbed", &VfRun::destroy, &VfRun::is_gone, 1h,
+     "is still being scrubbed"},
+    {"reset", "its guest is notified, and the function is reset", &VfRun::control<VGPU_PF_RESET>,
+     &VfRun::is_reset, 30s, "is still resetting"},
+    {"resume", "it returns to service", &VfRun::control<VGPU_PF_RESUME>, &VfRun::is_reset, 30s,
+     "is still resetting"},
+    {"clear-quarantine", "the function is reset", &VfRun::control<VGPU_PF_CLEAR_QUARANTINE>,
+     &VfRun::is_reset, 30s, "is still resetting"},
+    {"self-test", "the agent tests it", &VfRun::ask_agent<AgentRequest::SelfTest>, nullptr, {}, {}},
+    {"quiesce", "the agent stops its processes, and the device finishes its work",
+     &VfRun::ask_agent<AgentRequest::Quiesce>, &VfRun::is_idle, 30s,
+     "still has work; its processes continue"},
+    {"thaw",
+     "the agent lets its processes continue",
+     &VfRun::ask_agent<AgentRequest::Thaw>,
+     nullptr,
+     {},
+     {}},
+};
+
+std::string_view kind_of(VfJob job) {
+    return VfRun::kRows[static_cast<std::size_t>(job)].kind;
+}
+
+const VfRun::Row& VfRun::row() const {
+    return kRows[static_cast<std::size_t>(job_)];
+}
+
+VfRun::VfRun(const Services& services, VfJob job, Target target, const Options& options)
+    : services_(services), job_(job), target_(std::move(target)) {
+    step_text_ = fmt::format("{}: {}", path_of(target_), row().step);
+    (this->*row().begin)(options);
+}
+
+void VfRun::step() {
+    if (is_over()) return;
+    if (is_cancelled()) {
+        if (job_ == VfJob::Quiesce) thaw();
+        end(fail(ErrorId::Cancelled,
+                 fmt::format("{}: the {} was cancelled", path_of(target_), row().kind)));
+        state_ = State::Cancelled;
+        return;
+    }
+    if (!request_->answer) return;
+    if (!*request_->answer || row().has_ended == nullptr) return end(*request_->answer);
+    if (request_->report && !request_->report->is_ok) return end({});
+    const Nanoseconds now = services_.clock.now();
+    if (!deadline_) {
+        deadline_ = now + row().limit;
+        // a state from before the processes stopped does not count
+        if (job_ == VfJob::Quiesce) return refresh();
+    }
+    if ((this->*row().has_ended)()) return end({});
+    if (now >= *deadline_)
+        end(fail(ErrorId::TimedOut, fmt::format("{} {}", path_of(target_), row().late)));
+}
+
+Nanoseconds VfRun::next_refresh(Nanoseconds now) const {
+    // an answer may come after step() in the same iteration of the main loop
+    if (!deadline_) return request_->answer ? now : Nanoseconds::max();
+    return job_ == VfJob::Quiesce ? JobRun::next_refresh(now) : *deadline_;
+}
+
+void VfRun::destroy(const Options& options) {
+    services_.manager.destroy(target_, options,
+                              [request = request_](const Result<std::uint32_t>& generation) {
+                                  request->generation = generation.value_or(0);
+                                  request->answer = generation.map([](std::uint32_t) {});
+                              });
+}
+
+template <vgpu_pf_control_action Action> void VfRun::control(const Options& options) {
+    services_.manager.control(
+        target_, Action, options,
+        [request = request_](const Result<>& accepted) { request->answer = accepted; });
+}
+
+template <AgentRequest Request> void VfRun::ask_agent(const Options& options) {
+    services_.agents.ask(target_, Request, options,
+                         [request = request_](const Result<AgentReport>& report) {
+                             if (report) request->report = *report;
+                             request->answer = report.map([](const AgentReport&) {});
+                         });
+}
+
+/// Compares generations, because the number may have been reused.
+bool VfRun::is_gone() {
+    const auto seen = gpu().snapshot();
+    return !seen->has_vf(target_.vf) ||
+           seen->vfs.at(target_.vf).active.generation != request_->generation;
+}
+
+bool VfRun::is_reset() {
+    return gpu().snapshot()->vf_state(target_.vf) != VGPU_PF_VF_RESETTING;
+}
+
+/// If the GPU has left service, asks it for the reason, with which the job fails.
+bool VfRun::is_idle() {
+    // requests counters for the next check; kFreshness prevents a loop
+    static_cast<void>(gpu().request_refresh(Freshness::Counters, GpuModel::kFreshness));
+    const auto seen = gpu().snapshot();
+    if (seen->gpu.state != GpuState::Ok) {
+        refresh();
+        return false;
+    }
+    return !seen->has_vf(target_.vf) || seen->vfs.at(target_.vf).active.has_work == 0;
+}
+
+void VfRun::refresh() {
+    request_ = std::make_shared<Request>(Request{.report = request_->report});
+    gpu().ask<void>([vf = target_.vf](GpuModel& model) { return model.refresh_now(vf); },
+                    [request = request_](const Result<>& looked) { request->answer = looked; });
+}
+
+/// Without a caller that waits for the result.
+void VfRun::thaw() {
+    services_.agents.ask(target_, AgentRequest::Thaw, {}, [](const Result<AgentReport>&) {});
+}
+
+/// A Quiesce that has stopped the processes but fails lets them continue.
+void VfRun::end(Result<> result) {
+    if (job_ == VfJob::Quiesce && deadline_ && !is_cancelled()) {
+        if (!services_.agents.view(target_).is_connected)
+            result = fail(
+                ErrorId::NoAgent,
+                fmt::format("{}: its agent is gone, its processes continue", path_of(target_)));
+        else if (!result)
+            thaw();
+    }
+    state_ = result ? State::Done : State::Failed;
+    step_text_.clear();
+    if (result)
+        report_ = request_->report;
+    else
+        error_ = result.error();
+}
+
+}  // namespace vgpu::daemon

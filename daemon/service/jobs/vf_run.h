@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+//
+// VfRun: a request for one VF that may take long, as a job. Passes the request to the GPU's thread
+// or to the agent in the guest, then waits until the device has finished. Locks no GPU and is
+// independent of other jobs. The device continues a request whose job is gone.
+#pragma once
+
+#include "daemon/service/agents/agents.h"
+#include "daemon/service/jobs/job_run.h"
+#include "daemon/service/manager.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vgpu::daemon {
+
+/// The methods of org.vgpu1.Vf that begin a job, in the order of kRows (vf_run.cpp).
+enum class VfJob { Destroy, Reset, Resume, ClearQuarantine, SelfTest, Quiesce, Thaw };
+
+/// "self-test"; the value of Job.Kind.
+[[nodiscard]] std::string_view kind_of(VfJob job);
+
+class VfRun final : public JobRun {
+public:
+    /// They outlive the job.
+    struct Services {
+        Manager& manager;
+        Agents& agents;
+        const Clock& clock;
+    };
+
+    /// Begins the request. Afterwards step() sets error() if the request was refused at once.
+    VfRun(const Services& services, VfJob job, Target target, const Options& options);
+
+    void step() override;
+    [[nodiscard]] State state() const override { return state_; }
+    [[nodiscard]] double progress() const override { return state_ == State::Done ? 1 : 0; }
+    /// Answers and snapshots wake the main loop, so this is for the limit, and for counters, which
+    /// no event reports.
+    [[nodiscard]] Nanoseconds next_refresh(Nanoseconds now) const override;
+    /// The device cannot stop a scrub or a reset half-way.
+    [[nodiscard]] bool can_be_cancelled() const override { return job_ >= VfJob::SelfTest; }
+    [[nodiscard]] bool is_accepted() const override { return deadline_ || can_be_cancelled(); }
+
+private:
+    friend std::string_view kind_of(VfJob job);
+    struct Row;
+    /// Shared with the callback, which may come after the job is gone.
+    struct Request {
+        std::optional<Result<>> answer;
+        std::uint32_t generation = 0;       ///< of a VF that is being destroyed
+        std::optional<AgentReport> report;  ///< if an agent was asked
+    };
+    static const Row kRows[];
+
+    [[nodiscard]] const Row& row() const;
+    [[nodiscard]] GpuHost& gpu() const { return *services_.manager.find_gpu(target_.gpu); }
+    void destroy(const Options& options);
+    template <vgpu_pf_control_action Action> void control(const Options& options);
+    template <AgentRequest Request> void ask_agent(const Options& options);
+    [[nodiscard]] bool is_gone();
+    [[nodiscard]] bool is_reset();
+    [[nodiscard]] bool is_idle();
+    void refresh();
+    void thaw();
+    void end(Result<> result);
+
+    Services services_;
+    const VfJob job_;
+    const Target target_;
+    State state_ = State::Running;
+    std::shared_ptr<Request> request_ = std::make_shared<Request>();
+    std::optional<Nanoseconds> deadline_;  ///< of the device; set when the request was accepted
+};
+
+}  // namespace vgpu::daemon
