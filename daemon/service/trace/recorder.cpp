@@ -75,7 +75,7 @@ void Recorder::apply(const Event& event) {
         event);
     if (!is_known) return;
     write(event);
-    apply(event, schedule_);
+    trace::apply(event, schedule_);
     if (std::holds_alternative<TableInstalled>(event) ||
         std::holds_alternative<TableRefused>(event))
         is_table_open_ = false;
