@@ -133,12 +133,8 @@ public:
     }
     std::vector<Properties> list_gpus_with(const std::string& names,
                                            std::uint32_t max_age_ms) override {
-        return call_(Limit::Read, [&] {
-            std::vector<Properties> gpus =
-                properties_of(manager_.ListGpus(only(names, max_age_ms)));
-            for (Properties& gpu : gpus) gpu = known_of(std::move(gpu));
-            return gpus;
-        });
+        return call_(Limit::Read,
+                     [&] { return properties_of(manager_.ListGpus(only(names, max_age_ms))); });
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t max_age_ms) override {
@@ -153,7 +149,7 @@ public:
             Properties properties = all_properties(*bus_, kService, path, interface);
             properties["Path"] = path;
             properties["Target"] = target_of_path(path);
-            return known_of(std::move(properties));
+            return properties;
         });
     }
     std::string resolve(const std::string& target) override {

@@ -87,10 +87,14 @@ std::string remark_of(const PlanJson& step) {
     if (!condition.empty())
         return wrapped(fmt::format("{} '{}': not in service: {}", member(step, "target"),
                                    member(step, "name"), condition));
-    if (step.at("disruption") == "none" && in_use.empty()) return "";
+    const std::string blocked = step.value("blocked", "");
+    const bool is_for_all = step.value("needs", "") == "all-idle";
+    if (step.at("disruption") == "none" && in_use.empty() && !is_for_all) return "";
     return wrapped(fmt::format(
         "{} '{}': {}{}", member(step, "target"), member(step, "name"), member(step, "why"),
-        in_use.empty() ? "" : fmt::format("; {}: apply requires --force", in_use)));
+        !blocked.empty() ? fmt::format("; apply refuses this now: {}", blocked)
+        : in_use.empty() ? ""
+                         : fmt::format("; {}: apply requires --force", in_use)));
 }
 
 /// The VRAM of each GPU. Empty from an older vgpud.

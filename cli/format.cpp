@@ -129,11 +129,12 @@ std::string wrapped_text(std::string_view text, std::size_t indent, std::size_t 
 nlohmann::ordered_json json_of(const Properties& properties) {
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
     for (const auto& [name, value] : properties) {
-        const std::size_t dot = name.find('.');
-        auto& place = dot == std::string::npos
-                          ? json[snake_case(name)]
-                          : json[snake_case(name.substr(0, dot))][snake_case(name.substr(dot + 1))];
-        std::visit([&place](const auto& one) { place = one; }, value);
+        nlohmann::ordered_json* place = &json;
+        for (std::size_t begin = 0, dot = 0; dot != std::string::npos; begin = dot + 1) {
+            dot = name.find('.', begin);
+            place = &(*place)[snake_case(name.substr(begin, dot - begin))];
+        }
+        std::visit([place](const auto& one) { *place = one; }, value);
     }
     return json;
 }

@@ -45,6 +45,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.vgpu1.Error.NoSchedule", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoDoorbells", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NoComputeUnits", ExitCode::NoCapacity},
+    ExitRow{"org.vgpu1.Error.NotOffered", ExitCode::NoCapacity},
     ExitRow{"org.vgpu1.Error.NotAuthorized", ExitCode::NotAuthorized},
     ExitRow{"org.vgpu1.Error.StateReadOnly", ExitCode::ReadOnly},
     ExitRow{"org.vgpu1.Error.StateNotWritten", ExitCode::ReadOnly},

@@ -19,7 +19,6 @@
 
 namespace vgpu::cli {
 
-using exporter::known_of;
 using exporter::Properties;
 using exporter::Value;
 using exporter::Words;
@@ -99,7 +98,6 @@ public:
     virtual Properties manager() = 0;
     /// One element per object, with "Path" and "Target". `names`: read only these properties
     /// (separated by commas; "": all). `max_age_ms`: allowed age of values; 0: read them now.
-    /// Applies known_of().
     virtual std::vector<Properties> list_gpus_with(const std::string& names,
                                                    std::uint32_t max_age_ms) = 0;
     virtual std::vector<Properties> list_vfs_with(const std::string& names,

@@ -19,6 +19,8 @@ constexpr std::array kGpuColumns{
     PropertyColumn{{"VFS", Align::Right, false, 3}, "TotalVfs", text_of},
     PropertyColumn{{"CUS", Align::Right, false, 2}, "CuCount", text_of},
     PropertyColumn{{"SWITCHES", Align::Right, false, 1}, "Switches", text_of},
+    PropertyColumn{{"DRIVER", Align::Left, false, 4}, "Driver", text_of},
+    PropertyColumn{extra("ADDRESS"), "Address", text_of},
     PropertyColumn{extra("MESSAGE"), "StateMessage", text_of},
     PropertyColumn{extra("UAPI"), "Uapi", text_of},
 };
@@ -45,6 +47,7 @@ constexpr std::array kVfColumns{
     PropertyColumn{extra("UUID"), "Uuid", text_of},
     PropertyColumn{extra("PROFILE"), "Profile", text_of},
     PropertyColumn{extra("DESCRIPTION"), "Description", text_of},
+    PropertyColumn{extra("ADDRESS"), "Address", text_of},
     PropertyColumn{extra("SOCKET"), "Socket", text_of},
     PropertyColumn{extra("CLIENT"), "Client", text_of},
     PropertyColumn{extra("DRIVER"), "Driver", text_of},

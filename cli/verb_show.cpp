@@ -7,8 +7,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <array>
+#include <map>
 #include <span>
 #include <sstream>
+#include <utility>
 
 namespace vgpu::cli {
 
@@ -75,6 +77,7 @@ constexpr std::array kVfLines{
     Line{"UUID", "Uuid", text_of},
     Line{"State", "State", text_of},
     Line{"Last error", "LastError", text_of},
+    Line{"Address", "Address", text_of},
     Line{"Socket", "Socket", text_of},
     Line{"Assignment mode", "AssignmentMode", text_of},
     Line{"Attached", "Attached", text_of},
@@ -151,6 +154,8 @@ constexpr std::array kGpuLines{
     Line{"GPU", "Id", text_of},
     Line{"State", "State", text_of},
     Line{"Message", "StateMessage", text_of},
+    Line{"Driver", "Driver", text_of},
+    Line{"Address", "Address", text_of},
     Line{"PF core", "Platform", text_of},
     Line{"uapi", "Uapi", text_of},
     Line{"softgpu pid", "SoftgpuPid", text_of},
@@ -174,14 +179,41 @@ constexpr std::array kGpuLines{
     Line{"Device resets", "DeviceResets", text_of},
 };
 
-/// Prints lines. Long values wrap within their column.
-std::string page_of(std::span<const Line> lines, const Properties& properties) {
+/// "Title:             value". Long values wrap within their column.
+std::string line_of(std::string_view title, const std::string& value) {
     constexpr std::size_t kTitle = 19;
+    return fmt::format("{:<{}}{}", fmt::format("{}:", title), kTitle,
+                       wrapped_text(value, kTitle, kTitle));
+}
+
+std::string page_of(std::span<const Line> lines, const Properties& properties) {
     std::string text;
     for (const Line& line : lines)
-        text += fmt::format(
-            "{:<{}}{}", std::string(line.title) + ":", kTitle,
-            wrapped_text(value_of(properties, line.property, line.format), kTitle, kTitle));
+        text += line_of(line.title, value_of(properties, line.property, line.format));
+    return text;
+}
+
+/// Changes that the driver of a GPU makes only under a condition, or never: a line for each
+/// condition. "quantum_us (steps of 1000)"
+std::string abilities_text(const Properties& gpu) {
+    constexpr std::array kTitles{
+        std::pair{"vf-idle", "With the VF idle"}, std::pair{"all-idle", "With all VFs idle"},
+        std::pair{"reload", "After a reload"}, std::pair{"reboot", "After a reboot"},
+        std::pair{"never", "Not offered"}};
+    constexpr std::string_view kPrefix = "Abilities.", kSuffix = ".needs";
+    std::map<std::string, Words> by_needs;
+    for (auto at = gpu.lower_bound(std::string(kPrefix));
+         at != gpu.end() && at->first.starts_with(kPrefix); ++at) {
+        if (!at->first.ends_with(kSuffix)) continue;
+        const std::string ability = at->first.substr(0, at->first.size() - kSuffix.size());
+        const std::uint64_t unit = number_of(gpu, ability + ".unit");
+        by_needs[text_of(gpu, at->first)].push_back(
+            ability.substr(kPrefix.size()) + (unit > 1 ? fmt::format(" (steps of {})", unit) : ""));
+    }
+    std::string text;
+    for (const auto& [needs, title] : kTitles)
+        if (const auto at = by_needs.find(needs); at != by_needs.end())
+            text += line_of(title, fmt::format("{}", fmt::join(at->second, ", ")));
     return text;
 }
 
@@ -224,7 +256,7 @@ public:
         const bool is_vf = is_vf_path(path);
         const Properties one = invocation.service.object(path);
         invocation.print("vgpuctl-show-1", {{is_vf ? "vf" : "gpu", json_of(one)}},
-                         is_vf ? vf_page(one) : page_of(kGpuLines, one));
+                         is_vf ? vf_page(one) : page_of(kGpuLines, one) + abilities_text(one));
         return ExitCode::Ok;
     }
 

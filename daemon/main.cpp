@@ -201,7 +201,7 @@ public:
         for (const GpuConfig& gpu : config.gpus) {
             GpuPaths paths = paths_of(config, gpu);
             GpuModel::Ports ports{
-                .pf = std::make_unique<adapters::UapiClient>(paths.uapi_socket),
+                .backend = std::make_unique<adapters::UapiClient>(paths.uapi_socket),
                 .managed_processes = gpu.softgpu ? std::make_unique<ManagedProcesses>(
                                                        config, gpu, processes_, supervision)
                                                  : nullptr,

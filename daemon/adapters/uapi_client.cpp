@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/uapi_client.h"
 
+#include "daemon/backend/pf_core.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 #include <cerrno>
@@ -41,7 +43,7 @@ Result<> UapiClient::connect() {
         channel_ = std::move(channel);
     }
     time_limit_ = kConnectTimeout;
-    auto info = get_info();
+    auto info = ask_info();
     time_limit_ = kTimeout;
     if (!info) return tl::make_unexpected(info.error());
     if (info->uapi_version == VGPU_PF_UAPI_VERSION) return {};
@@ -79,23 +81,28 @@ Result<> UapiClient::call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t gen
     return {};
 }
 
-Result<vgpu_pf_info> UapiClient::get_info() {
+Result<vgpu_pf_info> UapiClient::ask_info() {
     TRY(vgpu_pf_info info, call(VGPU_PF_OP_GET_INFO, vgpu_pf_info{}));
     info.name[sizeof info.name - 1] = '\0';
     info.total_vfs = std::min(info.total_vfs, VGPU_PF_MAX_VFS);
     return info;
 }
 
-Result<vgpu_pf_vf> UapiClient::get_vf(std::uint32_t vf) {
+Result<GpuFacts> UapiClient::get_info() {
+    return ask_info().map([](const vgpu_pf_info& info) { return facts_of(info); });
+}
+
+Result<VfFacts> UapiClient::get_vf(std::uint32_t vf) {
     vgpu_pf_vf wanted{};
     wanted.vf = vf;
     TRY(vgpu_pf_vf got, call(VGPU_PF_OP_GET_VF, wanted));
     got.driver_version[sizeof got.driver_version - 1] = '\0';
-    return got;
+    return facts_of(got);
 }
 
-Result<vgpu_pf_provision> UapiClient::provision(const vgpu_pf_provision& wanted) {
-    return change(VGPU_PF_OP_PROVISION, wanted);
+Result<> UapiClient::provision(const vgpu_pf_provision& wanted) {
+    TRY_VOID(change(VGPU_PF_OP_PROVISION, wanted));
+    return {};
 }
 
 Result<> UapiClient::release(std::uint32_t vf, std::uint32_t generation) {

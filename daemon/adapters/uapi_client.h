@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiClient: implements PfPort over a UapiChannel to the PF core at a path. Closes a channel that
-// failed; connect() opens a new one, perhaps to the other platform.
+// UapiClient: our PF core as a Backend, over a UapiChannel to the PF core at a path. Closes a
+// channel that failed; connect() opens a new one, perhaps to the other platform.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
-#include "daemon/ports/pf_port.h"
+#include "daemon/backend/backend.h"
 
 #include <chrono>
 #include <functional>
@@ -16,7 +16,7 @@
 namespace vgpu::daemon::adapters {
 
 /// Checks lengths, numbers and texts of replies against their bounds.
-class UapiClient final : public PfPort {
+class UapiClient final : public Backend {
 public:
     /// Limit for requests that are answered at once.
     static constexpr std::chrono::milliseconds kTimeout{2000};
@@ -38,9 +38,9 @@ public:
     [[nodiscard]] bool is_connected() const override { return channel_ != nullptr; }
     [[nodiscard]] int connection_fd() const override { return channel_ ? channel_->fd() : -1; }
 
-    Result<vgpu_pf_info> get_info() override;
-    Result<vgpu_pf_vf> get_vf(std::uint32_t vf) override;
-    Result<vgpu_pf_provision> provision(const vgpu_pf_provision& wanted) override;
+    Result<GpuFacts> get_info() override;
+    Result<VfFacts> get_vf(std::uint32_t vf) override;
+    Result<> provision(const vgpu_pf_provision& wanted) override;
     Result<> release(std::uint32_t vf, std::uint32_t generation) override;
     Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) override;
     Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) override;
@@ -58,6 +58,7 @@ private:
     template <typename T> Result<T> call(vgpu_pf_op op, T body, int fd_to_send = -1);
     /// Like call(), with kChangeTimeout.
     template <typename T> Result<T> change(vgpu_pf_op op, T body);
+    Result<vgpu_pf_info> ask_info();
     Result<> call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);
 
     const std::string path_;

@@ -104,10 +104,10 @@ std::tuple<GpuObject::SentEntries, std::uint64_t> GpuObject::GetRunTable(
     return {std::move(entries), table->generation};
 }
 
-#define GPU_PROPERTY(name, type, signalled, value) \
-    type GpuObject::name() {                       \
-        const GpuView v = gpu().snapshot()->gpu;   \
-        return type{value};                        \
+#define GPU_PROPERTY(name, type, signalled, value)         \
+    type GpuObject::name() {                               \
+        const GpuView v = gpu().snapshot()->gpu;           \
+        return known<type>(value).value_or(unset<type>()); \
     }
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY

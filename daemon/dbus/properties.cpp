@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <cctype>
-#include <cstring>
 #include <optional>
 
 namespace vgpu::daemon::dbus {
@@ -30,7 +29,7 @@ bool is_schedulable(std::uint32_t state) {
 
 /// A cheap comparison of all that signalled properties are made of, for every VF of a changed GPU.
 bool is_same(const VfView& a, const VfView& b) {
-    return std::memcmp(&a.active, &b.active, sizeof a.active) == 0 && a.record == b.record &&
+    return a.active == b.active && a.abilities == b.abilities && a.record == b.record &&
            a.assignment_mode == b.assignment_mode && a.condition == b.condition &&
            a.orphan == b.orphan && a.owner_domain_name == b.owner_domain_name &&
            a.client == b.client && a.lease_expires == b.lease_expires;
@@ -111,6 +110,20 @@ Dict dict_of(const AgentView& agent) {
             {"Quiesced", sdbus::Variant{agent.is_quiesced}}};
 }
 
+Dict dict_of(const Abilities& abilities) {
+    Dict all;
+    for (std::size_t i = 0; i < kChanges; ++i) {
+        const auto change = static_cast<Change>(i);
+        const Ability& ability = abilities[change];
+        Dict one{{"needs", sdbus::Variant{std::string(name_of(ability.needs))}}};
+        if (ability.unit != 1) one["unit"] = sdbus::Variant{ability.unit};
+        if (ability.min != 0) one["min"] = sdbus::Variant{ability.min};
+        if (ability.max != Ability{}.max) one["max"] = sdbus::Variant{ability.max};
+        all[std::string(key_of(change))] = sdbus::Variant{one};
+    }
+    return all;
+}
+
 Dict dict_of(const AgentReport& report) {
     return {{"ok", sdbus::Variant{report.is_ok}},
             {"text", sdbus::Variant{report.text}},
@@ -176,11 +189,32 @@ Freshness PropertyFilter::freshness() const {
     return Freshness::Events;
 }
 
+std::vector<std::string> unknown_of(const GpuView& v) {
+    std::vector<std::string> names;
+#define GPU_PROPERTY(name, type, signalled, value)            \
+    if constexpr (kIsOptional<std::decay_t<decltype(value)>>) \
+        if (!known<type>(value)) names.emplace_back(#name);
+#include "daemon/dbus/gpu_properties.def"
+#undef GPU_PROPERTY
+    return names;
+}
+
+std::vector<std::string> unknown_of(const VfView& v) {
+    std::vector<std::string> names;
+#define VF_PROPERTY(name, type, kind, value)                  \
+    if constexpr (kIsOptional<std::decay_t<decltype(value)>>) \
+        if (!known<type>(value)) names.emplace_back(#name);
+#include "daemon/dbus/vf_properties.def"
+#undef VF_PROPERTY
+    return names;
+}
+
 Dict properties_of(const GpuView& v, const PropertyFilter& filter) {
     Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{gpu_path(v.id)}}},
              {"Target", sdbus::Variant{v.id}}};
-#define GPU_PROPERTY(name, type, signalled, value) \
-    if (filter.wants(#name)) all[#name] = sdbus::Variant{type{value}};
+#define GPU_PROPERTY(name, type, signalled, value)                       \
+    if (const auto one = known<type>(value); one && filter.wants(#name)) \
+        all[#name] = sdbus::Variant{*one};
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
     return all;
@@ -188,10 +222,10 @@ Dict properties_of(const GpuView& v, const PropertyFilter& filter) {
 
 std::vector<PropertyName> changes(const GpuView& before, const GpuView& after) {
     std::vector<PropertyName> names;
-#define GPU_PROPERTY(name, type, signalled, value)                          \
-    signalled({                                                             \
-        const auto value_of = [](const GpuView& v) { return type{value}; }; \
-        if (value_of(before) != value_of(after)) names.emplace_back(#name); \
+#define GPU_PROPERTY(name, type, signalled, value)                                 \
+    signalled({                                                                    \
+        const auto value_of = [](const GpuView& v) { return known<type>(value); }; \
+        if (value_of(before) != value_of(after)) names.emplace_back(#name);        \
     })
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
@@ -209,9 +243,12 @@ Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& f
                   return sdbus::ObjectPath{vf_path(v.gpu, v.active.vf)};
               })},
              {"Target",
-              column([](const VfView& v) { return fmt::format("{}/vf{}", v.gpu, v.active.vf); })}};
+              column([](const VfView& v) { return fmt::format("{}/vf{}", v.gpu, v.active.vf); })},
+             {"Unknown", column([](const VfView& v) { return unknown_of(v); })}};
 #define VF_PROPERTY(name, type, signalled, value) \
-    if (filter.wants(#name)) all[#name] = column([](const VfView& v) { return type{value}; });
+    if (filter.wants(#name))                      \
+        all[#name] =                              \
+            column([](const VfView& v) { return known<type>(value).value_or(unset<type>()); });
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
     return all;
@@ -220,10 +257,10 @@ Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& f
 std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
     std::vector<PropertyName> names;
     if (is_same(before, after)) return names;
-#define VF_PROPERTY(name, type, signalled, value)                           \
-    signalled({                                                             \
-        const auto value_of = [](const VfView& v) { return type{value}; };  \
-        if (value_of(before) != value_of(after)) names.emplace_back(#name); \
+#define VF_PROPERTY(name, type, signalled, value)                                 \
+    signalled({                                                                   \
+        const auto value_of = [](const VfView& v) { return known<type>(value); }; \
+        if (value_of(before) != value_of(after)) names.emplace_back(#name);       \
     })
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY

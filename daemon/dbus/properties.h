@@ -4,6 +4,7 @@
 // signalled ones that changed. Also object paths. Pure.
 #pragma once
 
+#include "daemon/dbus/known_values.h"
 #include "daemon/dbus/sdbus_compat.h"
 #include "daemon/service/manager.h"
 #include "daemon/service/views/event_log.h"
@@ -26,6 +27,11 @@ std::string gpu_path(const std::string& gpu);
 std::string vf_path(const std::string& gpu, std::uint32_t vf);
 
 Dict dict_of(const AgentView& agent);
+/// By kind of change: needs (s), unit, min and max (t). Without limit: no max.
+Dict dict_of(const Abilities& abilities);
+/// Names of properties without a known value.
+std::vector<std::string> unknown_of(const GpuView& view);
+std::vector<std::string> unknown_of(const VfView& view);
 Dict dict_of(const AgentReport& report);
 Dict dict_of(const LoggedEvent& event);
 
@@ -60,9 +66,10 @@ private:
     std::set<std::string, std::less<>> names_;
 };
 
-/// The properties for ListGpus, with "Path" and "Target".
+/// The known properties for ListGpus, with "Path" and "Target".
 Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
 /// The same of VFs for ListVfs: for each property a vector of values, in the order of `views`.
+/// "Unknown" names those of each VF that have no value.
 Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter);
 /// Signalled properties that changed, in the order of *_properties.def. These exclude counters and
 /// lags, which clients read when they need them, and switches between READY and RUNNING.

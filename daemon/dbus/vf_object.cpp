@@ -115,9 +115,10 @@ VF_JOB(Quiesce)
 VF_JOB(Thaw)
 #undef VF_JOB
 
-#define VF_PROPERTY(name, type, signalled, value)                                \
-    type VfObject::name() {                                                      \
-        return read(#name, [](const VfView& v) -> type { return type{value}; }); \
+#define VF_PROPERTY(name, type, signalled, value)                                                \
+    type VfObject::name() {                                                                      \
+        return read(#name,                                                                       \
+                    [](const VfView& v) { return known<type>(value).value_or(unset<type>()); }); \
     }
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY

@@ -38,6 +38,15 @@ void put(Properties& row, const std::string& name, const Dict& members) {
     for (auto& [member, value] : properties_of(members)) row[name + "." + member] = value;
 }
 
+/// Removes what the property Unknown names, and Unknown.
+Properties known_of(Properties all) {
+    const auto unknown = all.extract("Unknown");
+    const auto* names = unknown ? std::get_if<Words>(&unknown.mapped()) : nullptr;
+    if (names == nullptr) return all;
+    for (const std::string& name : *names) all.erase(name);
+    return all;
+}
+
 /// Copies a column into rows. False if the column does not have values of type T.
 template <typename T>
 bool spread(const std::string& name, const sdbus::Variant& column, std::vector<Properties>& rows) {
@@ -59,7 +68,7 @@ Properties properties_of(const Dict& dict) {
             properties[name] = value_of<bool, std::uint32_t, std::int64_t, std::uint64_t, double,
                                         std::string, sdbus::ObjectPath, Words>(variant);
     }
-    return properties;
+    return known_of(std::move(properties));
 }
 
 std::vector<Properties> properties_of(const std::vector<Dict>& dicts) {
@@ -75,7 +84,9 @@ std::vector<Properties> rows_of(const Dict& columns) {
             spread<bool>(name, column, rows) || spread<std::uint32_t>(name, column, rows) ||
             spread<std::int64_t>(name, column, rows) || spread<std::uint64_t>(name, column, rows) ||
             spread<double>(name, column, rows) || spread<std::string>(name, column, rows) ||
-            spread<sdbus::ObjectPath>(name, column, rows) || spread<Dict>(name, column, rows)));
+            spread<sdbus::ObjectPath>(name, column, rows) || spread<Dict>(name, column, rows) ||
+            spread<Words>(name, column, rows)));
+    for (Properties& row : rows) row = known_of(std::move(row));
     return rows;
 }
 

@@ -37,7 +37,6 @@ Readings read_vgpud(sdbus::IConnection& bus, const std::string& destination) {
         readings.manager["Events"] = properties_of(event)["seq"];
     readings.gpus = properties_of(
         answer_of<std::vector<Dict>>(*manager, "ListGpus", only(properties_of_gpus())));
-    for (Properties& gpu : readings.gpus) gpu = known_of(std::move(gpu));
     readings.vfs = rows_of(answer_of<Dict>(*manager, "ListVfs", only(properties_of_vfs())));
     return readings;
 }

@@ -141,8 +141,9 @@ ProductRun::ProductRun(const Simulation& setup, Observer* observer, const VgpudM
       pf_(device_options(setup)),
       clock_(pf_.gpu),
       store_(memory_, &clock_),
-      vgpud_(gpu_config(), {},
-             {.pf = pf_.port(), .managed_processes = nullptr, .store = store_, .clock = clock_}),
+      vgpud_(
+          gpu_config(), {},
+          {.backend = pf_.port(), .managed_processes = nullptr, .store = store_, .clock = clock_}),
       vfs_(setup.vfs.size() + 1) {
     figures_.vfs.resize(vfs_.size());
     store_.load();

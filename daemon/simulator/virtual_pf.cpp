@@ -89,7 +89,7 @@ VirtualPf::~VirtualPf() {
     ::munmap(ring_, kRingBytes);
 }
 
-std::unique_ptr<daemon::PfPort> VirtualPf::port() {
+std::unique_ptr<daemon::Backend> VirtualPf::port() {
     return std::make_unique<UapiClient>("gpu0", [this](const std::string&, const Wakeup&) {
         return Result<std::unique_ptr<UapiChannel>>(std::make_unique<Channel>(*this));
     });

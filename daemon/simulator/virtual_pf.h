@@ -35,7 +35,7 @@ public:
     [[nodiscard]] vgpu_pf_vf_view vf(std::uint32_t number) const;
     [[nodiscard]] vgpu_pf_engine_view engine() const;
     /// The VirtualPf must outlive the port.
-    [[nodiscard]] std::unique_ptr<daemon::PfPort> port();
+    [[nodiscard]] std::unique_ptr<daemon::Backend> port();
 
 private:
     class Channel;

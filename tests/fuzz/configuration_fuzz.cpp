@@ -4,6 +4,7 @@
 // Whatever comes: what is read can be written and read again, a plan leads to where the next plan
 // is empty, and mistakes are told in few words.
 #include "daemon/service/config/change_plan.h"
+#include "tests/unit/daemon/core_abilities.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -25,11 +26,8 @@ void require(bool is_true) {
 GpuInventory gpu_of(const std::string& id) {
     GpuInventory gpu{.id = id,
                      .vram_bytes = 1024 * kMiB,
-                     .vram_unit_bytes = 16 * kMiB,
-                     .vram_max_bytes = 256 * kMiB,
-                     .total_vfs = 16,
-                     .doorbell_pages = 512,
-                     .cu_count = 8};
+                     .abilities = vgpu::daemon::testing::core_abilities(256 * kMiB),
+                     .total_vfs = 16};
     gpu.vfs.push_back({.vf = 2,
                        .spec = {.name = id + "-a", .resources = {.vram_bytes = 64 * kMiB}},
                        .is_attached = true});

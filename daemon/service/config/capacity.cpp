@@ -2,6 +2,7 @@
 #include "daemon/service/config/capacity.h"
 
 #include "daemon/service/slicing/gpu_schedule.h"
+#include "daemon/service/vf/settings.h"
 #include "daemon/service/words.h"
 
 #include <fmt/format.h>
@@ -34,37 +35,48 @@ std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_
 
 /// ", or 2 VFs of 80 MiB each": the same VRAM in possible sizes; empty if there is no room.
 std::string in_parts(const GpuInventory& gpu, std::uint64_t bytes) {
-    const std::uint64_t count = (bytes + gpu.vram_max_bytes - 1) / gpu.vram_max_bytes;
-    const std::uint64_t each = round_up((bytes + count - 1) / count, gpu.vram_unit_bytes);
+    const Ability& vram = gpu.abilities[Change::VramBytes];
+    const std::uint64_t count = (bytes + vram.max - 1) / vram.max;
+    const std::uint64_t each = round_up((bytes + count - 1) / count, vram.unit);
     if (count > gpu.total_vfs || each > gpu.vram_bytes / count) return "";
     return fmt::format(", or {} VFs of {} each", count, size_text(each));
 }
 
 Result<> check_vram(const GpuInventory& gpu, const VfSpec& vf) {
     const std::uint64_t vram = vf.resources.vram_bytes;
-    if (vram == 0 || vram % gpu.vram_unit_bytes != 0)
+    const Ability& ability = gpu.abilities[Change::VramBytes];
+    if (!gpu.abilities.can(Change::VramBytes)) {
+        const bool is_known = ability.max != Ability{}.max;
+        if (vram == 0 || (is_known && vram <= ability.max)) return {};
+        return check_offered(gpu.id, gpu.abilities, Change::VramBytes, describe(vf));
+    }
+    if (vram == 0)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("{}: VRAM: none is named for {}; name a multiple of {}", gpu.id,
+                                describe(vf), size_text(ability.unit)));
+    if (vram % ability.unit != 0)
         return fail(ErrorId::OutOfRange,
                     fmt::format("{}: VRAM: {} for {} is not a multiple of {}; {} would fit", gpu.id,
-                                size_text(vram), describe(vf), size_text(gpu.vram_unit_bytes),
-                                multiples_near(vram, gpu.vram_unit_bytes, gpu.vram_max_bytes)));
-    if (vram <= gpu.vram_max_bytes) return {};
-    const std::string max = size_text(gpu.vram_max_bytes);
+                                size_text(vram), describe(vf), size_text(ability.unit),
+                                multiples_near(vram, ability.unit, ability.max)));
+    if (vram <= ability.max) return {};
+    const std::string max = size_text(ability.max);
     return fail(
         ErrorId::NoVram,
         fmt::format("{}: VRAM: {} wanted for {}, but one VF can have at most {} (its BAR0), short "
                     "by {}; {} would fit{}",
-                    gpu.id, size_text(vram), describe(vf), max,
-                    size_text(vram - gpu.vram_max_bytes), max, in_parts(gpu, vram)));
+                    gpu.id, size_text(vram), describe(vf), max, size_text(vram - ability.max), max,
+                    in_parts(gpu, vram)));
 }
 
 Result<> check_doorbells(const GpuInventory& gpu, const VfSpec& vf) {
     const std::uint32_t pages = vf.resources.doorbell_pages;
-    if (pages <= gpu.doorbell_pages) return {};
+    const std::uint64_t max = gpu.abilities[Change::DoorbellPages].max;
+    if (pages <= max) return {};
     return fail(ErrorId::NoDoorbells,
                 fmt::format("{}: doorbell pages: {} wanted for {}, but one VF can have at most {}, "
                             "short by {}; {} would fit, also by leaving doorbell_pages out",
-                            gpu.id, pages, describe(vf), gpu.doorbell_pages,
-                            pages - gpu.doorbell_pages, gpu.doorbell_pages));
+                            gpu.id, pages, describe(vf), max, pages - max, max));
 }
 
 /// Names the existing part of the mask as an alternative, if there is one.
@@ -77,8 +89,18 @@ Result<> check_cus(const GpuInventory& gpu, const VfSpec& vf) {
         ErrorId::NoComputeUnits,
         fmt::format("{}: compute units: mask {:#x} wanted for {}, but there are {} (mask {:#x}), "
                     "short by {}; {}all {} would fit, also by leaving compute_units out",
-                    gpu.id, vf.resources.cu_mask, describe(vf), gpu.cu_count, all,
-                    std::popcount(missing), part, gpu.cu_count));
+                    gpu.id, vf.resources.cu_mask, describe(vf), std::popcount(all), all,
+                    std::popcount(missing), part, std::popcount(all)));
+}
+
+/// Everything that differs from the default must be offered. VRAM: check_vram().
+Result<> check_abilities(const GpuInventory& gpu, const VfSpec& vf) {
+    for (const auto& [change, value] : differences(VfSpec{}, vf)) {
+        if (change == Change::VramBytes) continue;
+        TRY_VOID(value ? check_value(gpu.id, gpu.abilities, change, *value, describe(vf))
+                       : check_offered(gpu.id, gpu.abilities, change, describe(vf)));
+    }
+    return {};
 }
 
 /// " (the PF keeps 16 MiB)"
@@ -116,7 +138,8 @@ std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfSpec> vfs,
         count_by_size.begin(), count_by_size.end(),
         [](const auto& a, const auto& b) { return a.first * a.second < b.first * b.second; });
     const auto [size, count] = *max;
-    const std::uint64_t less = round_up((shortage + count - 1) / count, gpu.vram_unit_bytes);
+    const std::uint64_t less =
+        round_up((shortage + count - 1) / count, gpu.abilities[Change::VramBytes].unit);
     if (less >= size) return "";
     return count == 1 ? fmt::format(", or shrink the VF of {} by {} to {}", size_text(size),
                                     size_text(less), size_text(size - less))
@@ -133,7 +156,7 @@ Result<> check_sums(const GpuInventory& gpu, std::span<const VfSpec> vfs) {
     const std::uint64_t desired = std::accumulate(
         vfs.begin(), vfs.end(), std::uint64_t{0},
         [](std::uint64_t sum, const VfSpec& vf) { return sum + vf.resources.vram_bytes; });
-    if (desired <= gpu.vram_bytes) return {};
+    if (desired <= gpu.vram_bytes || !gpu.abilities.can(Change::VramBytes)) return {};
     const std::uint64_t shortage = desired - gpu.vram_bytes;
     return fail(ErrorId::NoVram,
                 fmt::format("{}: VRAM: {} wanted by {} VFs, {} there for VFs{}, short by {}; {}{}",
@@ -145,22 +168,32 @@ Result<> check_sums(const GpuInventory& gpu, std::span<const VfSpec> vfs) {
 }  // namespace
 
 std::uint64_t all_cus(const GpuInventory& gpu) {
-    return gpu.cu_count >= 64 ? ~0ull : (1ull << gpu.cu_count) - 1;
+    return gpu.abilities[Change::CuMask].max;
 }
 
 VfResources normalised(VfResources resources, const GpuInventory& gpu) {
     if (resources.cu_mask == all_cus(gpu)) resources.cu_mask = 0;
-    if (resources.doorbell_pages == gpu.doorbell_pages) resources.doorbell_pages = 0;
+    if (resources.doorbell_pages == gpu.abilities[Change::DoorbellPages].max)
+        resources.doorbell_pages = 0;
     return resources;
 }
 
 Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf) {
     TRY_VOID(check_vram(gpu, vf));
+    TRY_VOID(check_abilities(gpu, vf));
     TRY_VOID(check_doorbells(gpu, vf));
     return check_cus(gpu, vf);
 }
 
-Result<> admit(const std::string& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs) {
+Result<> check_settings(const GpuInventory& gpu, const GpuSettings& from, const GpuSettings& to) {
+    for (const ChangedValue& one : differences(from, to))
+        TRY_VOID(check_value(gpu.id, gpu.abilities, one.change, *one.value, "the GPU"));
+    return {};
+}
+
+Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs) {
+    for (const VfSpec& vf : vfs) TRY_VOID(check_abilities(gpu, vf));
+    if (!gpu.abilities.has_run_tables) return {};
     std::vector<GpuSchedule::Member> members;
     std::vector<std::string> names;
     for (const VfSpec& vf : vfs) {
@@ -170,7 +203,7 @@ Result<> admit(const std::string& gpu, const GpuSettings& settings, std::span<co
     }
     auto admitted = GpuSchedule::admit(members, settings.max_gap_ms, names);
     if (!admitted)
-        admitted.error().cause = fmt::format("{}: schedule: {}", gpu, admitted.error().cause);
+        admitted.error().cause = fmt::format("{}: schedule: {}", gpu.id, admitted.error().cause);
     return admitted;
 }
 
@@ -178,7 +211,7 @@ Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfSpec> vfs) {
     for (const VfSpec& vf : vfs) TRY_VOID(check_capacity(gpu, vf));
     TRY_VOID(check_sums(gpu, vfs));
-    return admit(gpu.id, settings, vfs);
+    return admit(gpu, settings, vfs);
 }
 
 }  // namespace vgpu::daemon

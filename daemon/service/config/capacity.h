@@ -13,7 +13,7 @@
 namespace vgpu::daemon {
 
 /// Limits of one VF, regardless of others. OutOfRange (a size no VF of this GPU can have), NoVram,
-/// NoDoorbells, NoComputeUnits. The resources must be normalised.
+/// NoDoorbells, NoComputeUnits, NotOffered. The resources must be normalised.
 Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 
 /// Checks each of `vfs`, and all of them together on an empty `gpu`. Errors: as above, those of
@@ -21,9 +21,13 @@ Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfSpec> vfs);
 
-/// Whether the schedule can keep all contracts. NoSchedule, with what would fit, or OutOfRange for
-/// an invalid contract.
-Result<> admit(const std::string& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
+/// Whether the driver offers all settings, and the schedule can keep all contracts. A setting that
+/// has its default asks for nothing. NotOffered, NoSchedule, with what would fit, or OutOfRange for
+/// an invalid value.
+Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
+
+/// Whether the driver offers the GPU's own settings that change. NotOffered or OutOfRange.
+Result<> check_settings(const GpuInventory& gpu, const GpuSettings& from, const GpuSettings& to);
 
 /// The mask of all existing compute units.
 std::uint64_t all_cus(const GpuInventory& gpu);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <set>
 #include <utility>
@@ -78,7 +79,7 @@ struct Work {
 bool can_be_scheduled(const GpuInventory& gpu) {
     std::vector<VfSpec> all;
     for (const InventoryVf& vf : gpu.vfs) all.push_back(vf.spec);
-    return admit(gpu.id, gpu.settings, all).has_value();
+    return admit(gpu, gpu.settings, all).has_value();
 }
 
 /// Differences that require a restart of the VF, as text.
@@ -115,6 +116,31 @@ VfSpec with_settings(const VfSpec& now, const VfSpec& desired) {
     VfSpec same_profile = after;
     same_profile.profile = now.profile;
     return is_exact || desired.resources != now.resources || same_profile != now ? after : now;
+}
+
+/// When changed settings take effect.
+std::string when_set(const GpuInventory& gpu) {
+    return gpu.abilities.has_run_tables ? "takes effect with the next run table"
+                                        : "its driver is asked at once";
+}
+
+/// "gpu0/vf2 ('web': a client has it open), …": the VFs for which `counts`.
+template <typename Counts> std::string list_users(const GpuInventory& gpu, const Counts& counts) {
+    std::vector<std::string> users;
+    for (const InventoryVf& vf : gpu.vfs)
+        if (counts(vf))
+            users.push_back(
+                fmt::format("{}/vf{} ('{}': {})", gpu.id, vf.vf, vf.spec.name, use_of(vf)));
+    return fmt::format("{}", fmt::join(users, ", "));
+}
+
+/// Marks a step that concerns all VFs of the GPU.
+void set_needs(Step& step, const GpuInventory& gpu, Need need) {
+    step.needs = need.needs;
+    if (need.needs != Needs::AllIdle) return;
+    step.why = fmt::format("{} {}", words_of(need.change), text_of(need.needs));
+    step.in_use = list_users(gpu, [](const InventoryVf& vf) { return !use_of(vf).empty(); });
+    step.blocked = list_users(gpu, [](const InventoryVf& vf) { return vf.is_attached; });
 }
 
 class Planner {
@@ -201,15 +227,18 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& d
         one.why = std::move(why);
         return to.emplace_back(std::move(one));
     };
+    const auto need = [&work, &vf](Step& to, const VfSpec& before, const VfSpec& after) {
+        set_needs(to, work.model, need_of(work.model.abilities, differences(before, after)));
+        if (to.needs == Needs::VfIdle) to.in_use = use_of(vf);
+    };
     bool is_same = true;
     if (desired.name != now.name) {
         put(work.changes, Action::Rename, "it has its former name").to->name = desired.name;
         is_same = false;
     }
     if (VfSpec after = with_settings(now, desired); after != now) {
-        Step& set = put(work.changes, Action::Set, "takes effect with the next run table");
-        if (desired.assignment_policy.assignment_mode != now.assignment_policy.assignment_mode)
-            set.in_use = use_of(vf);
+        Step& set = put(work.changes, Action::Set, when_set(work.model));
+        need(set, now, after);
         set.to = std::move(after);
         is_same = false;
     }
@@ -218,7 +247,7 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& d
                            fmt::format("{} can only change while its driver is unloaded",
                                        resource_differences(now.resources, desired.resources)));
         resize.to->resources = desired.resources;
-        resize.in_use = use_of(vf);
+        need(resize, now, *resize.to);
         is_same = false;
     }
     if (is_same)
@@ -289,12 +318,15 @@ Result<> Planner::add(const DesiredGpu& desired, const GpuInventory& gpu) {
     GpuSettings settings = gpu.settings;
     settings.quantum_us = desired.quantum_us.value_or(settings.quantum_us);
     settings.max_gap_ms = desired.max_gap_ms.value_or(settings.max_gap_ms);
-    if (settings != gpu.settings)
-        work.changes.push_back({.action = Action::Set,
-                                .gpu = gpu.id,
-                                .gpu_from = gpu.settings,
-                                .gpu_to = settings,
-                                .why = "takes effect with the next run table"});
+    TRY_VOID(check_settings(gpu, gpu.settings, settings));
+    if (settings != gpu.settings) {
+        Step& set = work.changes.emplace_back(Step{.action = Action::Set,
+                                                   .gpu = gpu.id,
+                                                   .gpu_from = gpu.settings,
+                                                   .gpu_to = settings,
+                                                   .why = when_set(gpu)});
+        set_needs(set, gpu, need_of(gpu.abilities, differences(gpu.settings, settings)));
+    }
     std::vector<VfSpec> all;
     for (DesiredVf vf : desired.vfs) {
         vf.spec.resources = normalised(vf.spec.resources, gpu);
@@ -347,6 +379,11 @@ bool Planner::make_create(Work& work) {
             continue;
         if (step.vf == 0) step.vf = work.free_number_for(step.to->name);
         if (step.vf == 0 || work.has_number(step.vf)) continue;
+        Need need = need_of(work.model.abilities, differences(VfSpec{}, *step.to));
+        if (step.vf > work.model.enabled_vfs)
+            need = {work.model.abilities[Change::Vfs].needs, Change::Vfs};
+        // A VF that does not exist yet is idle.
+        if (need.needs != Needs::VfIdle) set_needs(step, work.model, need);
         GpuInventory after = work.model;
         perform(step, after);
         if (!can_be_scheduled(after)) continue;
@@ -501,11 +538,11 @@ void perform(const Step& step, GpuInventory& gpu) {
 namespace {
 
 GpuRoom room_of(const GpuInventory& gpu, const DesiredGpu& desired) {
-    GpuRoom room{.gpu = gpu.id,
-                 .vram_bytes = gpu.vram_bytes,
-                 .pf_vram_bytes = gpu.pf_vram_bytes,
-                 .cu_count = gpu.cu_count,
-                 .doorbell_pages = gpu.doorbell_pages};
+    GpuRoom room{.gpu = gpu.id, .vram_bytes = gpu.vram_bytes, .pf_vram_bytes = gpu.pf_vram_bytes};
+    if (gpu.abilities.can(Change::CuMask))
+        room.cu_count = static_cast<std::uint32_t>(std::popcount(all_cus(gpu)));
+    if (gpu.abilities.can(Change::DoorbellPages))
+        room.doorbell_pages = static_cast<std::uint32_t>(gpu.abilities[Change::DoorbellPages].max);
     for (const DesiredVf& vf : desired.vfs) room.planned_vram_bytes += vf.spec.resources.vram_bytes;
     return room;
 }

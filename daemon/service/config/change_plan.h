@@ -44,7 +44,10 @@ struct Step {
     std::optional<VfSpec> from{}, to{};
     std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< set if the step changes the GPU itself
     std::optional<OwnerRecord> owner{};  ///< former owner of a VF that is destroyed or made again
-    std::string in_use{};     ///< who uses the VF, if the step therefore requires force; else empty
+    Needs needs = Needs::Nothing;        ///< what must hold before the step
+    std::string in_use{};  ///< who uses the VF, if the step therefore requires force; else empty
+    /// Which open VFs the step waits for; empty if none. Force does not override this.
+    std::string blocked{};
     std::string condition{};  ///< why the VF is not in service as defined; or empty
     std::string why{};
 
@@ -54,11 +57,11 @@ struct Step {
 /// VRAM and limits of a GPU, and the total that the plan gives to VFs.
 struct GpuRoom {
     std::string gpu;
-    std::uint64_t vram_bytes = 0;          ///< of all VFs
-    std::uint64_t pf_vram_bytes = 0;       ///< kept by the PF, in addition
-    std::uint64_t planned_vram_bytes = 0;  ///< total of the plan's VFs
-    std::uint32_t cu_count = 0;
-    std::uint32_t doorbell_pages = 0;  ///< limit per VF
+    std::uint64_t vram_bytes = 0;                   ///< of all VFs
+    std::uint64_t pf_vram_bytes = 0;                ///< kept by the PF, in addition
+    std::uint64_t planned_vram_bytes = 0;           ///< total of the plan's VFs
+    std::optional<std::uint32_t> cu_count{};        ///< absent: VFs cannot have some only
+    std::optional<std::uint32_t> doorbell_pages{};  ///< limit per VF; absent: cannot be chosen
 
     bool operator==(const GpuRoom&) const = default;
 };

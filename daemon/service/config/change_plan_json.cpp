@@ -68,18 +68,21 @@ OrderedJson step_json(const Step& step) {
             {"from", std::move(from)},
             {"to", std::move(to)},
             {"disruption", name_of(disruption_of(step.action))},
+            {"needs", name_of(step.needs)},
             {"in_use", step.in_use},
+            {"blocked", step.blocked},
             {"condition", step.condition},
             {"why", step.why}};
 }
 
 OrderedJson room_json(const GpuRoom& room) {
-    return {{"gpu", room.gpu},
-            {"vram_bytes", room.vram_bytes},
-            {"pf_vram_bytes", room.pf_vram_bytes},
-            {"planned_vram_bytes", room.planned_vram_bytes},
-            {"compute_units", room.cu_count},
-            {"doorbell_pages", room.doorbell_pages}};
+    OrderedJson json{{"gpu", room.gpu},
+                     {"vram_bytes", room.vram_bytes},
+                     {"pf_vram_bytes", room.pf_vram_bytes},
+                     {"planned_vram_bytes", room.planned_vram_bytes}};
+    if (room.cu_count) json["compute_units"] = *room.cu_count;
+    if (room.doorbell_pages) json["doorbell_pages"] = *room.doorbell_pages;
+    return json;
 }
 
 }  // namespace

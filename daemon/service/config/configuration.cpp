@@ -27,10 +27,11 @@ constexpr std::uint32_t kMaxCus = 64;
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
 
-/// A plain number is bytes: JSON has no units.
+/// Without the member, VFs get what the driver of their GPU gives. A plain number is bytes: JSON
+/// has no units.
 void read_vram(JsonSection& section, std::uint64_t& to) {
     const Json* value = section.find("vram");
-    if (value == nullptr) return section.complain("vram", "is missing");
+    if (value == nullptr) return;
     std::optional<std::uint64_t> bytes;
     if (value->is_number_unsigned()) bytes = value->get<std::uint64_t>();
     if (value->is_string()) bytes = text::parse_size(value->get<std::string>());
@@ -108,7 +109,7 @@ void read_security(const Json& json, const std::string& path, Error& error, VfSp
         read_guard(*guard, section.path_of("guard"), error, security);
 }
 
-/// Only VRAM has no default.
+/// Only `resources` is required.
 VfSpec profile_of(const Json& json, const std::string& path, Error& error) {
     VfSpec profile;
     JsonSection section(json, path, error);
@@ -331,7 +332,9 @@ nlohmann::ordered_json security_json(const VfSpec& profile) {
 
 nlohmann::ordered_json profile_json(const VfSpec& profile) {
     nlohmann::ordered_json json;
-    json["resources"]["vram"] = text::exact_size_text(profile.resources.vram_bytes);
+    json["resources"] = Json::object();
+    if (profile.resources.vram_bytes > 0)
+        json["resources"]["vram"] = text::exact_size_text(profile.resources.vram_bytes);
     if (profile.resources.doorbell_pages > 0)
         json["resources"]["doorbell_pages"] = profile.resources.doorbell_pages;
     if (profile.resources.cu_mask != 0)

@@ -26,7 +26,9 @@ VfSpec profile_of(VfSpec vf) {
 /// "64MiB", "64MiB-w300"
 std::string descriptive_name(const VfSpec& profile) {
     constexpr unsigned kMiBShift = 20;
-    std::string name = fmt::format("{}MiB", profile.resources.vram_bytes >> kMiBShift);
+    std::string name = profile.resources.vram_bytes == 0
+                           ? "vf"
+                           : fmt::format("{}MiB", profile.resources.vram_bytes >> kMiBShift);
     if (profile.weight != scheduler::kDefaultWeight) name += fmt::format("-w{}", profile.weight);
     return name;
 }
@@ -89,8 +91,12 @@ void add_split(Configuration& configuration, const GpuInventory& gpu, std::uint3
     if (vram_bytes == 0) return;
     const std::string label = fmt::format("{}-{}", kind, vfs);
     const std::string profile = fmt::format("{}-{}", gpu.id, label);
-    configuration.profiles[profile].resources = {
-        .vram_bytes = vram_bytes, .cu_mask = all_cus(gpu), .doorbell_pages = gpu.doorbell_pages};
+    VfResources& resources = configuration.profiles[profile].resources;
+    resources.vram_bytes = vram_bytes;
+    if (gpu.abilities.can(Change::CuMask)) resources.cu_mask = all_cus(gpu);
+    if (gpu.abilities.can(Change::DoorbellPages))
+        resources.doorbell_pages =
+            static_cast<std::uint32_t>(gpu.abilities[Change::DoorbellPages].max);
     configuration.configs[label].push_back(
         {.gpu = gpu.id, .vfs = {{.profile = profile, .count = vfs, .name = gpu.id + "-{n}"}}});
 }
@@ -117,10 +123,10 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
 /// PowerOfTwo rounds the number of units. The unit is a power of two on every device, so the size
 /// in bytes is a power of two as well.
 std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs, Rounding rounding) {
-    if (vfs > gpu.total_vfs) return 0;
-    const std::uint64_t units =
-        std::min(gpu.vram_bytes / vfs, gpu.vram_max_bytes) / gpu.vram_unit_bytes;
-    return (rounding == Rounding::PowerOfTwo ? std::bit_floor(units) : units) * gpu.vram_unit_bytes;
+    const Ability& vram = gpu.abilities[Change::VramBytes];
+    if (vfs > gpu.total_vfs || vram.needs == Needs::Never) return 0;
+    const std::uint64_t units = std::min(gpu.vram_bytes / vfs, vram.max) / vram.unit;
+    return (rounding == Rounding::PowerOfTwo ? std::bit_floor(units) : units) * vram.unit;
 }
 
 Configuration automatic_configuration(std::span<const GpuInventory> gpus) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: assignment of the functions of VFs. A defined assignment mode is set before the VF has
-// resources, and set again if the platform restarts or its sysfs is written. An undefined
-// assignment mode is left to the platform and only shown.
+// GpuModel: settings that change, and the assignment of the functions of VFs. A defined assignment
+// mode is set before the VF has resources, and set again if the platform restarts or its sysfs is
+// written. An undefined assignment mode is left to the platform and only shown.
+#include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ AssignmentMode assignment_mode_in(const GpuRecord& record, std::uint32_t vf) {
 Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after,
                           const Requester& requester) {
     TRY_VOID(admit(after));
-    TRY_VOID(check_assignment_modes(before, after, requester));
+    TRY_VOID(check_needs(before, after, requester));
     TRY_VOID(ports_.store.commit(id_, after));
     const auto moved = move_assignment_modes(before, after);
     if (moved) return {};
@@ -43,11 +44,18 @@ Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after,
     return moved;
 }
 
-/// Without force, no function is taken from an owner or from a client that has the VF open.
-Result<> GpuModel::check_assignment_modes(const GpuRecord& before, const GpuRecord& after,
-                                          const Requester& requester) const {
+Result<> GpuModel::check_needs(const GpuRecord& before, const GpuRecord& after,
+                               const Requester& requester) const {
+    TRY_VOID(check_settings(capacity(), before.settings, after.settings));
+    TRY_VOID(check_all_idle(need_of(*abilities_, differences(before.settings, after.settings)),
+                            "the GPU", requester));
     for (const auto& [vf, one] : after.vfs) {
-        if (one.spec.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
+        const auto known = before.vfs.find(vf);
+        VfSpec from = known == before.vfs.end() ? VfSpec{} : known->second.spec;
+        from.resources = one.spec.resources;  // resize() checks these
+        const Need need = need_of(*abilities_, differences(from, one.spec));
+        if (need.needs == Needs::Nothing) continue;
+        TRY_VOID(check_all_idle(need, describe_name(vf), requester));
         TRY_VOID(check_owner(vf, "set", requester.force, requester.owner));
         TRY_VOID(check_attached(vf, "set", requester.force));
     }

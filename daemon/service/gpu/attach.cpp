@@ -31,16 +31,17 @@ EventKind event_of(GpuState state) {
 }  // namespace
 
 /// The record of a VF, or a new one for a VF that this vgpud did not make.
-VfRecord GpuModel::record_for(const vgpu_pf_vf& active) const {
+VfRecord GpuModel::record_for(const VfFacts& active) const {
     const GpuRecord record = ports_.store.gpu(id_);
     const auto known = record.vfs.find(active.vf);
     if (known != record.vfs.end() && is_vf(active, known->second.spec.uuid)) return known->second;
-    Uuid uuid = uuid_of(active);
-    if (uuid == Uuid{}) uuid = make_uuid();
-    return {.vf = active.vf,
-            .spec = {.name = fmt::format("{}-vf{}", id_, active.vf),
-                     .uuid = uuid,
-                     .resources = resources_of(active)}};
+    VfRecord found{.vf = active.vf,
+                   .spec = {.name = fmt::format("{}-vf{}", id_, active.vf),
+                            .uuid = active.uuid ? *active.uuid : make_uuid(),
+                            .resources = resources_of(active)}};
+    // What the driver cannot change is not defined, so that another size is no difference.
+    if (!abilities_->can(Change::VramBytes)) found.spec.resources.vram_bytes = 0;
+    return found;
 }
 
 /// Attaches completely or not at all. After a failure VFs are shown as before.
@@ -65,10 +66,10 @@ void GpuModel::try_attach(Nanoseconds now) {
 /// of vgpud.
 Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(pf_.connect());
-    if (!ports_.store.is_read_only(id_)) TRY_VOID(pf_.ask(&PfPort::acquire_lease));
-    TRY(events_, pf_.ask(&PfPort::open_events));
-    TRY(info_, pf_.ask(&PfPort::get_info));
-    record_device_clock();
+    if (!ports_.store.is_read_only(id_)) TRY_VOID(pf_.ask(&Backend::acquire_lease));
+    TRY(events_, pf_.ask(&Backend::open_events));
+    TRY_VOID(read_info());
+    are_shares_due_ = true;
     TRY_VOID(read_all_vfs());
     TRY_VOID(adopt_vfs());
     check_assignment_modes();
@@ -77,14 +78,16 @@ Result<> GpuModel::attach(Nanoseconds now) {
     refresh_members(now);
     maybe_idle_.clear();
     for (const auto& [vf, active] : active_) {
-        if (active.has_work != 0)
+        if (active.has_work())
             schedule_.on_wake(vf, now);
         else
             record_inactive_idle(vf, now);
     }
-    TRY(const vgpu_pf_run_table table, pf_.ask(&PfPort::get_run_table));
-    schedule_.adopt(table, now);
-    table_ = std::make_shared<const vgpu_pf_run_table>(table);
+    if (abilities_->has_run_tables) {
+        TRY(const vgpu_pf_run_table table, pf_.ask(&Backend::get_run_table));
+        schedule_.adopt(table, now);
+        table_ = std::make_shared<const vgpu_pf_run_table>(table);
+    }
     refreshed_at_ = now;
     notice_device_state();
     const auto in_service = std::count_if(active_.begin(), active_.end(), [](const auto& entry) {
@@ -100,21 +103,18 @@ Result<> GpuModel::read_all_vfs() {
     // and lags begin at 0 anyway.
     constexpr int kTries = 8;
     for (int i = 0; i < kTries; ++i) {
-        events_->skip_to_end();
-        const std::uint64_t before = events_->next_seq();
+        if (events_) events_->skip_to_end();
+        const std::uint64_t before = events_ ? events_->next_seq() : 0;
         active_.clear();
         for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
-            TRY(const vgpu_pf_vf active, ask_vf(vf));
+            TRY(const VfFacts active, ask_vf(vf));
             if (active.state != VGPU_PF_VF_ABSENT) active_[vf] = active;
         }
-        if (events_->next_seq() == before) break;
+        if (!events_ || events_->next_seq() == before) break;
     }
     counted_service_ns_.clear();
     counted_reserved_ns_.clear();
-    for (const auto& [vf, active] : active_) {
-        counted_service_ns_[vf] = active.service_ns;
-        counted_reserved_ns_[vf] = active.reserved_service_ns;
-    }
+    for (const auto& [vf, active] : active_) count_from(active);
     return {};
 }
 
@@ -156,13 +156,13 @@ Result<> GpuModel::adopt_vfs() {
 }
 
 Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
-    const vgpu_pf_vf& active = active_.at(vf);
+    const VfFacts& active = active_.at(vf);
     const auto known = record.vfs.find(vf);
     const bool is_known = known != record.vfs.end() && is_vf(active, known->second.spec.uuid);
     defined_[vf] = is_known ? known->second : record_for(active);
     if (active.state == VGPU_PF_VF_SCRUBBING) {
         // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
-        if (pf_.ask(&PfPort::verify_zero, vf, active.generation)) scrubbed_[vf] = active.generation;
+        note_scrub(active);
         return {};
     }
     if (is_known) {
@@ -188,8 +188,8 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
 
 /// Continues a destroy that an earlier vgpud began. If the PF core refuses, the VF stays, as in
 /// destroy().
-Result<> GpuModel::go_on_releasing(VfRecord& record, const vgpu_pf_vf& active) {
-    const auto released = pf_.ask(&PfPort::release, record.vf, active.generation);
+Result<> GpuModel::go_on_releasing(VfRecord& record, const VfFacts& active) {
+    const auto released = pf_.ask(&Backend::release, record.vf, active.generation);
     if (released || !pf_.is_connected()) return released;
     record.is_releasing = false;
     defined_[record.vf] = record;
@@ -223,12 +223,11 @@ Result<> GpuModel::provision(const VfRecord& desired) {
     std::copy(desired.spec.uuid.begin(), desired.spec.uuid.end(), std::begin(request.uuid));
     if (desired.spec.assignment_policy.assignment_mode != AssignmentMode::Default)
         TRY_VOID(set_assignment_mode(desired.vf, desired.spec.assignment_policy.assignment_mode));
-    TRY_VOID(pf_.ask(&PfPort::provision, request));
-    TRY(const vgpu_pf_vf active, ask_vf(desired.vf));
+    TRY_VOID(pf_.ask(&Backend::provision, request));
+    TRY(const VfFacts active, ask_vf(desired.vf));
     active_[desired.vf] = active;
     defined_[desired.vf] = desired;
-    counted_service_ns_[desired.vf] = active.service_ns;
-    counted_reserved_ns_[desired.vf] = active.reserved_service_ns;
+    count_from(active);
     return {};
 }
 
@@ -251,13 +250,24 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     become(next, has_failed ? managed_processes_message_ : error.cause);
 }
 
-void GpuModel::record_device_clock() {
-    const auto device = std::min<std::uint64_t>(info_.device_time_ns, INT64_MAX / 2);
+/// Reads the GPU, and the offset from CLOCK_MONOTONIC to the clock of its device.
+Result<> GpuModel::read_info() {
+    TRY(info_, pf_.ask(&Backend::get_info));
+    if (info_.abilities != *abilities_)
+        abilities_ = std::make_shared<const Abilities>(info_.abilities);
+    if (!info_.core) return {};
+    const auto device = std::min<std::uint64_t>(info_.core->device_time_ns, INT64_MAX / 2);
     device_clock_ahead_ = Nanoseconds{device} - ports_.clock.now();
+    return {};
+}
+
+void GpuModel::count_from(const VfFacts& active) {
+    counted_service_ns_[active.vf] = active.service_ns.value_or(0);
+    counted_reserved_ns_[active.vf] = active.reserved_ns();
 }
 
 void GpuModel::notice_device_state() {
-    if (info_.device_lost != 0)
+    if (info_.is_device_lost)
         become(GpuState::DeviceLost, "the device does not answer vgpu-pf");
     else
         become(GpuState::Ok, "");

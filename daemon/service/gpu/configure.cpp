@@ -16,17 +16,17 @@ namespace vgpu::daemon {
 namespace {
 
 /// Compares all but security, which the PF core does not report.
-bool looks_like(const vgpu_pf_vf& active, VfResources resources, const GpuInventory& gpu) {
+bool looks_like(const VfFacts& active, VfResources resources, const GpuInventory& gpu) {
     resources = normalised(resources, gpu);
     resources.security = {};
-    return resources == normalised(resources_of(active), gpu);
+    return resources == normalised(resources_of(active, resources), gpu);
 }
 
-InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& active, const GpuInventory& gpu,
+InventoryVf inventory_of(const VfRecord& record, const VfFacts& active, const GpuInventory& gpu,
                          UnixTime now, const std::string& condition) {
     InventoryVf vf{.vf = record.vf,
                    .spec = record.spec,
-                   .is_attached = active.attached != 0,
+                   .is_attached = active.is_attached,
                    .owner = record.owner,
                    .is_lease_over = is_expired(record.owner, now),
                    .condition = condition};
@@ -37,14 +37,13 @@ InventoryVf inventory_of(const VfRecord& record, const vgpu_pf_vf& active, const
 }  // namespace
 
 GpuInventory GpuModel::capacity() const {
+    const VramFacts vram = info_.vram.value_or(VramFacts{});
     return {.id = id_,
-            .vram_bytes = info_.vram_free_bytes,
-            .pf_vram_bytes = info_.vram_pf_bytes,
-            .vram_unit_bytes = std::max<std::uint64_t>(1, info_.vram_unit_bytes),
-            .vram_max_bytes = info_.vram_aperture_bytes,
+            .vram_bytes = vram.free_bytes,
+            .pf_vram_bytes = vram.pf_bytes,
+            .abilities = info_.abilities,
             .total_vfs = info_.total_vfs,
-            .doorbell_pages = info_.doorbell_pages,
-            .cu_count = info_.cu_count};
+            .enabled_vfs = info_.enabled_vfs};
 }
 
 Result<GpuInventory> GpuModel::inventory() {
@@ -58,7 +57,7 @@ Result<GpuInventory> GpuModel::inventory() {
     for (const auto& [vf, active] : active_) {
         // The total is free plus used, because get_info() reports only what is free now. VFs being
         // scrubbed still count.
-        all.vram_bytes += active.vram_bytes;
+        all.vram_bytes += active.vram_bytes.value_or(0);
         all.is_scrubbing = all.is_scrubbing || active.state == VGPU_PF_VF_SCRUBBING;
         const auto known = record.vfs.find(vf);
         if (known == record.vfs.end() || known->second.is_releasing) continue;
@@ -97,7 +96,9 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
     TRY_VOID(check_capacity(capacity(), desired));
     TRY_VOID(record_again(vf));
     TRY_VOID(check_owner(vf, "resize", force, ""));
-    const vgpu_pf_vf active = active_.at(vf);
+    TRY_VOID(check_all_idle(need_of(*abilities_, differences(defined_.at(vf).spec, desired)),
+                            describe_name(vf), {.force = force}));
+    const VfFacts active = active_.at(vf);
     if (active.state == VGPU_PF_VF_ABSENT) return redefine(vf, resources);
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
@@ -115,7 +116,7 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
     defined_[vf] = record;
     // The scrub continues; finish_scrub() reads the new target.
     if (is_under_way) return {};
-    if (const auto released = pf_.ask(&PfPort::release, vf, active.generation); !released) {
+    if (const auto released = pf_.ask(&Backend::release, vf, active.generation); !released) {
         undo_resize(vf, before);
         return tl::make_unexpected(
             Error{released.error().id,
@@ -229,7 +230,7 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
 /// Finds the resources of a VF after a crash during a resize. If the generation is unchanged, the
 /// VF was not released, and a required scrub is still to be done (require_scrub). With another
 /// generation the VF came back with one of the two sets of resources.
-void GpuModel::settle_next(VfRecord& record, const vgpu_pf_vf& active) const {
+void GpuModel::settle_next(VfRecord& record, const VfFacts& active) const {
     if (!record.next) return;
     const VfNext next = *record.next;
     const bool came_back = active.generation != next.replaces;

@@ -60,6 +60,7 @@ bool is_mere_switch(const vgpu_pf_event& event) {
 constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
                                      VGPU_PF_EVENT_DEVICE_LOST, VGPU_PF_EVENT_DEVICE_BACK,
                                      VGPU_PF_EVENT_DEVICE_RESET};
+constexpr std::uint64_t kUsPerMs = 1000;
 /// 19 hours: beyond any run, and sums do not overflow.
 constexpr std::uint64_t kLongestRunNs = 1ull << 46;
 /// A year: more than a VF can have received.
@@ -224,7 +225,6 @@ void GpuModel::obey_policies() {
 }
 
 Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
-    constexpr std::uint64_t kUsPerMs = 1000;
     const auto value = [&](std::uint64_t min, std::uint64_t max,
                            std::uint64_t unit) -> Result<std::uint32_t> {
         if (policy.arg2 >= min && policy.arg2 <= max)
@@ -267,19 +267,17 @@ void GpuModel::count_missed_service() {
         std::uint64_t& counted = counted_service_ns_[vf];
         std::uint64_t& reserved = counted_reserved_ns_[vf];
         // Reserved service is part of all service, even if the counters contradict.
-        const std::uint64_t missed = active.service_ns - std::min(counted, active.service_ns);
+        const std::uint64_t service = active.service_ns.value_or(0);
+        const std::uint64_t missed = service - std::min(counted, service);
         const std::uint64_t missed_reserved =
-            active.reserved_service_ns - std::min(reserved, active.reserved_service_ns);
+            active.reserved_ns() - std::min(reserved, active.reserved_ns());
         if (missed > 0)
             schedule_.apply(trace::Missed{
                 .vf = vf,
                 .ns = static_cast<std::int64_t>(missed),
                 .reserved_ns = static_cast<std::int64_t>(std::min(missed, missed_reserved))});
-        counted = active.service_ns;
-        reserved = active.reserved_service_ns;
-        if (active.state == VGPU_PF_VF_SCRUBBING &&
-            pf_.ask(&PfPort::verify_zero, vf, active.generation))
-            scrubbed_[vf] = active.generation;
+        count_from(active);
+        note_scrub(active);
     }
     if (events_) events_->skip_to_end();
 }
@@ -322,7 +320,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     // (adopt_vf).
     TRY_VOID(ports_.store.commit(id_, record));
     scrubbed_.erase(vf);
-    TRY_VOID(pf_.ask(&PfPort::scrub_durable, vf, generation));
+    TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, generation));
     ask_again();
     restore_at_ = Nanoseconds{0};
     if (!comes_back) reset_assignment_mode(released);
@@ -344,12 +342,20 @@ void GpuModel::refresh(std::uint32_t vf) {
     static_cast<void>(read_vf(vf));
 }
 
-Result<vgpu_pf_vf> GpuModel::ask_vf(std::uint32_t vf) {
-    TRY(vgpu_pf_vf active, pf_.ask(&PfPort::get_vf, vf));
+Result<VfFacts> GpuModel::ask_vf(std::uint32_t vf) {
+    TRY(VfFacts active, pf_.ask(&Backend::get_vf, vf));
     active.vf = vf;
-    active.service_ns = std::min<std::uint64_t>(active.service_ns, kMaxServiceNs);
-    active.reserved_service_ns = std::min(active.reserved_service_ns, active.service_ns);
+    if (active.service_ns) active.service_ns = std::min(*active.service_ns, kMaxServiceNs);
+    if (active.core)
+        active.core->reserved_service_ns =
+            std::min(active.reserved_ns(), active.service_ns.value_or(0));
     return active;
+}
+
+void GpuModel::note_scrub(const VfFacts& active) {
+    if (active.state == VGPU_PF_VF_SCRUBBING &&
+        pf_.ask(&Backend::verify_zero, active.vf, active.generation))
+        scrubbed_[active.vf] = active.generation;
 }
 
 Result<> GpuModel::read_vf(std::uint32_t vf) {
@@ -362,7 +368,8 @@ Result<> GpuModel::read_vf(std::uint32_t vf) {
     active_[vf] = *active;
     clients_.erase(vf);  // The VF may have another client now.
     const bool may_be_idle = maybe_idle_.erase(vf) != 0;
-    if (active->has_work != 0)
+    if (!events_) note_scrub(*active);
+    if (active->has_work())
         schedule_.on_wake(vf, ports_.clock.now());
     else if (may_be_idle)
         record_inactive_idle(vf, ports_.clock.now());
@@ -371,10 +378,8 @@ Result<> GpuModel::read_vf(std::uint32_t vf) {
 }
 
 Result<> GpuModel::check_gpu() {
-    const auto info = pf_.ask(&PfPort::get_info);
-    if (!info) return fail(info.error().id, fmt::format("{}: {}", id_, info.error().cause));
-    info_ = *info;
-    record_device_clock();
+    if (const auto read = read_info(); !read)
+        return fail(read.error().id, fmt::format("{}: {}", id_, read.error().cause));
     notice_device_state();
     return {};
 }
@@ -392,6 +397,8 @@ void GpuModel::refresh_all(Nanoseconds now) {
 void GpuModel::refresh(Freshness desired) {
     const Nanoseconds now = ports_.clock.now();
     if (!pf_.is_connected() || now - refreshed_at_ < kFreshness) return;
+    // No event reports changes of a VF.
+    if (!events_) desired = Freshness::Counters;
     if (desired == Freshness::Gpu) static_cast<void>(check_gpu());
     if (desired != Freshness::Counters) return;
     refreshed_at_ = now - kRefresh;
@@ -424,8 +431,20 @@ void GpuModel::refresh_members(Nanoseconds now) {
             continue;
         members.push_back(GpuSchedule::member_of(vf, shown->second.spec, settings.quantum_us));
     }
-    check_loosened(members);
-    schedule_.set_members(members, settings.max_gap_ms, now);
+    if (abilities_->has_run_tables) {
+        check_loosened(members);
+        schedule_.set_members(members, settings.max_gap_ms, now);
+        return;
+    }
+    std::vector<VfShare> shares;
+    for (const GpuSchedule::Member& member : members)
+        shares.push_back({.vf = member.vf,
+                          .weight = member.weight,
+                          .quantum_us = member.quantum_us,
+                          .preempt_timeout_us = static_cast<std::uint64_t>(
+                              member.qos.preempt_timeout_ms * kUsPerMs)});
+    are_shares_due_ = are_shares_due_ || shares != shares_;
+    shares_ = std::move(shares);
 }
 
 /// While a VF is strict its IDLE event changes nothing, and the event is not repeated when the VF
@@ -446,11 +465,13 @@ bool GpuModel::may_plan() const {
 /// Reads the table's generation each time, because another program may have set a table while the
 /// lease was free. GpuSchedule::refused() delays the next attempt.
 void GpuModel::install_table(Nanoseconds now) {
-    if (!may_plan() || !schedule_->wants_table(now)) return;
-    auto in_force = pf_.ask(&PfPort::get_run_table);
+    if (!may_plan()) return;
+    if (!abilities_->has_run_tables) return set_shares();
+    if (!schedule_->wants_table(now)) return;
+    auto in_force = pf_.ask(&Backend::get_run_table);
     if (!in_force) return;
     auto table = schedule_.make_table(in_force->generation + 1, now);
-    const auto set = table ? pf_.ask(&PfPort::set_run_table, *table)
+    const auto set = table ? pf_.ask(&Backend::set_run_table, *table)
                            : Result<>(tl::make_unexpected(table.error()));
     if (set) {
         schedule_.apply(trace::TableInstalled{.at = now});
@@ -458,6 +479,17 @@ void GpuModel::install_table(Nanoseconds now) {
     } else {
         schedule_.apply(trace::TableRefused{.at = now});
     }
+    record_table_condition(set ? "" : set.error().cause);
+}
+
+/// Each step tries again what the driver has refused.
+void GpuModel::set_shares() {
+    constexpr std::array kShares{Change::Weight, Change::QuantumUs, Change::PreemptTimeoutMs};
+    const bool can_any = std::ranges::any_of(
+        kShares, [this](const Change change) { return abilities_->can(change); });
+    if (!are_shares_due_ || !can_any) return;
+    const auto set = pf_.ask(&Backend::set_shares, std::span<const VfShare>(shares_));
+    are_shares_due_ = !set;
     record_table_condition(set ? "" : set.error().cause);
 }
 

@@ -13,7 +13,8 @@ GpuModel::GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports)
       config_(config),
       paths_(std::move(paths)),
       ports_(std::move(ports)),
-      pf_(std::move(ports_.pf), [this](const Error& error) { lose(error, ports_.clock.now()); }),
+      pf_(std::move(ports_.backend),
+          [this](const Error& error) { lose(error, ports_.clock.now()); }),
       schedule_(trace_source()) {}
 
 trace::Recorder::Source GpuModel::trace_source() const {
@@ -56,7 +57,7 @@ void GpuModel::step() {
 Nanoseconds GpuModel::wake_at() const {
     const Nanoseconds now = ports_.clock.now();
     Nanoseconds at = pf_.is_connected() ? refreshed_at_ + kRefresh : retry_at_;
-    if (may_plan()) at = std::min(at, schedule_->next_check(now));
+    if (may_plan() && abilities_->has_run_tables) at = std::min(at, schedule_->next_check(now));
     if (ports_.managed_processes) at = std::min(at, managed_processes_at_);
     if (const auto due = fold_.next_due()) at = std::min(at, *due);
     // Events and refreshes show clients that disconnect; this time is for a client that does not.
@@ -83,7 +84,7 @@ std::string GpuModel::socket_of(std::uint32_t vf) const {
 
 std::string GpuModel::client_of(std::uint32_t vf) const {
     const std::string socket = socket_of(vf);
-    if (active_.at(vf).attached == 0 || socket.empty() || ports_.owners == nullptr) return "";
+    if (!active_.at(vf).is_attached || socket.empty() || ports_.owners == nullptr) return "";
     return printable(ports_.owners->client_of(socket));
 }
 
@@ -93,22 +94,13 @@ VfView GpuModel::view(std::uint32_t vf) {
     const auto [client, is_new] = clients_.try_emplace(vf);
     if (is_new) client->second = client_of(vf);
     view.client = client->second;
-    const auto counted = counted_service_ns_.find(vf);
-    view.service_ns = counted == counted_service_ns_.end() ? 0 : counted->second;
-    view.share_window = schedule_->account().share_window(vf);
-    view.share_total = schedule_->account().share_total(vf);
-    view.share_ideal = schedule_->ideal_share(vf);
-    view.is_capped = schedule_->is_capped(vf);
-    view.lag_ns = schedule_->fluid().lag_ns(vf);
-    view.lag_quanta = schedule_->lag_quanta(vf);
-    view.worst_lag_quanta = schedule_->worst_lag_quanta(vf);
-    // Computed for the snapshot, because readers have no lock.
-    view.wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count());
-    const auto wait = [&](double part) {
-        return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
-    };
-    view.wait_p50_ns = wait(0.5);
-    view.wait_p99_ns = wait(0.99);
+    view.abilities = abilities_;
+    view.service_ns = view.active.service_ns;
+    if (abilities_->has_run_tables) {
+        const auto counted = counted_service_ns_.find(vf);
+        view.service_ns = counted == counted_service_ns_.end() ? 0 : counted->second;
+        view.timing = timing(vf);
+    }
     if (const auto at = assignment_modes_.find(vf); at != assignment_modes_.end())
         view.assignment_mode = at->second;
     view.lease_expires = ports_.store.leases().wall_time(view.record.owner.expires);
@@ -118,6 +110,23 @@ VfView GpuModel::view(std::uint32_t vf) {
             view.condition = at->second;
     if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
     return view;
+}
+
+/// Computed for the snapshot, because readers have no lock.
+VfTiming GpuModel::timing(std::uint32_t vf) {
+    const auto wait = [&](double part) {
+        return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
+    };
+    return {.share_window = schedule_->account().share_window(vf),
+            .share_total = schedule_->account().share_total(vf),
+            .share_ideal = schedule_->ideal_share(vf),
+            .lag_ns = schedule_->fluid().lag_ns(vf),
+            .lag_quanta = schedule_->lag_quanta(vf),
+            .worst_lag_quanta = schedule_->worst_lag_quanta(vf),
+            .wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count()),
+            .wait_p50_ns = wait(0.5),
+            .wait_p99_ns = wait(0.99),
+            .is_capped = schedule_->is_capped(vf)};
 }
 
 std::string GpuModel::state_text() const {
@@ -133,8 +142,14 @@ std::string GpuModel::state_text() const {
 GpuView GpuModel::view() {
     const GpuSettings settings = ports_.store.settings(id_);
     const scheduler::Plan& plan = schedule_->plan();
-    vgpu_pf_info info = info_;
-    info.device_time_ns = 0;
+    GpuFacts info = info_;
+    if (info.core) info.core->device_time_ns = 0;
+    std::optional<TableView> table;
+    if (info.abilities.has_run_tables)
+        table = {.entries = plan.entries.size(),
+                 .cycle_us = plan.cycle_us,
+                 .worst_gap_us = plan.worst_gap_us,
+                 .is_exact = plan.is_exact};
     return {.id = id_,
             .state = state_,
             .message = state_text(),
@@ -144,12 +159,9 @@ GpuView GpuModel::view() {
             .pf_pid = ports_.managed_processes ? ports_.managed_processes->pf_pid() : 0,
             .quantum_us = settings.quantum_us,
             .max_gap_ms = settings.max_gap_ms,
-            .info = info,
-            .table_entries = plan.entries.size(),
-            .table_cycle_us = plan.cycle_us,
-            .table_worst_gap_us = plan.worst_gap_us,
-            .is_table_exact = plan.is_exact,
-            .events_lost = events_lost_};
+            .info = std::move(info),
+            .table = table,
+            .events_lost = abilities_->has_run_tables ? std::optional(events_lost_) : std::nullopt};
 }
 
 std::vector<AdminEvent> GpuModel::take_admin_events() {

@@ -11,10 +11,10 @@
 // core answers. Runs in the one thread of its GpuHost.
 #pragma once
 
+#include "daemon/backend/backend.h"
 #include "daemon/ports/assignment_port.h"
 #include "daemon/ports/clock.h"
 #include "daemon/ports/owner_port.h"
-#include "daemon/ports/pf_port.h"
 #include "daemon/service/gpu/managed_processes.h"
 #include "daemon/service/gpu/pf_link.h"
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -97,7 +97,7 @@ public:
 
     /// References must outlive the model.
     struct Ports {
-        std::unique_ptr<PfPort> pf;
+        std::unique_ptr<Backend> backend;
         std::unique_ptr<ManagedProcesses> managed_processes;  ///< none: the GPU is attached
         StateStore& store;
         const Clock& clock;
@@ -169,6 +169,7 @@ public:
     [[nodiscard]] bool has_record(std::uint32_t vf) const { return defined_.contains(vf); }
     /// `vf`: one of vfs() with a record. Does not ask the PF core.
     [[nodiscard]] VfView view(std::uint32_t vf);
+    [[nodiscard]] VfTiming timing(std::uint32_t vf);
     [[nodiscard]] GpuView view();
 
     /// VRAM a new VF could get now.
@@ -215,17 +216,18 @@ private:
     /// Reconciles records and device: unknown VFs get a record, missing VFs are made again.
     Result<> adopt_vfs();
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
-    Result<> go_on_releasing(VfRecord& record, const vgpu_pf_vf& active);
+    Result<> go_on_releasing(VfRecord& record, const VfFacts& active);
     /// The record of the VF with this UUID, because the number may have been given to another VF.
-    [[nodiscard]] VfRecord record_for(const vgpu_pf_vf& active) const;
+    [[nodiscard]] VfRecord record_for(const VfFacts& active) const;
     /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
     /// and shows the reason (show_unrestored()).
     Result<> restore_vf(const VfRecord& desired);
     Result<> provision(const VfRecord& desired);
     /// Keeps the known state in view until attach() reads it again, because VFs keep computing.
     void lose(const Error& error, Nanoseconds now);
-    /// Updates the offset from CLOCK_MONOTONIC to the device's clock, which RUN events use.
-    void record_device_clock();
+    Result<> read_info();
+    /// RUN events add to these counters.
+    void count_from(const VfFacts& active);
     void notice_device_state();
     void become(GpuState state, std::string message);
 
@@ -245,7 +247,7 @@ private:
     void show_unrestored(const VfRecord& desired, std::string why);
     void show_absent(const VfRecord& desired);
     void reset_vf(const VfRecord& desired);
-    void record_absent(const vgpu_pf_vf& absent);
+    void record_absent(const VfFacts& absent);
     /// Tries every kRestoreRetry, and at once after resources were freed.
     void restore_missing(Nanoseconds now);
     Result<> forget_definition(std::uint32_t vf);
@@ -259,8 +261,9 @@ private:
 
     // assignment of functions (assignment_mode.cpp)
     Result<> settle(const GpuRecord& before, const GpuRecord& after, const Requester& requester);
-    [[nodiscard]] Result<> check_assignment_modes(const GpuRecord& before, const GpuRecord& after,
-                                                  const Requester& requester) const;
+    /// Whether the VFs are as idle as the changes need. VfsInUse, WrongState or Claimed.
+    [[nodiscard]] Result<> check_needs(const GpuRecord& before, const GpuRecord& after,
+                                       const Requester& requester) const;
     Result<> move_assignment_modes(const GpuRecord& before, const GpuRecord& after);
     Result<> set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode);
     void reset_assignment_mode(const VfRecord& record);
@@ -273,7 +276,7 @@ private:
     void require_scrub(VfRecord& record) const;
     void scrub_released(Nanoseconds now);
     void retry_scrubs(Nanoseconds now);
-    [[nodiscard]] Result<> scrub_released(std::uint32_t vf, const vgpu_pf_vf& active);
+    [[nodiscard]] Result<> scrub_released(std::uint32_t vf, const VfFacts& active);
     tl::unexpected<Error> scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                              const OwnerRecord& before);
     /// Emits events and sets `orphan` in views; never ends a claim.
@@ -306,7 +309,9 @@ private:
     void refresh(std::uint32_t vf);
     Result<> read_vf(std::uint32_t vf);
     /// GET_VF. Checks that numbers are plausible, because the PF core is another process.
-    Result<vgpu_pf_vf> ask_vf(std::uint32_t vf);
+    Result<VfFacts> ask_vf(std::uint32_t vf);
+    /// A scrub that is over, if its event may have been missed or there are no events.
+    void note_scrub(const VfFacts& active);
     Result<> check_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
@@ -314,6 +319,8 @@ private:
     [[nodiscard]] bool may_plan() const;
     /// Done last in each step, because the table depends on everything that was read.
     void install_table(Nanoseconds now);
+    /// The same for a driver without run tables.
+    void set_shares();
     void record_table_condition(std::string condition);
     void ask_again();
 
@@ -328,6 +335,10 @@ private:
     Result<> refresh_before_change(std::uint32_t vf);
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
+    /// Whether the GPU is idle, if the change needs that: force overrides owners, but not clients.
+    [[nodiscard]] Result<> check_new(const VfRecord& desired) const;
+    [[nodiscard]] Result<> check_all_idle(Need need, std::string_view whose,
+                                          const Requester& requester) const;
     /// Empty if sockets are not shown.
     [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
     /// The client of an attached VF, as far as known.
@@ -366,7 +377,7 @@ private:
     Result<> finish_resize(std::uint32_t vf);
     /// Finds out which of its two sets of resources a VF in service has, and whether it owes a
     /// scrub.
-    void settle_next(VfRecord& record, const vgpu_pf_vf& active) const;
+    void settle_next(VfRecord& record, const VfFacts& active) const;
 
     /// VF 0: the GPU.
     void emit(std::uint32_t vf, EventKind kind, std::string text);
@@ -385,7 +396,10 @@ private:
     Nanoseconds retry_delay_ = kFirstRetry;
     Nanoseconds managed_processes_at_{0};
     Nanoseconds refreshed_at_{0};
-    vgpu_pf_info info_{};
+    GpuFacts info_{};
+    std::shared_ptr<const Abilities> abilities_ = std::make_shared<const Abilities>();
+    std::vector<VfShare> shares_;        ///< as desired; without run tables
+    bool are_shares_due_ = false;        ///< the driver may not have shares_ yet
     Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
     std::shared_ptr<EventPort> events_;
     std::optional<Nanoseconds> checked_at_;
@@ -396,8 +410,8 @@ private:
     std::uint64_t impossible_ = 0;  ///< events since the last log line
     Nanoseconds impossible_at_{0};  ///< earliest time of the next line
     std::string table_condition_;
-    std::map<std::uint32_t, vgpu_pf_vf> active_;  ///< VFs that are not ABSENT
-    std::map<std::uint32_t, VfRecord> defined_;   ///< record of each VF; made up if read-only
+    std::map<std::uint32_t, VfFacts> active_;    ///< VFs that are not ABSENT
+    std::map<std::uint32_t, VfRecord> defined_;  ///< record of each VF; made up if read-only
     /// Service from RUN events, on top of the PF core's counters at attach. Later differences to
     /// these counters are service in lost events.
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;

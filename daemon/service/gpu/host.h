@@ -10,7 +10,7 @@
 //
 // Consecutive settings get one table: the step waits a moment for more settings, so that no request
 // waits for a table that the next setting replaces. A request that waited longer than kTimeout is
-// answered with TimedOut and not done, because its caller has timed out. PfPort bounds requests
+// answered with TimedOut and not done, because its caller has timed out. Backend bounds requests
 // under way.
 #pragma once
 

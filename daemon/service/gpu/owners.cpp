@@ -75,7 +75,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     TRY(one.owner, daemon::claim(one.owner, full,
                                  {.target = describe_name(vf),
                                   .now = ports_.store.leases().now(),
-                                  .is_attached = active_.at(vf).attached != 0,
+                                  .is_attached = active_.at(vf).is_attached,
                                   .next_generation = record.claims + 1,
                                   .boot = ports_.store.leases().boot()}));
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
@@ -139,7 +139,7 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
 /// a new owner. If the PF core is lost, a recorded resize or destroy may be dropped, but not the
 /// scrub.
 void GpuModel::require_scrub(VfRecord& record) const {
-    const vgpu_pf_vf& active = active_.at(record.vf);
+    const VfFacts& active = active_.at(record.vf);
     const bool has_vram = active.state != VGPU_PF_VF_ABSENT && active.state != VGPU_PF_VF_SCRUBBING;
     if (!has_vram) return;
     if (!record.next)
@@ -162,7 +162,7 @@ void GpuModel::scrub_released(Nanoseconds now) {
             to_scrub_.erase(vf);
             continue;
         }
-        const bool is_open = active->second.attached != 0;
+        const bool is_open = active->second.is_attached;
         if (is_open && now - since < kDetachTimeout) continue;
         if (is_open)
             emit(vf, EventKind::Revoked,
@@ -178,8 +178,8 @@ void GpuModel::scrub_released(Nanoseconds now) {
 }
 
 /// Releases the VF in the PF core. After a failure scrub_released(now) retries later.
-Result<> GpuModel::scrub_released(std::uint32_t vf, const vgpu_pf_vf& active) {
-    const auto released = pf_.ask(&PfPort::release, vf, active.generation);
+Result<> GpuModel::scrub_released(std::uint32_t vf, const VfFacts& active) {
+    const auto released = pf_.ask(&Backend::release, vf, active.generation);
     if (!released)
         return fail(released.error().id, fmt::format("{} could not be scrubbed: {}",
                                                      describe_name(vf), released.error().cause));
@@ -200,7 +200,7 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
         rescrub_at_ = now + kRestoreRetry;
         std::string why = fmt::format("its VRAM could not be scrubbed ({}); vgpud tries again",
                                       reason_name(one.last_error));
-        const auto begun = pf_.ask(&PfPort::release, vf, one.generation);
+        const auto begun = pf_.ask(&Backend::release, vf, one.generation);
         if (!begun) why += ", but the attempt was refused: " + begun.error().cause;
         emit(vf, EventKind::NotScrubbed, fmt::format("{}: {}", describe_name(vf), why));
         record_refusal(vf, std::move(why));
@@ -235,7 +235,7 @@ void GpuModel::find_orphans(Nanoseconds now) {
 void GpuModel::probe_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
                            Nanoseconds now) {
     const auto active = active_.find(vf);
-    const bool is_attached = active != active_.end() && active->second.attached != 0;
+    const bool is_attached = active != active_.end() && active->second.is_attached;
     if (is_attached || owner.name.empty()) unattached_since_.erase(vf);
     const Nanoseconds since = is_attached || owner.name.empty()
                                   ? now

@@ -6,7 +6,7 @@
 // fails. One thread, except for interrupt().
 #pragma once
 
-#include "daemon/ports/pf_port.h"
+#include "daemon/backend/backend.h"
 
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ namespace vgpu::daemon {
 class PfLink {
 public:
     /// `on_loss` is called before ask() returns the error.
-    PfLink(std::unique_ptr<PfPort> port, std::function<void(const Error&)> on_loss)
+    PfLink(std::unique_ptr<Backend> port, std::function<void(const Error&)> on_loss)
         : port_(std::move(port)), on_loss_(std::move(on_loss)) {}
 
     Result<> connect() {
@@ -31,9 +31,9 @@ public:
         port_->disconnect();
     }
 
-    /// Example: ask(&PfPort::get_vf, vf).
+    /// Example: ask(&Backend::get_vf, vf).
     template <typename Answer, typename... Parameters, typename... Arguments>
-    Answer ask(Answer (PfPort::*operation)(Parameters...), Arguments&&... arguments) {
+    Answer ask(Answer (Backend::*operation)(Parameters...), Arguments&&... arguments) {
         Answer answer = (port_.get()->*operation)(std::forward<Arguments>(arguments)...);
         if (!answer && !port_->is_connected() && std::exchange(is_attached_, false))
             on_loss_(answer.error());
@@ -46,7 +46,7 @@ public:
     void interrupt() { port_->interrupt(); }
 
 private:
-    std::unique_ptr<PfPort> port_;
+    std::unique_ptr<Backend> port_;
     std::function<void(const Error&)> on_loss_;
     bool is_attached_ = false;
 };

@@ -16,16 +16,17 @@ namespace {
 struct ActionRow {
     vgpu_pf_control_action action;
     std::string_view verb;
+    Change needed;      ///< the ability that it is part of
     bool takes_engine;  ///< stops the engine of a client that has the VF open
     bool ends_state;    ///< loses the work of the VF's owner
 };
 
 constexpr std::array kActions{
-    ActionRow{VGPU_PF_PAUSE, "pause", true, false},
-    ActionRow{VGPU_PF_RESUME, "resume", false, false},
-    ActionRow{VGPU_PF_STOP, "stop", true, false},
-    ActionRow{VGPU_PF_RESET, "reset", false, true},
-    ActionRow{VGPU_PF_CLEAR_QUARANTINE, "clear-quarantine", false, false},
+    ActionRow{VGPU_PF_PAUSE, "pause", Change::Pause, true, false},
+    ActionRow{VGPU_PF_RESUME, "resume", Change::Pause, false, false},
+    ActionRow{VGPU_PF_STOP, "stop", Change::Stop, true, false},
+    ActionRow{VGPU_PF_RESET, "reset", Change::Reset, false, true},
+    ActionRow{VGPU_PF_CLEAR_QUARANTINE, "clear-quarantine", Change::Reset, false, false},
 };
 
 const ActionRow& row_of_action(vgpu_pf_control_action action) {
@@ -58,7 +59,7 @@ Error in_words(Error error, std::string_view target, std::string_view verb) {
 }
 
 std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) {
-    return unit > 0 ? value / unit * unit : value;
+    return value / unit * unit;
 }
 
 }  // namespace
@@ -96,9 +97,9 @@ Result<std::uint32_t> GpuModel::free_vf() {
     std::optional<std::uint32_t> open;
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
         if (active_.contains(vf) || record.vfs.contains(vf)) continue;
-        const auto absent = pf_.ask(&PfPort::get_vf, vf);
+        const auto absent = pf_.ask(&Backend::get_vf, vf);
         if (!absent) return tl::make_unexpected(absent.error());
-        if (absent->attached == 0) return vf;
+        if (!absent->is_attached) return vf;
         if (!open) open = vf;
     }
     if (open) return *open;
@@ -117,18 +118,20 @@ Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
 }
 
 std::uint64_t GpuModel::vram_available() const {
-    const std::uint64_t max = std::min(info_.vram_free_bytes, info_.vram_largest_free_bytes);
-    return round_down(std::min(max, info_.vram_aperture_bytes), info_.vram_unit_bytes);
+    const VramFacts vram = info_.vram.value_or(VramFacts{});
+    const Ability& ability = info_.abilities[Change::VramBytes];
+    return round_down(std::min({vram.free_bytes, vram.largest_free, ability.max}), ability.unit);
 }
 
 /// Default: free VRAM / number of VFs not in service, so that sixteen creates get equal parts.
 Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
-    if (request.spec.resources.vram_bytes > 0) return request.spec.resources.vram_bytes;
+    if (request.spec.resources.vram_bytes > 0 || !abilities_->can(Change::VramBytes))
+        return request.spec.resources.vram_bytes;
     const std::uint64_t vfs_left =
         info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, active_.size());
-    const std::uint64_t part =
-        std::min(vram_available(), round_down(info_.vram_free_bytes / vfs_left,
-                                              std::max<std::uint64_t>(1, info_.vram_unit_bytes)));
+    const std::uint64_t part = std::min(
+        vram_available(), round_down(info_.vram.value_or(VramFacts{}).free_bytes / vfs_left,
+                                     info_.abilities[Change::VramBytes].unit));
     if (part > 0) return part;
     return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
 }
@@ -137,12 +140,12 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
 Result<> GpuModel::check_room(const VfSpec& desired) const {
     TRY_VOID(check_capacity(capacity(), desired));
     const std::uint64_t vram = desired.resources.vram_bytes, available = vram_available();
-    if (vram <= available) return {};
+    if (vram <= available || !abilities_->can(Change::VramBytes)) return {};
     return fail(ErrorId::NoVram,
                 fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
                             "would fit",
-                            size_text(vram), size_text(info_.vram_free_bytes), id_,
-                            size_text(vram - available), size_text(available)));
+                            size_text(vram), size_text(info_.vram.value_or(VramFacts{}).free_bytes),
+                            id_, size_text(vram - available), size_text(available)));
 }
 
 /// Checks that all VFs of `record`, paused ones included, can be scheduled together.
@@ -150,7 +153,17 @@ Result<> GpuModel::admit(const GpuRecord& record) const {
     std::vector<VfSpec> vfs;
     for (const auto& [vf, one] : record.vfs)
         if (!one.is_releasing) vfs.push_back(one.spec);
-    return daemon::admit(id_, record.settings, vfs);
+    return daemon::admit(capacity(), record.settings, vfs);
+}
+
+/// A VF that does not exist yet needs another number of VFs.
+Result<> GpuModel::check_new(const VfRecord& desired) const {
+    Need need = need_of(*abilities_, differences(VfSpec{}, desired.spec));
+    if (desired.vf > info_.enabled_vfs) {
+        TRY_VOID(check_offered(id_, *abilities_, Change::Vfs, ""));
+        need = {(*abilities_)[Change::Vfs].needs, Change::Vfs};
+    }
+    return check_all_idle(need, fmt::format("'{}'", desired.spec.name), {});
 }
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
@@ -164,6 +177,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     if (desired.spec.name.empty()) desired.spec.name = fmt::format("{}-vf{}", id_, vf);
     if (desired.spec.uuid == Uuid{}) desired.spec.uuid = make_uuid();
     TRY_VOID(check_room(desired.spec));
+    TRY_VOID(check_new(desired));
     const GpuRecord before = ports_.store.gpu(id_);
     GpuRecord after = before;
     after.vfs[vf] = desired;
@@ -201,7 +215,7 @@ void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
 }
 
 Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
-    if (active_.at(vf).attached == 0 || force == Force::Yes) return {};
+    if (!active_.at(vf).is_attached || force == Force::Yes) return {};
     const std::string socket = socket_of(vf), client = client_of(vf);
     return fail(
         ErrorId::WrongState,
@@ -211,10 +225,28 @@ Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force
                     socket.empty() ? "" : " (" + socket + ")", verb));
 }
 
+Result<> GpuModel::check_all_idle(Need need, std::string_view whose,
+                                  const Requester& requester) const {
+    if (need.needs != Needs::AllIdle) return {};
+    std::vector<std::string> users;
+    for (const auto& [vf, active] : active_) {
+        if (!defined_.contains(vf)) continue;
+        if (active.is_attached)
+            users.push_back(describe_name(vf) + " is open");
+        else if (!check_owner(vf, "set", requester.force, requester.owner))
+            users.push_back(fmt::format("{} belongs to {}", describe_name(vf),
+                                        claim_text(defined_.at(vf).owner)));
+    }
+    if (users.empty()) return {};
+    return fail(ErrorId::VfsInUse, fmt::format("{}: {} of {} {}, but {}",
+                                               describe(id_, *abilities_), words_of(need.change),
+                                               whose, text_of(need.needs), fmt::join(users, ", ")));
+}
+
 Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {
     TRY_VOID(refresh_before_change(vf));
     TRY_VOID(record_again(vf));
-    const vgpu_pf_vf active = active_.at(vf);
+    const VfFacts active = active_.at(vf);
     const bool is_scrubbing = active.state == VGPU_PF_VF_SCRUBBING;
     if (is_scrubbing && !comes_back(vf)) return {};
     if (!is_scrubbing) TRY_VOID(check_attached(vf, "destroy", force));
@@ -227,7 +259,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     if (is_defined) after.vfs[vf].is_releasing = true;
     TRY_VOID(ports_.store.commit(id_, after));
     if (is_defined) defined_[vf].is_releasing = true;
-    if (const auto released = pf_.ask(&PfPort::release, vf, active.generation); !released) {
+    if (const auto released = pf_.ask(&Backend::release, vf, active.generation); !released) {
         if (pf_.is_connected()) {
             defined_[vf].is_releasing = false;
             undo_record(vf, before);
@@ -281,10 +313,10 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Reques
 
 Result<> GpuModel::change_gpu(const GpuChange& change) {
     TRY_VOID(ports_.store.writable(id_));
-    GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord before = ports_.store.gpu(id_);
+    GpuRecord record = before;
     apply(change, record.settings);
-    TRY_VOID(admit(record));
-    TRY_VOID(ports_.store.commit(id_, record));
+    TRY_VOID(settle(before, record, {}));
     are_members_stale_ = true;
     return {};
 }
@@ -292,15 +324,16 @@ Result<> GpuModel::change_gpu(const GpuChange& change) {
 Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                            const std::string& by) {
     TRY_VOID(refresh_before_change(vf));
-    const vgpu_pf_vf active = active_.at(vf);
+    const VfFacts active = active_.at(vf);
     const ActionRow& row = row_of_action(action);
+    TRY_VOID(check_offered(id_, *abilities_, row.needed, ""));
     const std::string target = fmt::format("{}/vf{}", id_, vf);
     TRY_VOID(in_service(vf));
     if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
     if (row.ends_state) TRY_VOID(check_owner(vf, row.verb, force, by));
     TRY_VOID(check_quarantine(action, active.state, target));
     if (const auto done =
-            pf_.ask(&PfPort::control, vf, active.generation, way_to(action, active.state));
+            pf_.ask(&Backend::control, vf, active.generation, way_to(action, active.state));
         !done) {
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
     }
@@ -311,7 +344,7 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
 
 Result<> GpuModel::dump(int fd) {
     if (!pf_.is_connected()) return fail(ErrorId::PfLost, fmt::format("{}: {}", id_, message_));
-    return pf_.ask(&PfPort::dump, fd);
+    return pf_.ask(&Backend::dump, fd);
 }
 
 void GpuModel::forget(std::uint32_t vf) {

@@ -12,7 +12,7 @@ namespace vgpu::daemon {
 namespace {
 
 /// The generation of the VF's resources; 0 if ABSENT.
-std::uint32_t incarnation_of(const vgpu_pf_vf& active) {
+std::uint32_t incarnation_of(const VfFacts& active) {
     return active.state == VGPU_PF_VF_ABSENT ? 0 : active.generation;
 }
 
@@ -34,7 +34,7 @@ std::string GpuModel::condition(std::uint32_t vf) const {
     return fmt::format(
         "'{}' is defined here, but another VF {} (UUID {}) is in service; destroy it to restore "
         "'{}'",
-        name, vf, uuid_text(uuid_of(active->second)), name);
+        name, vf, uuid_text(active->second.uuid.value_or(Uuid{})), name);
 }
 
 std::size_t GpuModel::count_troubled() const {
@@ -56,7 +56,7 @@ void GpuModel::show_unrestored(const VfRecord& desired, std::string why) {
 
 /// Adds the VF as the PF core would report it.
 void GpuModel::show_absent(const VfRecord& desired) {
-    vgpu_pf_vf absent{};
+    VfFacts absent;
     absent.vf = desired.vf;
     absent.state = VGPU_PF_VF_ABSENT;
     active_[desired.vf] = absent;
@@ -74,7 +74,7 @@ void GpuModel::reset_vf(const VfRecord& desired) {
 
 /// The VF has no resources. Forgets it if it is not defined; else keeps it in view, for
 /// restore_missing().
-void GpuModel::record_absent(const vgpu_pf_vf& absent) {
+void GpuModel::record_absent(const VfFacts& absent) {
     const GpuRecord record = record_to_be();
     const auto desired = record.vfs.find(absent.vf);
     const bool is_defined = desired != record.vfs.end() && !desired->second.is_releasing;

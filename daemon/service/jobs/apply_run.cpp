@@ -159,6 +159,11 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
                                     describe(step), name_of(disruption_of(step.action)),
                                     name_of(order_.max)));
     for (const Step& step : plan.steps)
+        if (!step.blocked.empty())
+            return fail(ErrorId::VfsInUse,
+                        fmt::format("{}: {}, but these are open: {}; nothing was done",
+                                    describe(step), step.why, step.blocked));
+    for (const Step& step : plan.steps)
         if (!step.in_use.empty() && order_.force == Force::No)
             return fail(ErrorId::WrongState,
                         fmt::format("{}: {}; the use would end; nothing was done. End that use "

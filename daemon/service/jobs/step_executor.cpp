@@ -39,10 +39,7 @@ CreateRequest create_request(const Step& step) {
 
 /// Whether a user of the VF would lose the VF or its function.
 bool wants_force(const Step& step) {
-    if (disruption_of(step.action) != Disruption::None) return true;
-    return step.from && step.to &&
-           step.from->assignment_policy.assignment_mode !=
-               step.to->assignment_policy.assignment_mode;
+    return disruption_of(step.action) != Disruption::None || step.needs >= Needs::VfIdle;
 }
 
 /// Whether the request may use force. Runs in the GPU's thread right before the request, because

@@ -125,7 +125,7 @@ bool VfRun::is_idle() {
         refresh();
         return false;
     }
-    return !seen->has_vf(target_.vf) || seen->vfs.at(target_.vf).active.has_work == 0;
+    return !seen->has_vf(target_.vf) || !seen->vfs.at(target_.vf).active.has_work();
 }
 
 void VfRun::refresh() {

@@ -43,7 +43,7 @@ bool is_withheld(const VfView& view) {
 std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
                                            bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
-    const bool is_open = view.active.attached != 0;
+    const bool is_open = view.active.is_attached;
     const bool is_own = is_same_owner(owned.name, owner);
     if (view.record.next || view.active.state == VGPU_PF_VF_SCRUBBING)
         return {Availability::Scrubbing, "is being scrubbed"};

@@ -302,7 +302,7 @@ void Assignments::follow(const GpuHost& gpu) {
 void Assignments::release_left_behind(const Target& target, const VfView& view) {
     constexpr std::string_view kDomain = "libvirt:";
     const OwnerRecord& owner = view.record.owner;
-    const bool is_left = owner.name.starts_with(kDomain) && view.active.attached == 0 &&
+    const bool is_left = owner.name.starts_with(kDomain) && !view.active.is_attached &&
                          owner.since <= manager_.store().leases().boot();
     if (!is_left || outlives_stops(owner) || reserved_.contains(target) || !is_off_ ||
         !is_off_(owner.name))

@@ -7,13 +7,11 @@
 // core.
 #pragma once
 
+#include "daemon/backend/facts.h"
 #include "daemon/service/state/lease_clock.h"
 #include "daemon/service/vf/gpu_inventory.h"
-#include "pf-driver/uapi/vgpu_pf.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,15 +39,9 @@ struct VfRecord {
     bool operator==(const VfRecord&) const = default;
 };
 
-/// The UUID in the PF core; all zeroes if the PF core does not keep UUIDs.
-[[nodiscard]] inline Uuid uuid_of(const vgpu_pf_vf& active) {
-    Uuid uuid{};
-    std::copy(std::begin(active.uuid), std::end(active.uuid), uuid.begin());
-    return uuid;
-}
-/// Whether the VF in service has this UUID, or the PF core does not report UUIDs.
-[[nodiscard]] inline bool is_vf(const vgpu_pf_vf& active, const Uuid& uuid) {
-    return uuid_of(active) == uuid || uuid_of(active) == Uuid{};
+/// Whether the VF in service has this UUID, or its driver keeps none.
+[[nodiscard]] inline bool is_vf(const VfFacts& active, const Uuid& uuid) {
+    return active.uuid.value_or(uuid) == uuid;
 }
 
 struct GpuRecord {

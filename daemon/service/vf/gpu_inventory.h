@@ -5,6 +5,7 @@
 // are 0.
 #pragma once
 
+#include "daemon/backend/abilities.h"
 #include "daemon/service/vf/ownership.h"
 #include "daemon/service/vf/spec.h"
 
@@ -50,11 +51,9 @@ struct GpuInventory {
     std::string id;
     std::uint64_t vram_bytes = 0;     ///< of all VFs, used or not
     std::uint64_t pf_vram_bytes = 0;  ///< kept by the PF, in addition
-    std::uint64_t vram_unit_bytes = 1;
-    std::uint64_t vram_max_bytes = 0;  ///< limit for one VF (BAR0)
-    std::uint32_t total_vfs = 0;
-    std::uint32_t doorbell_pages = 0;  ///< limit for one VF
-    std::uint32_t cu_count = 0;
+    Abilities abilities{};            ///< limits of one VF, and what each change needs
+    std::uint32_t total_vfs = 0;      ///< VFs the device can have
+    std::uint32_t enabled_vfs = 0;    ///< VFs that exist now
     GpuSettings settings{};
     std::vector<InventoryVf> vfs{};  ///< by number, without VFs being released
     bool is_scrubbing = false;       ///< resources of some former VFs are being scrubbed

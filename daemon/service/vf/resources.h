@@ -5,7 +5,7 @@
 // state file.
 #pragma once
 
-#include "pf-driver/uapi/vgpu_pf.h"
+#include "daemon/backend/facts.h"
 
 #include <array>
 #include <cstdint>
@@ -44,10 +44,10 @@ struct VfResources {
     bool operator==(const VfResources&) const = default;
 };
 
-/// The resources that the PF core reports, without security.
-VfResources resources_of(const vgpu_pf_vf& active);
+/// The resources that the driver reports, without security. Unknown ones are those of `usual`.
+VfResources resources_of(const VfFacts& active, const VfResources& usual = {});
 
-/// The request to the PF core. The caller adds VF number and UUID.
+/// The request to the driver. The caller adds VF number and UUID.
 vgpu_pf_provision provision_of(const VfResources& resources);
 
 nlohmann::json resources_json(const VfResources& resources);

@@ -15,6 +15,7 @@ struct Row {
     std::string_view key;
     std::string_view member;  ///< path in VfSpec
     Section section;
+    Change change;
 
     /// "qos" for "qos.min_pct"; empty for a member of VfSpec itself.
     [[nodiscard]] std::string group() const {
@@ -26,7 +27,7 @@ struct Row {
 template <typename Visit, typename... Specs>
 void for_each_setting(const Visit& visit, Specs&... specs) {
 #define VF_SETTING(key, member, section, kind, property, help) \
-    visit(Row{#key, #member, Section::section}, kind, specs.member...);
+    visit(Row{#key, #member, Section::section, Change::property}, kind, specs.member...);
 #include "schemas/vf_settings.def"
 }
 
@@ -46,6 +47,40 @@ VfChange settings_of(const VfSpec& spec) {
     VfChange change{.to = spec, .given = {"profile"}};
     for_each_setting([&change](const Row& row, const auto&) { change.given.insert(row.key); });
     return change;
+}
+
+std::vector<ChangedValue> differences(const VfSpec& from, const VfSpec& to) {
+    std::vector<ChangedValue> changed;
+    const VfResources &before = from.resources, &after = to.resources;
+    if (before.vram_bytes != after.vram_bytes) changed.push_back({Change::VramBytes});
+    if (before.cu_mask != after.cu_mask) changed.push_back({Change::CuMask});
+    if (before.doorbell_pages != after.doorbell_pages) changed.push_back({Change::DoorbellPages});
+    if (before.security != after.security) changed.push_back({Change::GuestLimits});
+    for_each_setting(
+        [&changed]<typename Value>(const Row& row, const auto&, const Value& old_one,
+                                   const Value& new_one) {
+            if (old_one == new_one) return;
+            changed.push_back({row.change});
+            if constexpr (std::is_integral_v<Value>) changed.back().value = new_one;
+        },
+        from, to);
+    return changed;
+}
+
+std::vector<ChangedValue> differences(const GpuSettings& from, const GpuSettings& to) {
+    std::vector<ChangedValue> changed;
+    if (from.quantum_us != to.quantum_us) changed.push_back({Change::QuantumUs, to.quantum_us});
+    if (from.max_gap_ms != to.max_gap_ms) changed.push_back({Change::MaxGapMs, to.max_gap_ms});
+    return changed;
+}
+
+Need need_of(const Abilities& abilities, const std::vector<ChangedValue>& changed) {
+    Need worst;
+    for (const ChangedValue& one : changed)
+        if (const Needs needs = abilities[one.change].needs;
+            needs > worst.needs && needs <= Needs::AllIdle)
+            worst = {needs, one.change};
+    return worst;
 }
 
 std::vector<std::string_view> setting_keys(std::optional<Section> section) {

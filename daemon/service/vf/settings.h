@@ -5,8 +5,10 @@
 // values; admission checks all together.
 #pragma once
 
+#include "daemon/backend/abilities.h"
 #include "daemon/service/input/json_section.h"
 #include "daemon/service/input/options.h"
+#include "daemon/service/vf/gpu_inventory.h"
 #include "daemon/service/vf/spec.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -30,6 +32,22 @@ struct VfChange {
 void apply(const VfChange& change, VfSpec& spec);
 /// The change that gives a VF all settings and the profile of `spec`.
 [[nodiscard]] VfChange settings_of(const VfSpec& spec);
+
+/// A kind of change, with its value if that is a whole number.
+struct ChangedValue {
+    Change change{};
+    std::optional<std::uint64_t> value{};
+};
+/// The settings and resources in which `to` differs from `from`.
+[[nodiscard]] std::vector<ChangedValue> differences(const VfSpec& from, const VfSpec& to);
+[[nodiscard]] std::vector<ChangedValue> differences(const GpuSettings& from, const GpuSettings& to);
+
+/// The change that needs most, among those that vgpud can make (check_offered() refuses others).
+struct Need {
+    Needs needs = Needs::Nothing;
+    Change change{};
+};
+[[nodiscard]] Need need_of(const Abilities& abilities, const std::vector<ChangedValue>& changed);
 
 /// The keys of one section, or of all settings.
 [[nodiscard]] std::vector<std::string_view> setting_keys(std::optional<Section> section = {});

@@ -4,27 +4,18 @@
 // D-Bus shows them. Names of states and reasons are defined here.
 #pragma once
 
+#include "daemon/backend/facts.h"
 #include "daemon/service/state/records.h"
 #include "daemon/service/views/event_kind.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
 #include <cstdint>
-#include <cstring>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
-
-// C structs without padding: compare their bytes.
-inline bool operator==(const vgpu_pf_info& a, const vgpu_pf_info& b) {
-    static_assert(std::has_unique_object_representations_v<vgpu_pf_info>);
-    return std::memcmp(&a, &b, sizeof a) == 0;
-}
-inline bool operator==(const vgpu_pf_vf& a, const vgpu_pf_vf& b) {
-    static_assert(std::has_unique_object_representations_v<vgpu_pf_vf>);
-    return std::memcmp(&a, &b, sizeof a) == 0;
-}
 
 namespace vgpu::daemon {
 
@@ -43,8 +34,18 @@ std::span<const std::string_view> vf_state_names();
 /// The name of the sysfs file of an enum vgpu_pf_policy.
 std::string_view policy_name(std::uint32_t policy);
 
-/// One GPU. Numbers are as in vgpu_pf_info and the run table in force. A pid of 0: vgpud did not
-/// start the process, or it does not run.
+/// The plan of the run table in force. Tables that others made and vgpud replaced at once are not
+/// shown.
+struct TableView {
+    std::size_t entries = 0;
+    std::uint64_t cycle_us = 0;
+    std::uint64_t worst_gap_us = 0;
+    bool is_exact = true;
+
+    bool operator==(const TableView&) const = default;
+};
+
+/// One GPU. A pid of 0: vgpud did not start the process, or it does not run.
 struct GpuView {
     std::string id;
     GpuState state = GpuState::Starting;
@@ -56,15 +57,11 @@ struct GpuView {
     int pf_pid = 0;
     std::uint32_t quantum_us = 0;
     std::uint32_t max_gap_ms = 0;
-    vgpu_pf_info info{};  ///< as last read, without device_time_ns
-    /// Values of the plan in force. Tables that others made and vgpud replaced at once are not
-    /// shown.
-    std::size_t table_entries = 0;
-    std::uint64_t table_cycle_us = 0;
-    std::uint64_t table_worst_gap_us = 0;
-    bool is_table_exact = true;
-    /// Events overwritten before they were read, since this vgpud first attached.
-    std::uint64_t events_lost = 0;
+    GpuFacts info{};                   ///< as last read, without device_time_ns
+    std::optional<TableView> table{};  ///< absent if the driver has no run tables
+    /// Events overwritten before they were read, since this vgpud first attached; absent if the
+    /// driver reports no events.
+    std::optional<std::uint64_t> events_lost{};
 
     bool operator==(const GpuView&) const = default;
 };
@@ -95,29 +92,40 @@ struct AgentReport {
     std::uint64_t duration_ms = 0;
 };
 
-/// One VF. Shares are 0..1: in the last ten seconds, since vgpud first attached, and the share due
-/// by contract and weight. Lags are in ns, or in quanta of the table in force.
-struct VfView {
-    std::string gpu;
-    VfRecord record;
-    vgpu_pf_vf active{};  ///< as last read
-    std::string socket;
-    /// Counted from events. Newer than active.service_ns, which is as old as the last read.
-    std::uint64_t service_ns = 0;
+/// What vgpud measures of a VF that a run table schedules. Shares are 0..1: in the last ten
+/// seconds, since vgpud first attached, and the share due by contract and weight. Lags are in ns,
+/// or in quanta of the table in force.
+struct VfTiming {
     double share_window = 0, share_total = 0, share_ideal = 0;
     std::int64_t lag_ns = 0;
     double lag_quanta = 0, worst_lag_quanta = 0;
-    AssignmentMode assignment_mode =
-        AssignmentMode::Default;  ///< which driver has its function; Default: unknown
-    std::string condition{};      ///< why it is not as defined; or empty
-    UnixTime lease_expires{0};    ///< wall clock; 0: never
-    std::string orphan{};         ///< why its claim looks forgotten; or empty
-    std::string client{};         ///< process with its socket open; empty: unknown
-    std::uint64_t wait_ns = 0;    ///< time with work and tokens, but not in the engine
+    std::uint64_t wait_ns = 0;  ///< time with work and tokens, but not in the engine
     std::uint64_t wait_p50_ns = 0, wait_p99_ns = 0;  ///< of recent waits
     bool is_capped = false;                          ///< has work, but no tokens
-    AgentView agent{};                               ///< filled in by the main loop
-    std::string owner_domain_name{};                 ///< readable name; filled in by the main loop
+
+    bool operator==(const VfTiming&) const = default;
+};
+
+/// One VF.
+struct VfView {
+    std::string gpu;
+    VfRecord record;
+    VfFacts active{};  ///< as last read
+    std::string socket;
+    /// Of the GPU; null: all settings are shown.
+    std::shared_ptr<const Abilities> abilities{};
+    /// Time in the engine. With events newer than active.service_ns, which is as old as the last
+    /// read.
+    std::optional<std::uint64_t> service_ns{};
+    std::optional<VfTiming> timing{};  ///< absent if the driver has no run tables
+    AssignmentMode assignment_mode =
+        AssignmentMode::Default;      ///< which driver has its function; Default: unknown
+    std::string condition{};          ///< why it is not as defined; or empty
+    UnixTime lease_expires{0};        ///< wall clock; 0: never
+    std::string orphan{};             ///< why its claim looks forgotten; or empty
+    std::string client{};             ///< process with its socket open; empty: unknown
+    AgentView agent{};                ///< filled in by the main loop
+    std::string owner_domain_name{};  ///< readable name; filled in by the main loop
 
     bool operator==(const VfView&) const = default;
 };

@@ -40,6 +40,10 @@ int settle(const Result<T>& result, std::vector<std::byte>& body, std::string& m
     return 0;
 }
 
+template <typename Facts> auto core_of(const Facts& facts) {
+    return *facts.core;
+}
+
 void must(bool is_so, const char* what) {
     if (!is_so) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
 }
@@ -128,9 +132,9 @@ int UapiServer::answer(std::uint32_t op, std::vector<std::byte>& body, std::stri
     const auto control = body_as<vgpu_pf_control>(body);
     switch (op) {
         case VGPU_PF_OP_GET_INFO:
-            return settle(port_.get_info(), body, message);
+            return settle(port_.get_info().map(core_of<GpuFacts>), body, message);
         case VGPU_PF_OP_GET_VF:
-            return settle(port_.get_vf(ref.vf), body, message);
+            return settle(port_.get_vf(ref.vf).map(core_of<VfFacts>), body, message);
         case VGPU_PF_OP_PROVISION:
             return settle(port_.provision(body_as<vgpu_pf_provision>(body)), body, message);
         case VGPU_PF_OP_RELEASE: {

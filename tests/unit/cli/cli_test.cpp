@@ -189,8 +189,10 @@ TEST_F(Cli, CreateOfAVfThatIsGoneByThenWasASuccess) {
 }
 
 TEST_F(Cli, WhatNobodyKnowsOfAGpuIsADashAndAbsentInJson) {
-    for (auto& [name, value] : service.gpus[1])
-        if (std::holds_alternative<std::uint64_t>(value)) value = std::uint64_t{0};
+    std::erase_if(service.gpus[1], [](const auto& property) {
+        return !std::holds_alternative<std::string>(property.second);
+    });
+    for (const char* name : {"Platform", "Driver"}) service.gpus[1].erase(name);
     service.gpus[1]["QuantumUs"] = std::uint64_t{6000};
     service.gpus[1]["MaxGapMs"] = std::uint64_t{60};
     EXPECT_EQ(run({"show", "gpu1"}), 0);
@@ -198,9 +200,26 @@ TEST_F(Cli, WhatNobodyKnowsOfAGpuIsADashAndAbsentInJson) {
     EXPECT_EQ(run({"show", "gpu1", "--json"}), 0);
     expect_golden("show-gpu-unreached.json");
     EXPECT_EQ(run({"list", "--gpus"}), 0);
-    EXPECT_THAT(out.str(), HasSubstr("gpu1  pf-lost         -      -    -    -         -\n"));
+    EXPECT_THAT(out.str(), HasSubstr("gpu1  pf-lost         -      -    -    -         -  -\n"));
     EXPECT_EQ(run({"top", "--once"}), 0);
     EXPECT_THAT(out.str(), HasSubstr("gpu1: pf-lost, - switches, p50 -, p99 -, - free\n"));
+}
+
+TEST_F(Cli, ShowSaysWhatTheDriverOfAGpuNeedsForWhichChanges) {
+    for (const auto& [key, needs] : std::map<std::string, std::string>{{"weight", "never"},
+                                                                       {"mode", "never"},
+                                                                       {"vram_bytes", "vf-idle"},
+                                                                       {"scrub", "nothing"},
+                                                                       {"quantum_us", "all-idle"}})
+        service.gpus[0]["Abilities." + key + ".needs"] = needs;
+    service.gpus[0]["Abilities.quantum_us.unit"] = std::uint64_t{1000};
+    EXPECT_EQ(run({"show", "gpu0"}), 0);
+    EXPECT_THAT(out.str(), EndsWith("With the VF idle:  vram_bytes\n"
+                                    "With all VFs idle: quantum_us (steps of 1000)\n"
+                                    "Not offered:       mode, weight\n"));
+    EXPECT_EQ(run({"show", "gpu0", "--json"}), 0);
+    const auto abilities = nlohmann::json::parse(out.str()).at("gpu").at("abilities");
+    EXPECT_EQ(abilities.at("quantum_us"), (nlohmann::json{{"needs", "all-idle"}, {"unit", 1000}}));
 }
 
 TEST_F(Cli, WhatVgpudDoesNotTellOfAVfIsADash) {
@@ -244,7 +263,8 @@ TEST_F(Cli, OneObjectIsReadByOneCallAndNoListIs) {
 }
 
 TEST_F(Cli, AGpuWithoutARunTableHasNoCycle) {
-    service.gpus[0]["TableEntries"] = service.gpus[0]["TableCycleUs"] = std::uint64_t{0};
+    service.gpus[0]["TableEntries"] = std::uint64_t{0};
+    for (const char* name : {"TableCycleUs", "TableExact"}) service.gpus[0].erase(name);
     EXPECT_EQ(run({"show", "gpu0"}), 0);
     EXPECT_THAT(out.str(), HasSubstr("Table entries:     0\nTable cycle:       -\n"
                                      "Table exact:       -\n"));

@@ -21,6 +21,7 @@ inline Properties gpu_properties(const std::string& id, const std::string& state
             {"State", state},
             {"StateMessage", state == "ok" ? std::string() : "gpu1: vgpu-pf does not answer"},
             {"Platform", std::string("process")},
+            {"Driver", std::string("vgpu-pf")},
             {"Uapi", "/run/vgpu/" + id + "/uapi.sock"},
             {"SoftgpuPid", std::uint64_t{101}},
             {"PfPid", std::uint64_t{102}},
@@ -145,9 +146,7 @@ public:
     std::vector<Properties> list_gpus_with(const std::string& names,
                                            std::uint32_t /*max_age_ms*/) override {
         fail_list();
-        std::vector<Properties> known;
-        for (const Properties& gpu : gpus) known.push_back(known_of(gpu));
-        return only(names, known);
+        return only(names, gpus);
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t /*max_age_ms*/) override {
@@ -171,7 +170,7 @@ public:
         ++objects_read;
         for (const auto* list : {&gpus, &vfs})
             for (const Properties& one : *list)
-                if (std::get<std::string>(one.at("Path")) == path) return known_of(one);
+                if (std::get<std::string>(one.at("Path")) == path) return one;
         throw ServiceError("org.freedesktop.DBus.Error.UnknownObject", "no such object");
     }
     std::string resolve(const std::string& target) override {

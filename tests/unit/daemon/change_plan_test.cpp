@@ -5,6 +5,7 @@
 
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/config/profiles.h"
+#include "tests/unit/daemon/core_abilities.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -27,11 +28,8 @@ constexpr std::uint64_t kMiB = 1u << 20;
 GpuInventory empty_gpu(const std::string& id = "gpu0") {
     return {.id = id,
             .vram_bytes = 256 * kMiB,
-            .vram_unit_bytes = 16 * kMiB,
-            .vram_max_bytes = 128 * kMiB,
-            .total_vfs = 8,
-            .doorbell_pages = 512,
-            .cu_count = 8};
+            .abilities = testing::core_abilities(128 * kMiB),
+            .total_vfs = 8};
 }
 
 VfSpec vf_of(const std::string& name, std::uint64_t mib, std::uint32_t weight = 100) {

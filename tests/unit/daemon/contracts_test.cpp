@@ -4,6 +4,7 @@
 // back, refused with a number that fits; and lags that know of reserved service and of caps.
 #include "daemon/service/config/change_plan.h"
 #include "daemon/service/slicing/gpu_schedule.h"
+#include "tests/unit/daemon/core_abilities.h"
 #include "tests/unit/daemon/some_state.h"
 #include "tests/unit/daemon/world.h"
 
@@ -390,10 +391,10 @@ TEST(Contracts, EventsOfThePfCoreReachTheLags) {
     world.step();
     world.pf().push(VGPU_PF_EVENT_IDLE, 1, VGPU_PF_IDLE_CAPPED);
     world.step();
-    EXPECT_TRUE(world.gpu().view(1).is_capped);
+    EXPECT_TRUE(world.gpu().view(1).timing->is_capped);
     world.pf().push(VGPU_PF_EVENT_WAKE, 1, 1);
     world.step();
-    EXPECT_FALSE(world.gpu().view(1).is_capped);
+    EXPECT_FALSE(world.gpu().view(1).timing->is_capped);
 }
 
 // --- documents
@@ -435,11 +436,8 @@ TEST(Contracts, AProfileCarriesThemAndAChangeOfThemDisturbsNobody) {
     ASSERT_TRUE(wanted);
     GpuInventory gpu{.id = "gpu0",
                      .vram_bytes = 256u << 20,
-                     .vram_unit_bytes = 16u << 20,
-                     .vram_max_bytes = 128u << 20,
-                     .total_vfs = 8,
-                     .doorbell_pages = 512,
-                     .cu_count = 8};
+                     .abilities = testing::core_abilities(128u << 20),
+                     .total_vfs = 8};
     gpu.vfs.push_back(
         {.vf = 1,
          .spec = {

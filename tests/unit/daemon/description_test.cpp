@@ -4,6 +4,7 @@
 #include "daemon/dbus/properties.h"
 #include "daemon/service/config/change_plan.h"
 #include "daemon/service/config/profiles.h"
+#include "tests/unit/daemon/core_abilities.h"
 #include "tests/unit/daemon/some_state.h"
 #include "tests/unit/daemon/world.h"
 
@@ -86,8 +87,7 @@ constexpr const char* kDocument = R"({
 GpuInventory gpu_with(const std::string& description) {
     GpuInventory gpu{.id = "gpu0",
                      .vram_bytes = 256u << 20,
-                     .vram_unit_bytes = 16u << 20,
-                     .vram_max_bytes = 128u << 20,
+                     .abilities = testing::core_abilities(128u << 20),
                      .total_vfs = 8};
     gpu.vfs.push_back({.vf = 1,
                        .spec = {.name = "a",

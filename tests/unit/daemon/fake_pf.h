@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// FakePf: a PF core in memory at the PfPort seam. Keeps VRAM, VFs, table and events as the real one
+// FakePf: a PF core in memory as a Backend. Keeps VRAM, VFs, table and events as the real one
 // promises to; refuses what it must refuse. Tests reach into it to lose it, to fail its next
 // operation, or to let VFs run. One object outlives the ports made from it, as vgpu-pf outlives
 // vgpud.
 #pragma once
 
+#include "daemon/backend/backend.h"
+#include "daemon/backend/pf_core.h"
 #include "daemon/ports/clock.h"
-#include "daemon/ports/pf_port.h"
 
 #include <algorithm>
 #include <array>
@@ -151,7 +152,7 @@ private:
     std::uint64_t next_;
 };
 
-class FakePfPort final : public PfPort {
+class FakePfPort final : public Backend {
 public:
     explicit FakePfPort(FakePf& pf) : pf_(pf) {}
 
@@ -163,19 +164,19 @@ public:
     [[nodiscard]] bool is_connected() const override { return is_connected_; }
     [[nodiscard]] int connection_fd() const override { return -1; }
 
-    Result<vgpu_pf_info> get_info() override {
+    Result<GpuFacts> get_info() override {
         TRY_VOID(answer("get_info"));
         pf_.info.device_time_ns = static_cast<std::uint64_t>(pf_.now().count());
-        return pf_.info;
+        return facts_of(pf_.info);
     }
-    Result<vgpu_pf_vf> get_vf(std::uint32_t vf) override {
+    Result<VfFacts> get_vf(std::uint32_t vf) override {
         TRY_VOID(answer("get_vf"));
         const auto at = pf_.vfs.find(vf);
         vgpu_pf_vf absent{};
         absent.vf = vf;
-        return at == pf_.vfs.end() ? absent : at->second;
+        return facts_of(at == pf_.vfs.end() ? absent : at->second);
     }
-    Result<vgpu_pf_provision> provision(const vgpu_pf_provision& wanted) override {
+    Result<> provision(const vgpu_pf_provision& wanted) override {
         TRY_VOID(change("provision", wanted.vf));
         if (pf_.refuses_resources && pf_.refuses_resources(wanted))
             return fail(ErrorId::PfRefused, "as the test wants");
@@ -194,7 +195,7 @@ public:
             is_connected_ = false;
             return fail(ErrorId::PfLost, "no answer");
         }
-        return wanted;
+        return {};
     }
     Result<> release(std::uint32_t vf, std::uint32_t) override {
         TRY_VOID(change("release", vf));

@@ -110,7 +110,8 @@ TEST_F(Hosts, ALookThatFindsAllAsItWasWakesNobody) {
     look_again();
     EXPECT_EQ(changes, 1);
     EXPECT_TRUE(slow().is_newer(seen));
-    EXPECT_EQ(slow().snapshot()->vfs.at(2).active.switches, before->vfs.at(2).active.switches + 1);
+    EXPECT_EQ(slow().snapshot()->vfs.at(2).active.core->switches,
+              before->vfs.at(2).active.core->switches + 1);
     EXPECT_EQ(&slow().snapshot()->vfs.at(1), &before->vfs.at(1)) << "nothing was copied";
     world.pf().info.device_resets += 1;
     look_again();
@@ -200,12 +201,12 @@ TEST_F(Hosts, AListAsksThePfCoreForWhatEventsDoNotTellAndNoMore) {
         return std::pair{pf.asked["get_info"], pf.asked["get_vf"]};
     };
     EXPECT_EQ(asked_for(Freshness::Counters), (std::pair{1, 2}));
-    EXPECT_EQ(slow().snapshot()->vfs.at(2).active.switches, 1u);
+    EXPECT_EQ(slow().snapshot()->vfs.at(2).active.core->switches, 1u);
     pf.set_state(1, VGPU_PF_VF_READY);
     EXPECT_EQ(asked_for(Freshness::Events), (std::pair{0, 0}));
     EXPECT_EQ(slow().snapshot()->vf_state(1), VGPU_PF_VF_RUNNING) << "by the event";
     EXPECT_EQ(asked_for(Freshness::Gpu), (std::pair{1, 0}));
-    EXPECT_EQ(slow().snapshot()->vfs.at(2).active.switches, 1u) << "not asked for";
+    EXPECT_EQ(slow().snapshot()->vfs.at(2).active.core->switches, 1u) << "not asked for";
 }
 
 TEST_F(Hosts, OfTwoListsBeforeATurnTheOneThatWantsMoreIsServed) {
@@ -317,10 +318,10 @@ TEST_F(Hosts, ASettingIsShownAtOnceAndTheOtherVfsAsTheyWere) {
     const auto after = slow().snapshot();
     EXPECT_EQ(after->vfs.at(1).record.spec.weight, 300u);
     EXPECT_EQ(&after->vfs.at(2), &before->vfs.at(2)) << "nothing was copied";
-    EXPECT_DOUBLE_EQ(after->vfs.at(2).share_ideal, 0.5);
+    EXPECT_DOUBLE_EQ(after->vfs.at(2).timing->share_ideal, 0.5);
     world.clock.advance(GpuHost::kPublish);
     slow().iterate();
-    EXPECT_DOUBLE_EQ(slow().snapshot()->vfs.at(2).share_ideal, 0.25) << "shares follow";
+    EXPECT_DOUBLE_EQ(slow().snapshot()->vfs.at(2).timing->share_ideal, 0.25) << "shares follow";
 }
 
 /// The PF core's sysfs sets, in a step, what a request could have set.

@@ -394,9 +394,9 @@ TEST(Gpu, ALookNowIsAtTheDeviceHoweverFreshWhatIsKnown) {
     world.pass(2s);
     world.pf().vfs.at(1).has_work = 1;
     world.gpu().refresh(Freshness::Counters);
-    EXPECT_EQ(world.gpu().view(1).active.has_work, 0u) << "fresh enough for a list";
+    EXPECT_FALSE(world.gpu().view(1).active.has_work()) << "fresh enough for a list";
     EXPECT_TRUE(world.gpu().refresh_now(1));
-    EXPECT_EQ(world.gpu().view(1).active.has_work, 1u);
+    EXPECT_TRUE(world.gpu().view(1).active.has_work());
 }
 
 TEST(Gpu, ALookNowThatLearnsNothingIsAnError) {
@@ -445,10 +445,10 @@ TEST(Gpu, LostEventsAreReconciledFromThePfsOwnCounter) {
     world.pass(20ms);
     for (int i = 0; i < 100; ++i) world.pf().run(1 + static_cast<std::uint32_t>(i) % 2, 6'000'000);
     world.step();
-    EXPECT_GT(world.gpu().view().events_lost, 0u);
+    EXPECT_GT(*world.gpu().view().events_lost, 0u);
     EXPECT_EQ(world.gpu().view(1).service_ns, 300'000'000u);
     EXPECT_EQ(world.gpu().view(2).service_ns, 300'000'000u);
-    EXPECT_NEAR(world.gpu().view(1).share_total, 0.5, 0.01);
+    EXPECT_NEAR(world.gpu().view(1).timing->share_total, 0.5, 0.01);
 }
 
 /// Two VFs that have worked in turns, of which the second runs out of work.
@@ -460,7 +460,7 @@ protected:
             world.pf().give_work(vf);
         }
         work_in_turns();
-        EXPECT_DOUBLE_EQ(world.gpu().view(1).share_ideal, 0.5);
+        EXPECT_DOUBLE_EQ(world.gpu().view(1).timing->share_ideal, 0.5);
     }
     void work_in_turns() {
         for (std::uint32_t i = 0; i < 10; ++i) {
@@ -474,9 +474,9 @@ protected:
             world.pf().run(1, 100'000'000);
             world.step();
         }
-        EXPECT_EQ(world.gpu().view(2).lag_ns, 0);
-        EXPECT_DOUBLE_EQ(world.gpu().view(2).share_ideal, 0.0);
-        EXPECT_DOUBLE_EQ(world.gpu().view(1).share_ideal, 1.0);
+        EXPECT_EQ(world.gpu().view(2).timing->lag_ns, 0);
+        EXPECT_DOUBLE_EQ(world.gpu().view(2).timing->share_ideal, 0.0);
+        EXPECT_DOUBLE_EQ(world.gpu().view(1).timing->share_ideal, 1.0);
     }
 
     World world;
@@ -499,7 +499,7 @@ TEST_F(IdleUnseen, AmongLostEvents) {
     world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_INACTIVE);
     for (int i = 0; i < 100; ++i) world.pf().run(1, 6'000'000);
     world.step();
-    EXPECT_GT(world.gpu().view().events_lost, 0u);
+    EXPECT_GT(*world.gpu().view().events_lost, 0u);
     expect_that_the_second_counts_as_idle();
 }
 
@@ -510,7 +510,7 @@ TEST_F(IdleUnseen, WhileItWasStrict) {
     world.pf().vfs.at(2).has_work = 0;
     world.pf().push(VGPU_PF_EVENT_IDLE, 2, VGPU_PF_IDLE_INACTIVE);
     world.step();
-    EXPECT_DOUBLE_EQ(world.gpu().view(1).share_ideal, 0.5) << "its slots are its own";
+    EXPECT_DOUBLE_EQ(world.gpu().view(1).timing->share_ideal, 0.5) << "its slots are its own";
     ASSERT_TRUE(world.set_vf(second, {{"mode", std::string("work-conserving")}}));
     world.pass(2s);
     expect_that_the_second_counts_as_idle();
@@ -581,8 +581,8 @@ TEST(Gpu, SharesAndLagsHoldThroughTheWholeLoop) {
     EXPECT_LE(oracle.worst_lag_ns(), 6e6L + 1);
     for (std::uint32_t vf = 1; vf <= 4; ++vf) {
         EXPECT_LT(oracle.share_error(vf), 1e-3);
-        EXPECT_LE(world.gpu().view(vf).worst_lag_quanta, 1.001);
-        EXPECT_NEAR(world.gpu().view(vf).share_window, weights[vf - 1] / 8.0, 0.01);
+        EXPECT_LE(world.gpu().view(vf).timing->worst_lag_quanta, 1.001);
+        EXPECT_NEAR(world.gpu().view(vf).timing->share_window, weights[vf - 1] / 8.0, 0.01);
         EXPECT_EQ(world.gpu().view(vf).service_ns, world.pf().vfs.at(vf).service_ns);
     }
 }

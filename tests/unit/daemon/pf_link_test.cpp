@@ -77,17 +77,17 @@ TEST(PfLink, ALossIsNotifiedOnceAndOnlyOfAPfCoreThatWasAttached) {
                 [&losses](const Error& error) { losses.push_back(error.cause); });
     ASSERT_TRUE(link.connect());
     pf.is_there = false;
-    EXPECT_FALSE(link.ask(&PfPort::get_vf, 1u));
+    EXPECT_FALSE(link.ask(&Backend::get_vf, 1u));
     EXPECT_TRUE(losses.empty()) << "the attempt to attach fails";
     pf.is_there = true;
     ASSERT_TRUE(link.connect());
     link.attached();
     pf.refuse = "get_info";
-    EXPECT_FALSE(link.ask(&PfPort::get_info));
+    EXPECT_FALSE(link.ask(&Backend::get_info));
     EXPECT_TRUE(losses.empty()) << "refused, not lost";
     pf.is_there = false;
-    EXPECT_FALSE(link.ask(&PfPort::get_vf, 1u));
-    EXPECT_FALSE(link.ask(&PfPort::get_info));
+    EXPECT_FALSE(link.ask(&Backend::get_vf, 1u));
+    EXPECT_FALSE(link.ask(&Backend::get_info));
     EXPECT_THAT(losses, ::testing::ElementsAre("get_vf: gone"));
 }
 

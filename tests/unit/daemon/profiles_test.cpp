@@ -5,6 +5,7 @@
 
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/config/change_plan.h"
+#include "tests/unit/daemon/core_abilities.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -22,11 +23,8 @@ constexpr std::uint64_t kMiB = 1u << 20;
 GpuInventory gpu_of(const std::string& id, std::uint64_t vram_mib, std::uint32_t total_vfs = 16) {
     return {.id = id,
             .vram_bytes = vram_mib * kMiB,
-            .vram_unit_bytes = 16 * kMiB,
-            .vram_max_bytes = 256 * kMiB,
-            .total_vfs = total_vfs,
-            .doorbell_pages = 512,
-            .cu_count = 8};
+            .abilities = testing::core_abilities(256 * kMiB),
+            .total_vfs = total_vfs};
 }
 
 void add_vf(GpuInventory& gpu, const std::string& name, std::uint64_t mib,

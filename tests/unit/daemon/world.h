@@ -9,6 +9,7 @@
 #include "tests/unit/daemon/fake_pf.h"
 #include "tests/unit/daemon/fake_state.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,7 +19,12 @@ namespace vgpu::daemon::testing {
 
 class World {
 public:
-    explicit World(const std::vector<std::string>& gpus = {"gpu0"}) : names_(gpus) {
+    using MakeBackend = std::function<std::unique_ptr<Backend>(FakePf&)>;
+
+    explicit World(
+        const std::vector<std::string>& gpus = {"gpu0"},
+        MakeBackend make = [](FakePf& pf) { return std::make_unique<FakePfPort>(pf); })
+        : make_(std::move(make)), names_(gpus) {
         for (const std::string& gpu : gpus) {
             pfs_.emplace(gpu, std::make_unique<FakePf>(clock));
             assignment_modes_.emplace(gpu, FakeAssignment(pf(gpu)));
@@ -31,7 +37,7 @@ public:
         manager = std::make_unique<Manager>(state, clock);
         for (const std::string& gpu : names_) {
             GpuModel::Ports ports{
-                .pf = std::make_unique<FakePfPort>(pf(gpu)),
+                .backend = make_(pf(gpu)),
                 .managed_processes = nullptr,
                 .store = manager->store(),
                 .clock = clock,
@@ -113,6 +119,7 @@ private:
         return got ? *got : fail(ErrorId::System, "no answer");
     }
 
+    MakeBackend make_;
     std::vector<std::string> names_;
     std::map<std::string, std::unique_ptr<FakePf>> pfs_;
     std::map<std::string, FakeAssignment> assignment_modes_;

@@ -41,18 +41,18 @@ TEST(BusValues, ColumnsBecomeRows) {
     EXPECT_THAT(rows_of({{"Index", sdbus::Variant{std::vector<std::uint32_t>{}}}}), IsEmpty());
 }
 
-TEST(BusValues, OfADeviceThatWasNeverReachedAreNotKnown) {
-    const Properties never{{"State", std::string("starting")},
-                           {"TotalVfs", std::uint64_t{0}},
-                           {"VramBytes", std::uint64_t{0}},
-                           {"TableExact", true},
-                           {"PfPid", std::uint64_t{0}}};
-    EXPECT_EQ(known_of(never), (Properties{{"State", std::string("starting")}}));
-    const Properties without_table{{"TotalVfs", std::uint64_t{16}},
-                                   {"TableEntries", std::uint64_t{0}},
-                                   {"TableCycleUs", std::uint64_t{0}}};
-    EXPECT_EQ(known_of(without_table),
-              (Properties{{"TotalVfs", std::uint64_t{16}}, {"TableEntries", std::uint64_t{0}}}));
+TEST(BusValues, WithoutAKnownValueAreLeftOut) {
+    const Words unknown{"Faults"};
+    EXPECT_EQ(properties_of(Dict{{"State", sdbus::Variant{std::string("ok")}},
+                                 {"Faults", sdbus::Variant{std::uint64_t{UINT64_MAX}}},
+                                 {"Unknown", sdbus::Variant{unknown}}}),
+              (Properties{{"State", std::string("ok")}}));
+    const Dict columns{{"Index", sdbus::Variant{std::vector<std::uint32_t>{1, 2}}},
+                       {"Faults", sdbus::Variant{std::vector<std::uint64_t>{UINT64_MAX, 0}}},
+                       {"Unknown", sdbus::Variant{std::vector<Words>{unknown, {}}}}};
+    EXPECT_THAT(rows_of(columns),
+                ElementsAre(Properties{{"Index", std::uint64_t{1}}},
+                            Properties{{"Index", std::uint64_t{2}}, {"Faults", std::uint64_t{0}}}));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/exporter/metrics.h"
+#include "daemon/backend/pf_core.h"
 #include "daemon/dbus/properties.h"
 #include "daemon/exporter/bus_values.h"
 #include "tests/unit/exporter/open_metrics.h"
@@ -182,18 +183,25 @@ Readings as_vgpud_sends() {
     daemon::GpuView gpu;
     gpu.id = "gpu0";
     gpu.state = daemon::GpuState::PfLost;
-    gpu.info.total_vfs = 16;
-    gpu.info.vram_bytes = 1u << 30;
-    gpu.info.switch_p99_ns = 97'500;
+    vgpu_pf_info info{};
+    info.total_vfs = 16;
+    info.vram_bytes = 1u << 30;
+    info.switch_p99_ns = 97'500;
+    gpu.info = daemon::facts_of(info);
+    gpu.table = daemon::TableView{.entries = 8};
+    gpu.events_lost = 0;
     daemon::VfView vf;
     vf.gpu = "gpu0";
     vf.record.spec.name = "train";
     vf.record.spec.weight = 200;
-    vf.active.vf = 1;
-    vf.active.state = VGPU_PF_VF_PAUSED;
-    vf.active.guard_events[3] = 55;
-    vf.active.flrs = 4;
-    vf.lag_ns = -3;
+    vgpu_pf_vf active{};
+    active.vf = 1;
+    active.state = VGPU_PF_VF_PAUSED;
+    active.guard_events[3] = 55;
+    active.flrs = 4;
+    vf.active = daemon::facts_of(active);
+    vf.service_ns = 0;
+    vf.timing = daemon::VfTiming{.lag_ns = -3};
     vf.agent.is_connected = true;
     vf.agent.processes = 9;
     Readings readings = some_readings();
@@ -222,6 +230,26 @@ TEST(MetricsOf, AreReadFromWhatVgpudSends) {
     EXPECT_THAT(document, HasSubstr("} -0.000000003\n"));
 }
 
+TEST(MetricsOf, WhatTheDriverOfAGpuDoesNotKnowAreAbsent) {
+    daemon::GpuView gpu;
+    gpu.id = "gpu0";
+    gpu.info = {.abilities = daemon::Abilities("xe"), .total_vfs = 4};
+    daemon::VfView vf;
+    vf.gpu = "gpu0";
+    vf.active.vf = 1;
+    vf.abilities = std::make_shared<const daemon::Abilities>(gpu.info.abilities);
+    Readings readings = some_readings();
+    readings.gpus = properties_of(std::vector<Dict>{daemon::dbus::properties_of(gpu)});
+    readings.vfs = rows_of(daemon::dbus::columns_of({&vf}, {}));
+    const OpenMetrics text(open_text(readings));
+    for (const char* family : {"vgpu_gpu_vram_bytes", "vgpu_gpu_switches", "vgpu_gpu_table_exact",
+                               "vgpu_vf_weight", "vgpu_vf_faults", "vgpu_vf_service_seconds",
+                               "vgpu_vf_engine_share_ratio", "vgpu_vf_has_work"})
+        EXPECT_TRUE(text.families().at(family).samples.empty()) << family;
+    for (const char* family : {"vgpu_gpu_vfs_possible", "vgpu_vf_attached"})
+        EXPECT_FALSE(text.families().at(family).samples.empty()) << family;
+}
+
 TEST(MetricsOf, EveryFamilyHasASampleOfAVgpudThatKnowsAll) {
     Readings readings = as_vgpud_sends();
     readings.vfs[0]["LeaseExpires"] = std::uint64_t{1};
@@ -232,7 +260,6 @@ TEST(MetricsOf, EveryFamilyHasASampleOfAVgpudThatKnowsAll) {
 TEST(MetricsOf, AskVgpudOnlyForPropertiesThatItHas) {
     const auto gpus = daemon::dbus::PropertyFilter::of_gpu(properties_of_gpus());
     ASSERT_TRUE(gpus) << gpus.error().cause;
-    // known_of() needs them
     EXPECT_TRUE(gpus->wants("TotalVfs"));
     EXPECT_TRUE(gpus->wants("TableEntries"));
     EXPECT_FALSE(gpus->wants("Uapi"));

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+//
+// Abilities: what a GPU's driver can change, as data. Each kind of change has a row of
+// abilities.def, and a driver fills in one Ability for it: what must hold before the change, and
+// which values there are. Create, set, plan and apply check their requests against this table, and
+// D-Bus and vgpuctl show it. Constant while the driver is connected.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace vgpu::daemon {
+
+/// What must hold before a change. In order: the worst of several changes is the greatest.
+/// VfIdle: no client has the VF open, and no other user owns it; force overrides this.
+/// AllIdle: as VfIdle, for all VFs of the GPU; force overrides owners, but never an open VF.
+/// Reload, Reboot: the driver must be loaded again, or the host started again; vgpud does neither.
+/// Never: the driver cannot make the change.
+enum class Needs { Nothing, VfIdle, AllIdle, Reload, Reboot, Never };
+
+/// The kinds of change.
+enum class Change : std::uint8_t {
+#define ABILITY(name, key, words) name,
+#include "daemon/backend/abilities.def"
+#undef ABILITY
+};
+inline constexpr std::size_t kChanges = 0
+#define ABILITY(name, key, words) +1
+#include "daemon/backend/abilities.def"
+#undef ABILITY
+    ;
+
+/// One kind of change. `min`, `max` and `unit` (values are its multiples) are in the unit of the
+/// kind's key; the defaults leave the range to the setting itself.
+struct Ability {
+    Needs needs = Needs::Never;
+    std::uint64_t unit = 1;
+    std::uint64_t min = 0;
+    std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
+
+    bool operator==(const Ability&) const = default;
+};
+
+/// What a driver can do. A driver without any ability is only watched; a description and the scrub
+/// at a release are vgpud's own, and every GPU has them.
+struct Abilities {
+    explicit Abilities(std::string driver_name = "") : driver(std::move(driver_name)) {
+        for (const Change own : {Change::Description, Change::ScrubOnRelease})
+            (*this)[own].needs = Needs::Nothing;
+    }
+
+    std::string driver;  ///< name of the PF driver, as /sys names it: "vgpu_pf", "xe"
+    std::array<Ability, kChanges> of{};
+    /// vgpud plans run tables and measures service and waits from events. Without: the driver
+    /// schedules by itself, with the values of Backend::set_shares().
+    bool has_run_tables = false;
+
+    [[nodiscard]] const Ability& operator[](Change change) const {
+        return of.at(static_cast<std::size_t>(change));
+    }
+    [[nodiscard]] Ability& operator[](Change change) {
+        return of.at(static_cast<std::size_t>(change));
+    }
+    [[nodiscard]] bool can(Change change) const { return (*this)[change].needs != Needs::Never; }
+
+    bool operator==(const Abilities&) const = default;
+};
+
+/// "nothing", "vf-idle" …
+std::string_view name_of(Needs needs);
+/// As a clause after a setting: "needs all VFs idle"; empty for Nothing.
+std::string_view text_of(Needs needs);
+/// The key of options, documents and D-Bus: "vram_bytes".
+std::string_view key_of(Change change);
+/// For people: "VRAM".
+std::string_view words_of(Change change);
+
+/// "gpu1 (driver xe)"
+std::string describe(const std::string& gpu, const Abilities& abilities);
+
+/// Whether the driver can ever change this, and can have `value`. `whose`: the VF, for messages.
+/// NotOffered or OutOfRange, naming GPU, driver, kind, and what would fit.
+Result<> check_value(const std::string& gpu, const Abilities& abilities, Change change,
+                     std::uint64_t value, std::string_view whose);
+/// NotOffered, naming GPU, driver and kind, unless vgpud can make the change.
+Result<> check_offered(const std::string& gpu, const Abilities& abilities, Change change,
+                       std::string_view whose);
+
+}  // namespace vgpu::daemon

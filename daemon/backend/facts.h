@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// Facts: what a GPU's driver reports of the GPU and of its VFs. A value that the driver does not
+// know is absent, never 0, and stays absent on D-Bus, in vgpuctl and in the metrics.
+#pragma once
+
+#include "daemon/backend/abilities.h"
+#include "pf-driver/uapi/vgpu_pf.h"
+#include "text/uuid.h"
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+// C structs without padding: compare their bytes.
+inline bool operator==(const vgpu_pf_info& a, const vgpu_pf_info& b) {
+    static_assert(std::has_unique_object_representations_v<vgpu_pf_info>);
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
+inline bool operator==(const vgpu_pf_vf& a, const vgpu_pf_vf& b) {
+    static_assert(std::has_unique_object_representations_v<vgpu_pf_vf>);
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+namespace vgpu::daemon {
+
+struct VramFacts {
+    std::uint64_t bytes = 0;         ///< of the device
+    std::uint64_t free_bytes = 0;    ///< not given to a VF
+    std::uint64_t largest_free = 0;  ///< most that one VF could get
+    std::uint64_t pf_bytes = 0;      ///< kept by the PF
+
+    bool operator==(const VramFacts&) const = default;
+};
+
+struct GpuFacts {
+    Abilities abilities{};
+    std::string address{};          ///< PCI address of the PF; empty: unknown
+    std::uint32_t total_vfs = 0;    ///< VFs the device can have
+    std::uint32_t enabled_vfs = 0;  ///< VFs that exist now: numbers 1 to this
+    bool is_device_lost = false;
+    std::optional<VramFacts> vram{};
+    std::optional<vgpu_pf_info> core{};  ///< further values of our PF core
+
+    bool operator==(const GpuFacts&) const = default;
+};
+
+/// A VF that does not exist, has no resources, or is not given to vgpud, is ABSENT. States, reasons
+/// and generations are those of the uapi; a driver without own states reports PROVISIONED.
+struct VfFacts {
+    std::uint32_t vf = 0;
+    std::uint32_t state = VGPU_PF_VF_ABSENT;  ///< enum vgpu_pf_vf_state
+    std::uint32_t generation = 0;             ///< differs from that of the last VF of this number
+    bool is_attached = false;                 ///< a client or a driver has the function open
+    std::uint32_t last_error = VGPU_PF_REASON_NONE;
+    std::string address{};             ///< PCI address; empty: unknown
+    std::optional<text::Uuid> uuid{};  ///< from provision(); absent if the driver keeps none
+    std::optional<std::uint64_t> vram_bytes{};
+    std::optional<std::uint64_t> cu_mask{};
+    std::optional<std::uint32_t> doorbell_pages{};
+    std::optional<std::uint64_t> service_ns{};  ///< time in the engine
+    std::optional<vgpu_pf_vf> core{};           ///< further values of our PF core
+
+    bool operator==(const VfFacts&) const = default;
+
+    [[nodiscard]] bool has_work() const { return core && core->has_work != 0; }
+    /// Part of service_ns that a reservation paid for.
+    [[nodiscard]] std::uint64_t reserved_ns() const { return core ? core->reserved_service_ns : 0; }
+};
+
+}  // namespace vgpu::daemon

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+//
+// Values of properties that a GPU's driver may not know or offer. The value column of
+// *_properties.def is a value or an optional; without a value the property is absent in lists, and
+// its name is in the property Unknown. A getter must answer with some value of its type: unset().
+#pragma once
+
+#include "daemon/service/views/views.h"
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace vgpu::daemon::dbus {
+
+template <typename T> inline constexpr bool kIsOptional = false;
+template <typename T> inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+/// The value as the property's type; empty if it is not known.
+template <typename T, typename V> std::optional<T> known(const V& value) {
+    if constexpr (kIsOptional<V>)
+        return value ? std::optional<T>(T{*value}) : std::nullopt;
+    else
+        return T{value};
+}
+
+/// The largest number (as systemd's "[not set]"), NaN, false, or an empty text.
+template <typename T> T unset() {
+    if constexpr (std::is_same_v<T, bool> || !std::is_arithmetic_v<T>)
+        return T{};
+    else if constexpr (std::is_floating_point_v<T>)
+        return std::numeric_limits<T>::quiet_NaN();
+    else
+        return std::numeric_limits<T>::max();
+}
+
+/// A member of `from`, or what a function makes of `from`.
+template <typename From, typename Member> auto of(const std::optional<From>& from, Member member) {
+    using Found = std::decay_t<std::invoke_result_t<Member, const From&>>;
+    return from ? std::optional<Found>(std::invoke(member, *from)) : std::nullopt;
+}
+
+/// Empty if the driver does not offer the setting.
+template <typename T> std::optional<T> offered(const Abilities* by, Change change, T value) {
+    if (by != nullptr && !by->driver.empty() && !by->can(change)) return {};
+    return value;
+}
+template <typename T> std::optional<T> offered(const VfView& vf, Change change, T value) {
+    return offered(vf.abilities.get(), change, std::move(value));
+}
+template <typename T> std::optional<T> offered(const GpuView& gpu, Change change, T value) {
+    return offered(&gpu.info.abilities, change, std::move(value));
+}
+
+/// Empty for 0 or an empty text.
+template <typename T> std::optional<T> if_set(const T& value) {
+    return value == T{} ? std::nullopt : std::optional<T>(value);
+}
+
+/// Unit and maximum of a VF's VRAM; empty if it cannot be chosen.
+inline std::optional<std::uint64_t> vram_unit(const GpuView& gpu) {
+    const Ability& vram = gpu.info.abilities[Change::VramBytes];
+    return vram.needs == Needs::Never ? std::nullopt : std::optional(vram.unit);
+}
+inline std::optional<std::uint64_t> vram_max(const GpuView& gpu) {
+    const Ability& vram = gpu.info.abilities[Change::VramBytes];
+    return vram.max == Ability{}.max ? std::nullopt : std::optional(vram.max);
+}
+
+/// The run table, if there is one.
+inline std::optional<TableView> in_force(const GpuView& gpu) {
+    return gpu.table && gpu.table->entries > 0 ? gpu.table : std::nullopt;
+}
+
+}  // namespace vgpu::daemon::dbus
