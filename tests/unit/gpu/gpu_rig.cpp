@@ -321,9 +321,9 @@ void HostClient::enable_messages() {
     set_function_config(0, VGPU_CAP_MSIX + PCI_MSIX_FLAGS, std::uint16_t{PCI_MSIX_FLAGS_ENABLE});
 }
 
-// --- GpuRig --------------------------------------------------------------------------------------
+// --- RunningGpu ----------------------------------------------------------------------------------
 
-GpuRig::GpuRig(iov::SwitchMode mode, iov::DoorbellMode doorbells) {
+RunningGpu::RunningGpu(const Clock& clock, iov::SwitchMode mode, iov::DoorbellMode doorbells) {
     std::string name = (std::filesystem::temp_directory_path() / "softgpu-XXXXXX").string();
     require(mkdtemp(name.data()) != nullptr, "mkdtemp");
     directory = name;
@@ -341,7 +341,7 @@ GpuRig::GpuRig(iov::SwitchMode mode, iov::DoorbellMode doorbells) {
     io = std::thread([this] { gpu->run(); });
 }
 
-GpuRig::~GpuRig() {
+RunningGpu::~RunningGpu() {
     gpu->stop();
     io.join();
     gpu.reset();

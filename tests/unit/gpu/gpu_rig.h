@@ -185,12 +185,13 @@ private:
     static constexpr std::uint64_t kVfRegisters = 1u << 20;  // in the low window
 };
 
-/// The GPU with its io thread; sockets in a fresh directory.
-class GpuRig : public ::testing::Test {
-protected:
-    explicit GpuRig(iov::SwitchMode mode = iov::SwitchMode::Pointer,
-                    iov::DoorbellMode doorbells = iov::DoorbellMode::Trap);
-    ~GpuRig() override;
+/// A GPU with its io thread; sockets in a fresh directory. `clock` outlives it.
+class RunningGpu {
+public:
+    RunningGpu(const Clock& clock, iov::SwitchMode mode, iov::DoorbellMode doorbells);
+    ~RunningGpu();
+    RunningGpu(const RunningGpu&) = delete;
+    RunningGpu& operator=(const RunningGpu&) = delete;
 
     [[nodiscard]] std::unique_ptr<PfClient> pf() const {
         return std::make_unique<PfClient>(directory);
@@ -200,9 +201,18 @@ protected:
     }
 
     std::string directory;
-    SteadyClock clock;
     std::unique_ptr<Gpu> gpu;
     std::thread io;
+};
+
+class GpuRig : public ::testing::Test, protected RunningGpu {
+protected:
+    explicit GpuRig(iov::SwitchMode mode = iov::SwitchMode::Pointer,
+                    iov::DoorbellMode doorbells = iov::DoorbellMode::Trap)
+        : RunningGpu(kSteady, mode, doorbells) {}
+
+private:
+    static inline const SteadyClock kSteady;
 };
 
 }  // namespace vgpu::softgpu::test

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+//
+// Noninterference: two GPUs on which VF1 does the same and VF2 something else, at random. The clock
+// moves only between the turns of the VFs, so everything that VF1 can see must be equal: every
+// register, its configuration space, its VRAM, its interrupts, the times in its memory. While VF2
+// has its turn, nothing of VF1 changes. How long VF1 waits for its turn is the scheduler's, in
+// unit_core.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <random>
+#include <stdexcept>
+#include <string_view>
+
+#include "tests/support/virtual_clock.h"
+#include "tests/unit/gpu/gpu_guests.h"
+
+namespace vgpu::softgpu::test {
+namespace {
+
+constexpr unsigned kObserver = 1, kNeighbour = 2;
+constexpr std::chrono::milliseconds kTurn{4};
+constexpr std::uint32_t kRegisterDwords = (512u << 10) / 4;
+constexpr std::uint32_t kConfigBytes = 4096;
+
+struct Row {
+    std::uint32_t offset, count, stride;
+};
+#define REG(block, name, offset, reset, pf, vf, doc) {offset, 1, 0},
+#define REG_ARRAY(block, name, offset, count, stride, reset, pf, vf, doc) {offset, count, stride},
+constexpr Row kRows[] = {
+#include "pf-driver/hw/regs.def"
+};
+#undef REG
+#undef REG_ARRAY
+
+/// All that a VF can read, at one time.
+struct Sight {
+    std::vector<std::uint32_t> registers;
+    std::vector<std::byte> config;
+    std::size_t vram_hash = 0;
+    bool has_interrupt = false;
+    std::vector<std::uint64_t> answers;  ///< values and times that its work has stored
+
+    bool operator==(const Sight&) const = default;
+};
+
+std::vector<std::uint32_t> all_registers(VfClient& vf) {
+    std::vector<std::uint32_t> values;
+    for (const Row& row : kRows)
+        for (std::uint32_t i = 0; i < row.count; ++i)
+            values.push_back(vf.reg(row.offset + i * row.stride));
+    return values;
+}
+
+std::size_t hash_of_vram(VfClient& vf) {
+    constexpr std::size_t kChunk = 512u << 10;
+    std::string all(std::size_t{kMegabytes} << 20, '\0');
+    const auto bytes = std::as_writable_bytes(std::span(all));
+    for (std::size_t at = 0; at < bytes.size(); at += kChunk)
+        vf.read(VGPU_BAR_VRAM, at, bytes.subspan(at, kChunk));
+    return std::hash<std::string_view>{}(all);
+}
+
+Sight look(VfClient& vf) {
+    Sight sight;
+    sight.registers = all_registers(vf);
+    sight.config.resize(kConfigBytes);
+    for (std::uint32_t at = 0; at < kConfigBytes; at += 4) {
+        const auto dword = vf.config<std::uint32_t>(at);
+        std::ranges::copy(bytes_of(dword), &sight.config[at]);
+    }
+    sight.vram_hash = hash_of_vram(vf);
+    sight.has_interrupt = vf.msi.is_signalled();
+    return sight;
+}
+
+class Twin {
+public:
+    Twin(iov::SwitchMode mode, std::uint32_t work_seed, std::uint32_t neighbour_seed)
+        : gpu_(clock_, mode, iov::DoorbellMode::Trap),
+          work_(work_seed),
+          chance_(neighbour_seed),
+          driver_(gpu_.pf()),
+          observer_(gpu_.vf(kObserver)),
+          neighbour_(gpu_.vf(kNeighbour)) {
+        constexpr std::uint64_t kSecond = kFirstVram + (std::uint64_t{kMegabytes} << 20);
+        driver_->provision(kObserver, kFirstVram, kMegabytes);
+        driver_->provision(kNeighbour, kSecond, kMegabytes);
+    }
+
+    /// Turns of both; what VF1 saw at the end of each of its turns.
+    std::vector<Sight> live(std::size_t turns) {
+        std::vector<Sight> seen;
+        GfxGuest gfx(*observer_);
+        SdmaGuest sdma(*observer_);
+        for (std::size_t turn = 0; turn < turns; ++turn) {
+            EXPECT_EQ(driver_->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, kObserver),
+                      GPUIOV_STATUS_DONE);
+            const std::vector<std::uint64_t> answers = work(gfx, sdma);
+            EXPECT_EQ(driver_->command(GPUIOV_CMD_CONTEXT_SWITCH, kObserver, 0),
+                      GPUIOV_STATUS_DONE);
+            const Sight before = look(*observer_);
+            disturb();
+            const Sight after = look(*observer_);
+            EXPECT_EQ(before.registers, after.registers) << "turn " << turn;
+            EXPECT_EQ(before.config, after.config) << "turn " << turn;
+            EXPECT_EQ(before.vram_hash, after.vram_hash) << "turn " << turn;
+            EXPECT_FALSE(after.has_interrupt) << "turn " << turn;
+            seen.push_back(before);
+            seen.back().answers = answers;
+            clock_.advance(kTurn);
+        }
+        return seen;
+    }
+
+    std::size_t neighbours_vram() { return hash_of_vram(*neighbour_); }
+
+private:
+    std::uint32_t any(std::uint32_t limit) { return static_cast<std::uint32_t>(chance_() % limit); }
+
+    /// VF1's work, to its end.
+    std::vector<std::uint64_t> work(GfxGuest& gfx, SdmaGuest& sdma) {
+        std::vector<std::uint64_t> answers{gfx.timestamp()};
+        const auto number = static_cast<std::uint16_t>(work_() % 0x7fff);
+        gfx.put_code(number);
+        observer_->set_reg(REG_GC_VM_INVALIDATE_ENG0_REQ, HW_PREP(VM_INVALIDATE_REQ, VMIDS, 1));
+        answers.push_back(gfx.dispatch());
+        EXPECT_EQ(answers.back(), number);
+        sdma.fill_first_block(static_cast<std::uint32_t>(work_()));
+        constexpr std::uint32_t kCopies = 20;
+        sdma.submit_chain(kCopies);
+        EXPECT_TRUE(eventually([&] { return sdma.is_done(); }));
+        sdma.expect_block(kCopies);
+        observer_->set_reg(REG_GC_RLC_CAPTURE_GPU_CLOCK_COUNT, 1);
+        answers.push_back(observer_->reg(REG_GC_RLC_GPU_CLOCK_COUNT_LSB));
+        answers.push_back(gfx.timestamp());
+        return answers;
+    }
+
+    /// VF2's turn: everything a guest can reach, with random contents; at its end it is reset, now
+    /// and then.
+    void disturb() {
+        const std::uint32_t status = driver_->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, kNeighbour);
+        for (std::uint32_t acts = 5 + any(20); acts > 0; --acts) act();
+        if (status != GPUIOV_STATUS_DONE || any(3) == 0 ||
+            driver_->command(GPUIOV_CMD_CONTEXT_SWITCH, kNeighbour, 0) != GPUIOV_STATUS_DONE)
+            reset_neighbour();
+    }
+
+    void reset_neighbour() {
+        driver_->flr(kNeighbour);
+        driver_->set_bank(kNeighbour, REG_VGPU_VF0_GATES, 7);
+    }
+
+    void act() try {
+        const Row& row = kRows[any(std::size(kRows))];
+        switch (any(8)) {
+            case 0:
+                return run_garbage();
+            case 1:
+                return neighbour_->set_vram(std::uint64_t{any(kMegabytes << 18)} * 4, any(~0u));
+            case 2:
+                return neighbour_->ring(any(1024), chance_());
+            case 3:
+                return neighbour_->set_config(any(kConfigBytes / 4) * 4, any(~0u));
+            case 4:
+                return neighbour_->set_reg(any(kRegisterDwords), any(~0u));
+            case 5:
+                return run_endless();
+            default:
+                return neighbour_->set_reg(row.offset + any(row.count) * row.stride, any(~0u));
+        }
+    } catch (const std::runtime_error&) {
+        // refused: the next act may be possible
+    }
+
+    void run_garbage() {
+        std::vector<std::uint32_t> packets(256);
+        for (std::uint32_t& dword : packets) dword = any(~0u);
+        const bool is_gfx = any(2) == 0;
+        if (is_gfx)
+            GfxGuest ring(*neighbour_);
+        else
+            SdmaGuest ring(*neighbour_);
+        neighbour_->write(VGPU_BAR_VRAM, is_gfx ? kGfxRing : kRing,
+                          std::as_bytes(std::span(packets)));
+        neighbour_->ring(is_gfx ? DOORBELL_GFX_RING0 : DOORBELL_SDMA0,
+                         is_gfx ? packets.size() : packets.size() * 4);
+    }
+
+    void run_endless() { GfxGuest(*neighbour_).start_endless(); }
+
+    VirtualClock clock_;
+    RunningGpu gpu_;
+    std::mt19937 work_, chance_;
+    std::unique_ptr<PfClient> driver_;
+    std::unique_ptr<VfClient> observer_, neighbour_;
+};
+
+class Noninterference : public ::testing::TestWithParam<iov::SwitchMode> {};
+
+TEST_P(Noninterference, AVfSeesTheSameBytesAndTimesWhateverItsNeighbourDoes) {
+    constexpr std::size_t kTurns = 6;
+    constexpr std::uint32_t kWork = 7;
+    const char* text = std::getenv("VGPU_TWIN_SEED");
+    const std::uint32_t seed =
+        text ? static_cast<std::uint32_t>(std::stoul(text)) : std::random_device{}();
+    std::cout << "VGPU_TWIN_SEED=" << seed << "\n";
+    Twin first(GetParam(), kWork, seed), second(GetParam(), kWork, seed + 1);
+    const std::vector<Sight> one = first.live(kTurns);
+    const std::vector<Sight> other = second.live(kTurns);
+    for (std::size_t turn = 0; turn < kTurns; ++turn) {
+        EXPECT_EQ(one[turn].registers, other[turn].registers) << "turn " << turn;
+        EXPECT_EQ(one[turn].answers, other[turn].answers) << "turn " << turn;
+        EXPECT_TRUE(one[turn] == other[turn]) << "turn " << turn;
+    }
+    EXPECT_NE(one[0].answers, one[1].answers) << "times and values change with the turns";
+    EXPECT_NE(first.neighbours_vram(), second.neighbours_vram()) << "they do the same";
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Noninterference,
+                         ::testing::Values(iov::SwitchMode::Pointer, iov::SwitchMode::TrueCopy),
+                         [](const auto& test) {
+                             return test.param == iov::SwitchMode::Pointer ? "Pointer" : "TrueCopy";
+                         });
+
+}  // namespace
+}  // namespace vgpu::softgpu::test
