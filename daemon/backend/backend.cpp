@@ -11,6 +11,14 @@ tl::unexpected<Error> not_offered(std::string_view what) {
 
 }  // namespace
 
+bool Backend::take_changes() {
+    return false;
+}
+
+std::vector<BackendNotice> Backend::take_notices() {
+    return {};
+}
+
 Result<> Backend::control(std::uint32_t, std::uint32_t, vgpu_pf_control_action) {
     return not_offered("this action");
 }

@@ -21,6 +21,9 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace vgpu::daemon {
 
@@ -33,6 +36,15 @@ struct VfShare {
     std::uint64_t preempt_timeout_us = 0;  ///< 0: the driver's default
 
     bool operator==(const VfShare&) const = default;
+};
+
+/// Something that happened to a GPU outside of vgpud, for administrators. `kind` is a literal.
+struct BackendNotice {
+    std::uint32_t vf = 0;  ///< 0: the GPU
+    std::string_view kind;
+    std::string text;
+
+    bool operator==(const BackendNotice&) const = default;
 };
 
 /// Units and ranges: vgpu_pf.h. A call with the generation of an earlier VF gets PfRefused;
@@ -49,6 +61,11 @@ public:
     /// Readable or hung up when there is something to read, or when the driver closes the
     /// connection; -1 if nothing reports that: GpuModel looks once a second.
     [[nodiscard]] virtual int connection_fd() const = 0;
+
+    /// Reads what connection_fd() reports. True: GPU and VFs must be read again.
+    virtual bool take_changes();
+    /// What was noticed since the last call, oldest first.
+    virtual std::vector<BackendNotice> take_notices();
 
     virtual Result<GpuFacts> get_info() = 0;
     virtual Result<VfFacts> get_vf(std::uint32_t vf) = 0;

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/backend/sriov/backend.h"
+
+#include "daemon/backend/sriov/discovery.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon::sriov {
+
+SriovLink::SriovLink(std::shared_ptr<Sysfs> all_files, SriovConfig with)
+    : files(std::move(all_files)), config(std::move(with)) {
+    if (config.is_observing) files = std::make_shared<ReadOnlySysfs>(files);
+}
+
+Result<SriovPf*> SriovLink::connected() {
+    if (pf) return &*pf;
+    return fail(ErrorId::PfLost, fmt::format("vgpud has not attached {} yet", config.address));
+}
+
+/// Reads only. The card is the one that the configuration names, or whatever is there.
+Result<> SriovBackend::connect() {
+    disconnect();
+    given_.clear();
+    const SriovConfig& config = link_->config;
+    TRY(const PfFunction facts, SriovPf::look(*link_->files, config.address));
+    const PfKind kind = kind_of(facts.driver);
+    if (kind == PfKind::None)
+        return fail(ErrorId::PfLost, fmt::format("{} cannot have VFs: {}", config.address,
+                                                 fixed_count_reason(facts.driver)));
+    if (kind == PfKind::Own)
+        return fail(ErrorId::PfLost,
+                    fmt::format("{} belongs to vgpu_pf; configure its /dev/vgpu-pfN as "
+                                "'uapi_socket' instead of its PCI address",
+                                config.address));
+    link_->pf.emplace(*link_->files, PfIdentity{.address = config.address,
+                                                .ids = config.ids.value_or(facts.ids),
+                                                .driver = facts.driver});
+    const auto same = link_->pf->check_identity();
+    if (!same) disconnect();
+    // without uevents the service looks once a second
+    if (same && link_->uevents && link_->uevents->fd() < 0)
+        static_cast<void>(link_->uevents->open());
+    count_ = facts.vfs.size();
+    return same;
+}
+
+bool SriovBackend::take_changes() {
+    if (!link_->uevents) return false;
+    const UeventSocket::Batch batch = link_->uevents->read();
+    return batch.has_lost || !batch.events.empty();
+}
+
+/// Only a re-enable of vgpud's changes the count unnoticed.
+void SriovBackend::check_count(const PfFunction& facts) {
+    const std::size_t before = std::exchange(count_, facts.vfs.size()).value_or(facts.vfs.size());
+    if (before == facts.vfs.size()) return;
+    notice(0, "vf-count-changed",
+           fmt::format("somebody else changed the number of VFs of {} from {} to {}",
+                       link_->config.address, before, facts.vfs.size()));
+}
+
+/// Loses the connection if the card or its driver is another.
+Result<PfFunction> SriovBackend::look() {
+    TRY(SriovPf * pf, link_->connected());
+    if (const auto same = pf->check_identity(); !same) {
+        if (same.error().id == ErrorId::PfLost) disconnect();
+        return tl::make_unexpected(same.error());
+    }
+    return pf->snapshot();
+}
+
+Abilities SriovBackend::abilities_of(const PfFunction& facts) const {
+    Abilities abilities{.driver = facts.driver};
+    abilities[Change::Description].needs = Needs::Nothing;
+    if (link_->config.is_observing) return abilities;
+    if (fixed_count_reason(facts.driver).empty())
+        abilities[Change::Vfs] = {.needs = Needs::AllIdle, .max = facts.total_vfs};
+    abilities[Change::AssignmentMode].needs = Needs::VfIdle;
+    abilities[Change::Scrub].needs = Needs::Nothing;
+    abilities[Change::Reset].needs = Needs::VfIdle;
+    add_abilities(abilities);
+    return abilities;
+}
+
+Result<GpuFacts> SriovBackend::get_info() {
+    TRY(const PfFunction facts, look());
+    if (const std::string pending = link_->files->pending(); !pending.empty())
+        return fail(ErrorId::DriverBusy, fmt::format("the kernel has not finished: {}", pending));
+    check_count(facts);
+    return GpuFacts{.abilities = abilities_of(facts),
+                    .address = link_->config.address,
+                    .total_vfs = std::min(facts.total_vfs, std::uint32_t{VGPU_PF_MAX_VFS}),
+                    .enabled_vfs = static_cast<std::uint32_t>(facts.vfs.size())};
+}
+
+Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
+    TRY(SriovPf * pf, link_->connected());
+    TRY(const auto found, pf->look_at(vf));
+    const auto given = given_.find(vf);
+    VfFacts facts{.vf = vf};
+    if (!found || given == given_.end()) return facts;
+    facts.state = given->second.is_scrubbed  ? VGPU_PF_VF_SCRUBBING
+                  : given->second.is_stopped ? VGPU_PF_VF_STOPPED
+                                             : VGPU_PF_VF_PROVISIONED;
+    facts.generation = given->second.generation;
+    facts.is_attached = found->use != VfUse::Closed;
+    facts.address = found->address;
+    facts.uuid = given->second.uuid;
+    TRY(facts.vram_bytes, vram_of(vf));
+    return facts;
+}
+
+/// A VF that exists is taken over with its resources. Others need a re-enable, after which the
+/// VFs of before get their drivers back.
+Result<> SriovBackend::provision(const vgpu_pf_provision& wanted) {
+    TRY(const PfFunction facts, look());
+    if (wanted.vf == 0 || wanted.vf > facts.total_vfs)
+        return fail(ErrorId::NoFreeVf,
+                    fmt::format("{} has VFs 1 to {}", link_->config.address, facts.total_vfs));
+    if (facts.find(wanted.vf) == nullptr) TRY_VOID(grow(wanted, facts));
+    TRY(const auto vf, link_->pf->look_at(wanted.vf));
+    if (!vf)
+        return fail(ErrorId::PfRefused, fmt::format("vf{} of {} vanished while it was provisioned",
+                                                    wanted.vf, link_->config.address));
+    TRY_VOID(give(wanted, *vf));
+    // without a driver it has no user, but perhaps the memory of the last one
+    if (vf->driver.empty() && !link_->config.is_observing) TRY_VOID(link_->pf->reset(wanted.vf));
+    Given given{.generation = ++generation_};
+    std::copy(std::begin(wanted.uuid), std::end(wanted.uuid), given.uuid.begin());
+    given_[wanted.vf] = given;
+    return {};
+}
+
+Result<> SriovBackend::grow(const vgpu_pf_provision& wanted, const PfFunction& facts) {
+    if (link_->config.is_observing)
+        return fail(
+            ErrorId::Observed,
+            fmt::format("{} has {} VFs, and vgpud only watches it, so there will be no vf{}",
+                        link_->config.address, facts.vfs.size(), wanted.vf));
+    if (const auto why = fixed_count_reason(facts.driver); !why.empty())
+        return fail(ErrorId::NotOffered,
+                    fmt::format("{} has {} VFs, and vgpud cannot change their number: {}",
+                                link_->config.address, facts.vfs.size(), why));
+    for (const VfFunction& vf : facts.vfs) link_->modes.try_emplace(vf.vf, mode_of(vf));
+    plan_vram(wanted.vf, wanted.vram_bytes);
+    const std::uint32_t least = std::min(link_->config.vfs, facts.total_vfs);
+    const auto done = link_->pf->set_count(std::max(wanted.vf, least), enable_steps());
+    count_.reset();
+    if (!done) plan_vram(wanted.vf, 0);
+    TRY_VOID(done);
+    return bind_again();
+}
+
+/// bind() resets a VF that gets a driver. The memory of a new VF may show what others left there.
+Result<> SriovBackend::bind_again() {
+    for (const auto& [vf, mode] : link_->modes) {
+        TRY(const auto found, link_->pf->look_at(vf));
+        if (!found) continue;
+        const bool is_idle = mode == AssignmentMode::None || mode == AssignmentMode::Default;
+        TRY_VOID(is_idle ? link_->pf->reset(vf) : link_->pf->bind(vf, mode));
+    }
+    return {};
+}
+
+Result<> SriovBackend::give(const vgpu_pf_provision& wanted, const VfFunction& vf) {
+    if (wanted.vram_bytes == 0) return {};
+    return fail(ErrorId::NotOffered,
+                fmt::format("the PF driver of {} does not say how much VRAM {} has",
+                            link_->config.address, vf.address));
+}
+
+Result<SriovBackend::Given*> SriovBackend::find(std::uint32_t vf, std::uint32_t generation) {
+    const auto found = given_.find(vf);
+    if (found == given_.end())
+        return fail(ErrorId::PfRefused, fmt::format("vf{} is not provisioned", vf));
+    if (generation != 0 && generation != found->second.generation)
+        return fail(ErrorId::PfRefused, fmt::format("vf{} has generation {}, not {}", vf,
+                                                    found->second.generation, generation));
+    return &found->second;
+}
+
+/// A VF of the host is taken from its driver; an open one is never.
+Result<> SriovBackend::release(std::uint32_t vf, std::uint32_t generation) {
+    TRY_VOID(look());
+    TRY(Given * given, find(vf, generation));
+    TRY(const auto found, link_->pf->look_at(vf));
+    if (found && !link_->config.is_observing) {
+        TRY_VOID(found->driver.empty()
+                     ? link_->pf->reset(vf)
+                     : link_->pf->bind(vf, AssignmentMode::None, TakeFromHost::Yes));
+        TRY_VOID(free_resources(vf));
+    }
+    link_->modes.erase(vf);
+    given->is_scrubbed = true;
+    given->is_stopped = false;
+    return {};
+}
+
+Result<> SriovBackend::scrub_durable(std::uint32_t vf, std::uint32_t generation) {
+    TRY(const Given* given, find(vf, generation));
+    if (!given->is_scrubbed)
+        return fail(ErrorId::PfRefused, fmt::format("vf{} is not released", vf));
+    given_.erase(vf);
+    return {};
+}
+
+Result<> SriovBackend::verify_zero(std::uint32_t vf, std::uint32_t generation) {
+    TRY(const Given* given, find(vf, generation));
+    if (given->is_scrubbed) return {};
+    return fail(ErrorId::PfRefused, fmt::format("vf{} is not released", vf));
+}
+
+Result<> SriovBackend::stop(std::uint32_t vf) {
+    return Backend::control(vf, 0, VGPU_PF_STOP);
+}
+
+Result<> SriovBackend::control(std::uint32_t vf, std::uint32_t generation,
+                               vgpu_pf_control_action action) {
+    TRY_VOID(look());
+    TRY(Given * given, find(vf, generation));
+    if (action == VGPU_PF_STOP) {
+        TRY_VOID(stop(vf));
+        given->is_stopped = true;
+        return {};
+    }
+    if (action != VGPU_PF_RESET) return Backend::control(vf, generation, action);
+    TRY_VOID(link_->pf->reset(vf));
+    given->is_stopped = false;
+    return {};
+}
+
+}  // namespace vgpu::daemon::sriov

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+//
+// The driver of one VF. The PCI core binds a device to the driver that `driver_override` names, and
+// to no other; `drivers_probe` starts it. While sriov_drivers_autoprobe is 0, a VF without an
+// override gets no driver at all, which is what mode None is.
+#include "daemon/backend/sriov/pf.h"
+
+#include <fmt/format.h>
+#include <array>
+
+namespace vgpu::daemon::sriov {
+
+namespace {
+
+constexpr std::string_view kVfio = "vfio-pci", kProbe = "/sys/bus/pci/drivers_probe";
+/// An empty line removes the override.
+constexpr std::string_view kNoOverride = "\n";
+
+struct Variant {
+    std::string_view pf_driver, vfio_driver;
+};
+/// Variants wait for the PF's part of a reset. Linux: drivers/vfio/pci.
+constexpr std::array kVariants{Variant{"xe", "xe-vfio-pci"}};
+
+tl::unexpected<Error> in_use(const VfFunction& vf) {
+    std::string cause = describe_use(vf);
+    if (vf.use == VfUse::Host)
+        cause += fmt::format("; unbind it (echo {} > {}/unbind), or use option 'force'", vf.address,
+                             driver_path(vf.driver));
+    return fail(ErrorId::VfsInUse, cause);
+}
+
+bool may_take(const VfFunction& vf, TakeFromHost take) {
+    return vf.use == VfUse::Closed || (vf.use == VfUse::Host && take == TakeFromHost::Yes);
+}
+
+}  // namespace
+
+AssignmentMode mode_of(const VfFunction& vf) {
+    if (vf.driver.empty()) return AssignmentMode::None;
+    return is_vfio_driver(vf.driver) ? AssignmentMode::VfioPci : AssignmentMode::Host;
+}
+
+Result<VfFunction> SriovPf::find(std::uint32_t vf) {
+    TRY(const auto found, look_at(vf));
+    if (found) return *found;
+    return fail(ErrorId::NoSuchVf, fmt::format("{} has no vf{}: it is not enabled", address(), vf));
+}
+
+Result<std::string> SriovPf::vfio_driver() {
+    for (const Variant& row : kVariants)
+        if (row.pf_driver == identity_.driver && files_.has(driver_path(row.vfio_driver)))
+            return std::string(row.vfio_driver);
+    if (files_.has(driver_path(kVfio))) return std::string(kVfio);
+    return fail(ErrorId::AssignmentRefused,
+                "the driver vfio-pci is not loaded, and vgpud loads no modules; load it by "
+                "modprobe, and at boot by a line 'vfio-pci' in /etc/modules-load.d/vfio.conf");
+}
+
+Result<> SriovPf::bind(std::uint32_t vf, AssignmentMode mode, TakeFromHost take) {
+    if (mode == AssignmentMode::Default) mode = AssignmentMode::None;
+    TRY_VOID(check_identity());
+    TRY(const VfFunction before, find(vf));
+    if (mode_of(before) == mode) return {};
+    if (!may_take(before, take)) return in_use(before);
+    std::string driver;
+    if (mode == AssignmentMode::VfioPci) {
+        TRY(driver, vfio_driver());
+    }
+    TRY_VOID(write_autoprobe(false));
+    TRY_VOID(unbind(before, take));
+    TRY_VOID(reset_unbound(before));
+    if (mode == AssignmentMode::VfioPci) return probe(before, driver);
+    return mode == AssignmentMode::Host ? probe_host_driver(before) : Result<>();
+}
+
+Result<> SriovPf::reset(std::uint32_t vf, const std::function<Result<>()>& change) {
+    TRY_VOID(check_identity());
+    TRY(const VfFunction before, find(vf));
+    if (before.use != VfUse::Closed) return in_use(before);
+    TRY_VOID(unbind(before, TakeFromHost::No));
+    const Result<> changed = change ? change() : Result<>();
+    if (changed) TRY_VOID(reset_unbound(before));
+    if (!before.driver.empty()) TRY_VOID(probe(before, before.driver));
+    return changed;
+}
+
+/// An unbind of a VF that a VM has just opened blocks, and QEMU is asked to unplug the device. So
+/// the VF is looked at immediately before, and again afterwards.
+Result<> SriovPf::unbind(const VfFunction& vf, TakeFromHost take) {
+    TRY(const VfFunction now, find(vf.vf));
+    if (!may_take(now, take)) return in_use(now);
+    TRY_VOID(checked(files_.write(device_path(vf.address, "driver_override"), kNoOverride)));
+    if (!now.driver.empty())
+        TRY_VOID(checked(files_.write(driver_path(now.driver) + "/unbind", vf.address)));
+    TRY(const VfFunction after, find(vf.vf));
+    if (after.use == VfUse::Closed && after.driver.empty()) return {};
+    return fail(ErrorId::VfsInUse, fmt::format("somebody took vf{} while vgpud unbound it: {}",
+                                               vf.vf, describe_use(after)));
+}
+
+Result<> SriovPf::probe(const VfFunction& vf, const std::string& driver) {
+    TRY_VOID(checked(files_.write(device_path(vf.address, "driver_override"), driver)));
+    TRY_VOID(checked(files_.write(std::string(kProbe), vf.address)));
+    TRY(const VfFunction now, find(vf.vf));
+    if (now.driver == driver) return {};
+    return fail(ErrorId::AssignmentRefused,
+                fmt::format("{} did not take vf{} ({}); its driver is {}. Without an IOMMU in "
+                            "front of the GPU vfio-pci refuses; the kernel's log says why",
+                            driver, vf.vf, vf.address, now.driver.empty() ? "none" : now.driver));
+}
+
+/// A host driver may probe only while autoprobe is on, and drivers_probe touches this VF alone.
+Result<> SriovPf::probe_host_driver(const VfFunction& vf) {
+    TRY_VOID(write_autoprobe(true));
+    const auto probed = files_.write(std::string(kProbe), vf.address);
+    TRY_VOID(write_autoprobe(false));
+    TRY_VOID(checked(probed));
+    TRY(const VfFunction now, find(vf.vf));
+    if (!now.driver.empty()) return {};
+    return fail(ErrorId::AssignmentRefused,
+                fmt::format("no driver of this host took vf{} ({}); load the one for this device",
+                            vf.vf, vf.address));
+}
+
+Result<> SriovPf::reset_unbound(const VfFunction& vf) {
+    TRY(const std::string methods, checked(files_.read(device_path(vf.address, "reset_method"))));
+    if (methods.find("flr") == std::string::npos)
+        return fail(
+            ErrorId::PfRefused,
+            fmt::format("vf{} ({}) has no function level reset ({} reads '{}'), so its "
+                        "next user could see what this one left",
+                        vf.vf, vf.address, device_path(vf.address, "reset_method"), methods));
+    return checked(files_.write(device_path(vf.address, "reset"), "1"));
+}
+
+Result<> SriovPf::write_autoprobe(bool is_on) {
+    const std::string path = pf_path("sriov_drivers_autoprobe");
+    TRY(const auto now, read_number(files_, path, 1));
+    if ((now != 0) == is_on) return {};
+    return checked(files_.write(path, is_on ? "1" : "0"));
+}
+
+}  // namespace vgpu::daemon::sriov

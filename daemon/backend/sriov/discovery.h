@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Discovery: the SR-IOV PFs of this machine, and what drives each. Reads only, and writes to no PF:
+// a PF that the configuration does not name is shown and otherwise left alone. Display controllers
+// and accelerators are offered by themselves; other PFs (network cards, disks) only by address.
+#pragma once
+
+#include "daemon/backend/sriov/pf.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpu::daemon::sriov {
+
+/// How a PF of this driver is managed.
+enum class PfKind {
+    Own,      ///< vgpu_pf: by our PF core, never from here
+    Xe,       ///< sriov_admin: levels are found by its files
+    Generic,  ///< the number of VFs, and their drivers
+    Adopted,  ///< VFs that exist are used; their number is read-only
+    None,     ///< no driver, or vfio-pci: a VM has the PF itself
+};
+[[nodiscard]] PfKind kind_of(std::string_view driver);
+/// Why a PF of this driver cannot have another number of VFs; empty if it can.
+[[nodiscard]] std::string_view fixed_count_reason(std::string_view driver);
+
+struct FoundPf {
+    std::string address;
+    std::string name;             ///< "Intel Corporation Battlemage G21 [Arc Pro B50]"
+    std::uint32_t pci_class = 0;  ///< class, subclass and interface: 0x030000
+    PfKind kind = PfKind::None;
+    PfFunction facts{};
+};
+
+struct Discovery {
+    std::vector<FoundPf> pfs{};  ///< by address
+    /// PFs that could not be read, with the reason.
+    std::vector<std::string> problems{};
+};
+
+/// GPUs and accelerators with SR-IOV, and the PFs at `named` addresses.
+[[nodiscard]] Discovery find_pfs(Sysfs& files, const std::vector<std::string>& named = {});
+
+/// Names from libpci's list; the numbers if it has none.
+[[nodiscard]] std::string name_of(const PciIds& ids);
+
+}  // namespace vgpu::daemon::sriov

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// HostSysfs: the files of this machine. Each call is one open, one transfer and one close, as a
+// shell's echo and cat would do. No state, so any thread may call it.
+#pragma once
+
+#include "daemon/backend/sriov/sysfs.h"
+
+namespace vgpu::daemon::sriov {
+
+class HostSysfs final : public Sysfs {
+public:
+    /// `root` goes before every path; tests have a tree that looks like sysfs there.
+    explicit HostSysfs(std::string root = "") : root_(std::move(root)) {}
+
+    SysfsResult<std::string> read(const std::string& path) override;
+    SysfsResult<> write(const std::string& path, std::string_view text) override;
+    SysfsResult<std::vector<std::string>> list(const std::string& path) override;
+    SysfsResult<std::string> link(const std::string& path) override;
+    std::optional<unsigned> mode(const std::string& path) override;
+
+private:
+    const std::string root_;
+};
+
+}  // namespace vgpu::daemon::sriov

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// The reading half of SriovPf.
+#include "daemon/backend/sriov/pf.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+namespace vgpu::daemon::sriov {
+
+namespace {
+
+constexpr std::string_view kVfLink = "virtfn";
+
+template <typename T>
+Result<T> read_id(Sysfs& files, const std::string& address, const char* file) {
+    TRY(const std::uint64_t value,
+        read_number(files, device_path(address, file), std::numeric_limits<T>::max()));
+    return static_cast<T>(value);
+}
+
+/// The driver's name, or empty.
+Result<std::string> driver_of(Sysfs& files, const std::string& address) {
+    auto driver = files.link(device_path(address, "driver"));
+    if (driver) return *std::move(driver);
+    if (driver.error().code == ENOENT) return std::string();
+    return tl::make_unexpected(error_of(driver.error()));
+}
+
+/// Fills in driver and use. False if the VF has vanished.
+bool look_at(Sysfs& files, VfFunction& vf) {
+    const auto driver = driver_of(files, vf.address);
+    if (!driver) {
+        vf.reason = driver.error().cause;
+        return true;
+    }
+    vf.driver = *driver;
+    const std::string path = device_path(vf.address, "enable");
+    const auto text = files.read(path);
+    if (!text && (text.error().code == ENOENT || text.error().code == ENODEV)) return false;
+    const auto enabled = checked(text).and_then(
+        [&](const std::string& content) { return parse_number(path, content); });
+    if (!enabled)
+        vf.reason = enabled.error().cause;
+    else if (!driver->empty() && !is_vfio_driver(*driver))
+        vf.use = VfUse::Host;
+    else
+        vf.use = *enabled == 0 ? VfUse::Closed : VfUse::Open;
+    return true;
+}
+
+/// The number in "virtfn3", as a VF: 4. None for other names.
+std::optional<std::uint32_t> vf_of_link(std::string_view name) {
+    constexpr std::uint64_t kMax = std::numeric_limits<std::uint16_t>::max();
+    if (!name.starts_with(kVfLink)) return {};
+    const auto index = parse_number("", name.substr(kVfLink.size()), kMax);
+    if (!index) return {};
+    return static_cast<std::uint32_t>(*index) + 1;
+}
+
+Result<std::vector<VfFunction>> look_at_vfs(Sysfs& files, const std::string& address) {
+    TRY(const auto names, checked(files.list(device_path(address))));
+    std::vector<VfFunction> vfs;
+    for (const std::string& name : names) {
+        const auto number = vf_of_link(name);
+        if (!number) continue;
+        const auto target = files.link(device_path(address, name));
+        if (!target) continue;
+        VfFunction vf{.vf = *number, .address = *target, .driver = {}, .reason = {}};
+        if (look_at(files, vf)) vfs.push_back(std::move(vf));
+    }
+    std::sort(vfs.begin(), vfs.end(), [](const auto& a, const auto& b) { return a.vf < b.vf; });
+    return vfs;
+}
+
+/// "i915-vfio-pci" for "i915_vfio_pci": the kernel has both spellings.
+std::string with_dashes(std::string_view name) {
+    std::string out(name);
+    std::replace(out.begin(), out.end(), '_', '-');
+    return out;
+}
+
+}  // namespace
+
+bool is_vfio_driver(std::string_view driver) {
+    return with_dashes(driver).ends_with("vfio-pci");
+}
+
+std::string describe(const PciIds& ids) {
+    return fmt::format("{:04x}:{:04x} (subsystem {:04x}:{:04x}, revision {:02x})", ids.vendor,
+                       ids.device, ids.subsystem_vendor, ids.subsystem_device, ids.revision);
+}
+
+std::string describe_use(const VfFunction& vf) {
+    const std::string name = fmt::format("vf{} ({})", vf.vf, vf.address);
+    switch (vf.use) {
+        case VfUse::Closed:
+            return name + " is closed";
+        case VfUse::Open:
+            return vf.driver.empty() ? name + " is enabled by somebody without a driver"
+                                     : fmt::format("{} is open through {}", name, vf.driver);
+        case VfUse::Host:
+            return fmt::format("{} is used by the host's driver {}", name, vf.driver);
+        case VfUse::Unknown:
+            break;
+    }
+    return fmt::format("{} cannot be looked at ({})", name, vf.reason);
+}
+
+const VfFunction* PfFunction::find(std::uint32_t vf) const {
+    const auto found =
+        std::find_if(vfs.begin(), vfs.end(), [vf](const auto& one) { return one.vf == vf; });
+    return found == vfs.end() ? nullptr : &*found;
+}
+
+Result<PfFunction> SriovPf::look(Sysfs& files, const std::string& address) {
+    if (!files.has(device_path(address)))
+        return fail(ErrorId::PfLost,
+                    fmt::format("there is no PCI function {}; it was removed, or the address in "
+                                "vgpud's configuration is wrong",
+                                address));
+    PfFunction facts;
+    TRY(facts.driver, driver_of(files, address));
+    TRY(facts.ids.vendor, read_id<std::uint16_t>(files, address, "vendor"));
+    TRY(facts.ids.device, read_id<std::uint16_t>(files, address, "device"));
+    TRY(facts.ids.subsystem_vendor, read_id<std::uint16_t>(files, address, "subsystem_vendor"));
+    TRY(facts.ids.subsystem_device, read_id<std::uint16_t>(files, address, "subsystem_device"));
+    TRY(facts.ids.revision, read_id<std::uint8_t>(files, address, "revision"));
+    TRY(facts.total_vfs, read_id<std::uint16_t>(files, address, "sriov_totalvfs"));
+    TRY(const auto autoprobe, read_id<std::uint8_t>(files, address, "sriov_drivers_autoprobe"));
+    facts.is_autoprobing = autoprobe != 0;
+    TRY(facts.vfs, look_at_vfs(files, address));
+    return facts;
+}
+
+Result<std::optional<VfFunction>> SriovPf::look_at(std::uint32_t vf) {
+    std::optional<VfFunction> none;
+    if (vf == 0) return none;
+    const auto target = files_.link(pf_path(fmt::format("{}{}", kVfLink, vf - 1)));
+    if (!target && target.error().code == ENOENT) return none;
+    if (!target) return tl::make_unexpected(error_of(target.error()));
+    VfFunction found{.vf = vf, .address = *target, .driver = {}, .reason = {}};
+    return sriov::look_at(files_, found) ? std::optional(found) : none;
+}
+
+Result<> SriovPf::check_identity() {
+    TRY(const PfFunction now, look());
+    if (now.ids != identity_.ids)
+        return fail(ErrorId::PfLost,
+                    fmt::format("{} is now another card, {}; the one on record is {}. Nothing was "
+                                "written",
+                                address(), describe(now.ids), describe(identity_.ids)));
+    if (now.driver != identity_.driver)
+        return fail(
+            ErrorId::PfLost,
+            fmt::format("the driver of {} is now {}; it was {} when vgpud took the GPU "
+                        "over. Nothing was written",
+                        address(), now.driver.empty() ? "none" : now.driver, identity_.driver));
+    return {};
+}
+
+}  // namespace vgpu::daemon::sriov

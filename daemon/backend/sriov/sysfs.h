@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+//
+// Sysfs: the small files of the kernel through which SR-IOV is driven. HostSysfs is this machine's,
+// BoundedSysfs adds a time limit, ReadOnlySysfs refuses every write (mode observe), and unit tests
+// have a tree in memory. Errors keep the errno, because callers decide by it; error_of() makes the
+// text for people. One thread, the GPU's, unless a class says more.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpu::daemon::sriov {
+
+struct SysfsError {
+    int code = 0;      ///< errno; EINPROGRESS: the kernel has not finished (BoundedSysfs)
+    std::string what;  ///< "cannot write '4' to /sys/bus/pci/devices/0000:03:00.0/sriov_numvfs"
+    std::string path;
+};
+
+template <typename T = void> using SysfsResult = tl::expected<T, SysfsError>;
+
+class Sysfs {
+public:
+    virtual ~Sysfs() = default;
+
+    /// The content without the line feed at its end; at most one page (4096 bytes), as sysfs has.
+    virtual SysfsResult<std::string> read(const std::string& path) = 0;
+    /// As read(), for a file whose driver takes a lock that somebody's write may hold for long:
+    /// sriov_numvfs, driver_override, and what xe shows of its firmware.
+    virtual SysfsResult<std::string> read_slow(const std::string& path) { return read(path); }
+    /// One write of the whole text. May take as long as the kernel needs.
+    virtual SysfsResult<> write(const std::string& path, std::string_view text) = 0;
+    /// Names in a directory, sorted.
+    virtual SysfsResult<std::vector<std::string>> list(const std::string& path) = 0;
+    /// The last component of a link's target: the address of a device, the name of a driver.
+    virtual SysfsResult<std::string> link(const std::string& path) = 0;
+    /// The access that the kernel has not finished (BoundedSysfs); empty if there is none.
+    [[nodiscard]] virtual std::string pending() const { return {}; }
+    /// Ends the access under way and all later ones that could wait. From any thread.
+    virtual void interrupt() {}
+    /// Permission bits; none if there is no such file. sysfs checks them for root, too.
+    virtual std::optional<unsigned> mode(const std::string& path) = 0;
+
+    [[nodiscard]] bool has(const std::string& path) { return mode(path).has_value(); }
+    [[nodiscard]] bool is_writable(const std::string& path) {
+        constexpr unsigned kOwnerWrites = 0200;
+        return (mode(path).value_or(0) & kOwnerWrites) != 0;
+    }
+};
+
+/// "/sys/bus/pci/devices/0000:03:00.0/sriov_numvfs"
+[[nodiscard]] std::string device_path(std::string_view address, std::string_view file = "");
+/// "/sys/bus/pci/drivers/vfio-pci"
+[[nodiscard]] std::string driver_path(std::string_view driver);
+
+tl::unexpected<SysfsError> cannot_read(const std::string& path, int code);
+tl::unexpected<SysfsError> cannot_write(const std::string& path, std::string_view text, int code);
+
+/// "<what>: <system's text>; <meaning of this errno of this file>" (errno_meanings.def). Observed
+/// for a write in mode observe, DriverBusy while the kernel has not finished, else PfRefused.
+[[nodiscard]] Error error_of(const SysfsError& error);
+
+/// TRY()-able form: the value, or error_of() as Result.
+template <typename T> Result<T> checked(SysfsResult<T> result) {
+    if (!result) return tl::make_unexpected(error_of(result.error()));
+    if constexpr (std::is_void_v<T>)
+        return {};
+    else
+        return *std::move(result);
+}
+
+/// The number in a file, decimal or 0x…. PfRefused, with the file and its text, for other text or a
+/// number above `max`.
+Result<std::uint64_t> parse_number(const std::string& path, std::string_view text,
+                                   std::uint64_t max = UINT64_MAX);
+Result<std::uint64_t> read_number(Sysfs& files, const std::string& path,
+                                  std::uint64_t max = UINT64_MAX);
+
+/// Refuses every write with EROFS and passes the rest on. A backend in mode observe has no other
+/// way to the files.
+class ReadOnlySysfs final : public Sysfs {
+public:
+    explicit ReadOnlySysfs(std::shared_ptr<Sysfs> files) : files_(std::move(files)) {}
+
+    SysfsResult<std::string> read(const std::string& path) override { return files_->read(path); }
+    SysfsResult<std::string> read_slow(const std::string& path) override {
+        return files_->read_slow(path);
+    }
+    SysfsResult<> write(const std::string& path, std::string_view text) override;
+    SysfsResult<std::vector<std::string>> list(const std::string& path) override {
+        return files_->list(path);
+    }
+    SysfsResult<std::string> link(const std::string& path) override { return files_->link(path); }
+    std::optional<unsigned> mode(const std::string& path) override { return files_->mode(path); }
+    [[nodiscard]] std::string pending() const override { return files_->pending(); }
+    void interrupt() override { files_->interrupt(); }
+
+private:
+    const std::shared_ptr<Sysfs> files_;
+};
+
+}  // namespace vgpu::daemon::sriov

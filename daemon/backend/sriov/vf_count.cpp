@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// The number of VFs. The PCI core goes from 3 to 4 only by way of 0 (EBUSY otherwise), and writing
+// 0 while a VF is open sleeps until it is closed, with the locks of the PF held. So 0 is written
+// only when every VF is closed and without a driver:
+//
+//   look: all closed?   autoprobe 0   unbind each, look   numvfs 0   numvfs n   count the links
+//   `- no: VfsInUse,     `------------ opened meanwhile: -'
+//      nothing written                bind again, VfsInUse
+#include "daemon/backend/sriov/pf.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace vgpu::daemon::sriov {
+
+Result<> SriovPf::check_all_closed() {
+    TRY(const PfFunction facts, look());
+    std::vector<std::string> used;
+    for (const VfFunction& vf : facts.vfs)
+        if (vf.use != VfUse::Closed) used.push_back(describe_use(vf));
+    if (used.empty()) return {};
+    return fail(ErrorId::VfsInUse,
+                fmt::format("all VFs of {} would be disabled and enabled again, but {}. Nothing "
+                            "was written",
+                            address(), fmt::join(used, ", ")));
+}
+
+Result<> SriovPf::set_count(std::uint32_t count, EnableSteps& steps) {
+    TRY_VOID(check_identity());
+    TRY(const PfFunction facts, look());
+    if (count > facts.total_vfs)
+        return fail(ErrorId::OutOfRange, fmt::format("{} has at most {} VFs, {} wanted", address(),
+                                                     facts.total_vfs, count));
+    if (facts.vfs.size() == count) return steps.after_enable(count);
+    if (!facts.vfs.empty()) TRY_VOID(disable_all(facts));
+    if (count == 0) return {};
+    TRY_VOID(write_autoprobe(false));
+    TRY_VOID(steps.before_enable(count));
+    TRY_VOID(write_count(count));
+    return steps.after_enable(count);
+}
+
+Result<> SriovPf::disable_all(const PfFunction& facts) {
+    TRY_VOID(check_all_closed());
+    TRY_VOID(write_autoprobe(false));
+    TRY_VOID(unbind_all(facts));
+    TRY_VOID(check_all_closed());
+    return write_count(0);
+}
+
+Result<> SriovPf::unbind_all(const PfFunction& facts) {
+    for (std::size_t i = 0; i < facts.vfs.size(); ++i) {
+        const Result<> unbound = unbind(facts.vfs[i], TakeFromHost::No);
+        if (unbound) continue;
+        std::string cause = unbound.error().cause;
+        for (std::size_t done = 0; done < i; ++done) {
+            const VfFunction& vf = facts.vfs[done];
+            const Result<> again = vf.driver.empty() ? Result<>() : probe(vf, vf.driver);
+            if (!again) cause += "; " + again.error().cause;
+        }
+        return fail(unbound.error().id, cause + ". The VFs stay enabled");
+    }
+    return {};
+}
+
+/// The driver may enable fewer than asked, and reports success (drivers/pci/iov.c).
+Result<> SriovPf::write_count(std::uint32_t count) {
+    TRY_VOID(checked(files_.write(pf_path("sriov_numvfs"), fmt::format("{}", count))));
+    TRY(const PfFunction facts, look());
+    if (facts.vfs.size() == count) return {};
+    return fail(ErrorId::PfRefused,
+                fmt::format("{} has {} VFs after '{}' was written to {}; the kernel's log says why",
+                            address(), facts.vfs.size(), count, pf_path("sriov_numvfs")));
+}
+
+}  // namespace vgpu::daemon::sriov

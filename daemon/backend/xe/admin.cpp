@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/backend/xe/admin.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+namespace vgpu::daemon::xe {
+
+namespace {
+
+constexpr std::uint64_t kTileUnit = 2ull << 20;
+constexpr std::string_view kQuantum = "exec_quantum_ms", kTimeout = "preempt_timeout_us",
+                           kVram = "vram_quota", kPriority = "sched_priority";
+
+/// "low" of "[low] normal high".
+std::string_view chosen_in(std::string_view text) {
+    const std::size_t begin = text.find('['), end = text.find(']');
+    if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return {};
+    return text.substr(begin + 1, end - begin - 1);
+}
+
+}  // namespace
+
+std::string_view name_of(Level level) {
+    constexpr std::array<std::string_view, 3> kNames{"none", "schedule", "vram"};
+    return kNames.at(static_cast<std::size_t>(level));
+}
+
+std::string XeAdmin::path(std::string_view file) const {
+    return sriov::device_path(address_, fmt::format("sriov_admin/{}", file));
+}
+
+std::string XeAdmin::profile(std::uint32_t function, std::string_view file) const {
+    return path(function == 0 ? fmt::format("pf/profile/{}", file)
+                              : fmt::format("vf{}/profile/{}", function, file));
+}
+
+Level XeAdmin::level() const {
+    if (!files_.is_writable(profile(1, kQuantum))) return Level::None;
+    return files_.is_writable(profile(1, kVram)) ? Level::Vram : Level::Schedule;
+}
+
+std::uint64_t XeAdmin::vram_unit() const {
+    std::uint64_t tiles = 0;
+    while (files_.has(sriov::device_path(address_, fmt::format("tile{}", tiles)))) ++tiles;
+    return kTileUnit * std::max<std::uint64_t>(1, tiles);
+}
+
+/// `resource` has a line "FIRST LAST FLAGS" for each BAR; xe has its VRAM behind BAR 2
+/// (drivers/gpu/drm/xe/regs/xe_bars.h).
+Result<std::uint64_t> XeAdmin::vram_bar_bytes() const {
+    constexpr int kVramBar = 2;
+    const std::string file = sriov::device_path(address_, "resource");
+    TRY(const std::string text, sriov::checked(files_.read(file)));
+    std::istringstream lines(text);
+    std::string line, first, last;
+    for (int bar = 0; bar <= kVramBar; ++bar) std::getline(lines, line);
+    std::istringstream(line) >> first >> last;
+    TRY(const std::uint64_t begin, sriov::parse_number(file, first));
+    TRY(const std::uint64_t end, sriov::parse_number(file, last));
+    return end > begin ? end - begin + 1 : 0;
+}
+
+Result<std::uint64_t> XeAdmin::read(const std::string& file, std::uint64_t max) const {
+    TRY(const std::string text, sriov::checked(files_.read_slow(file)));
+    return sriov::parse_number(file, text, max);
+}
+
+Result<> XeAdmin::put(const std::string& file, std::uint64_t wanted) {
+    TRY(const std::uint64_t before, read(file, UINT64_MAX));
+    if (before == wanted) return {};
+    TRY_VOID(sriov::checked(files_.write(file, fmt::format("{}", wanted))));
+    TRY(const std::uint64_t now, read(file, UINT64_MAX));
+    if (now == wanted) return {};
+    return fail(ErrorId::PfRefused, fmt::format("{} reads {} after {} was written; the driver "
+                                                "limits it, or somebody else writes it",
+                                                file, now, wanted));
+}
+
+Result<std::optional<std::uint64_t>> XeAdmin::vram(std::uint32_t vf) const {
+    const std::string file = profile(vf, kVram);
+    if (!files_.has(file)) return std::optional<std::uint64_t>();
+    TRY(const std::uint64_t bytes, read(file, UINT64_MAX));
+    return std::optional(bytes);
+}
+
+Result<std::uint64_t> XeAdmin::set_vram(std::uint32_t vf, std::uint64_t bytes) {
+    if (level() != Level::Vram)
+        return fail(ErrorId::NotOffered,
+                    fmt::format("there is no writable {}, so the VFs of {} have equal shares of "
+                                "VRAM, or none of their own",
+                                profile(vf, kVram), address_));
+    const std::uint64_t unit = vram_unit(), wanted = (bytes + unit - 1) / unit * unit;
+    TRY_VOID(put(profile(vf, kVram), wanted));
+    return wanted;
+}
+
+Result<> XeAdmin::free_vram_above(std::uint32_t count) {
+    for (std::uint32_t vf = count + 1; files_.has(profile(vf, kVram)); ++vf)
+        TRY_VOID(put(profile(vf, kVram), 0));
+    return {};
+}
+
+Result<Timing> XeAdmin::timing(std::uint32_t function) const {
+    Timing out;
+    TRY(const auto quantum, read(profile(function, kQuantum), UINT32_MAX));
+    TRY(const auto timeout, read(profile(function, kTimeout), UINT32_MAX));
+    out.quantum_ms = static_cast<std::uint32_t>(quantum);
+    out.preempt_timeout_us = static_cast<std::uint32_t>(timeout);
+    return out;
+}
+
+Result<> XeAdmin::set_timing(std::uint32_t function, const Timing& wanted) {
+    TRY_VOID(put(profile(function, kQuantum), wanted.quantum_ms));
+    return put(profile(function, kTimeout), wanted.preempt_timeout_us);
+}
+
+Result<bool> XeAdmin::is_strict() const {
+    const std::string file = profile(1, kPriority);
+    TRY(const std::string text, sriov::checked(files_.read_slow(file)));
+    const std::string_view chosen = chosen_in(text);
+    if (chosen == "normal" || chosen == "low") return chosen == "normal";
+    return fail(ErrorId::PfRefused,
+                fmt::format("{} reads '{}', but '[low] normal' or 'low [normal]' was expected",
+                            file, text));
+}
+
+Result<> XeAdmin::set_strict(bool is_wanted) {
+    TRY(const bool is_now, is_strict());
+    if (is_now == is_wanted) return {};
+    return sriov::checked(files_.write(path(fmt::format(".bulk_profile/{}", kPriority)),
+                                       is_wanted ? "normal" : "low"));
+}
+
+Result<> XeAdmin::stop(std::uint32_t vf) {
+    return sriov::checked(files_.write(path(fmt::format("vf{}/stop", vf)), "1"));
+}
+
+}  // namespace vgpu::daemon::xe

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// XeAdmin: the files of Linux' xe driver below <PF>/sriov_admin, by which a PF gives its VFs VRAM,
+// quanta and time-outs, and stops them (Documentation/ABI/testing/sysfs-driver-intel-xe-sriov).
+// What there is depends on the kernel, and backports exist, so levels are found by files, never by
+// version:
+//
+//   None      no sriov_admin (6.17, 6.18): only the number of VFs
+//   Schedule  vfN/profile/exec_quantum_ms (6.19)
+//   Vram      and vfN/profile/vram_quota, writable (7.0)
+//
+// Values are absolute, in force at once, and lost when VFs are disabled or the driver is loaded
+// again. Each write is read back, because the driver rounds and clamps. A store may wait for the
+// firmware for seconds: GPU thread only.
+#pragma once
+
+#include "daemon/backend/sriov/sysfs.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vgpu::daemon::xe {
+
+enum class Level { None, Schedule, Vram };
+/// "none", "schedule", "vram"
+[[nodiscard]] std::string_view name_of(Level level);
+
+/// How a function shares the engines. 0: unlimited, which lets one VF keep the GPU from all others.
+struct Timing {
+    std::uint32_t quantum_ms = 0;
+    std::uint32_t preempt_timeout_us = 0;
+
+    bool operator==(const Timing&) const = default;
+};
+
+inline constexpr std::uint32_t kMaxQuantumMs = 100'000, kMaxPreemptTimeoutUs = 100'000'000;
+
+class XeAdmin {
+public:
+    XeAdmin(sriov::Sysfs& files, std::string pf_address)
+        : files_(files), address_(std::move(pf_address)) {}
+
+    [[nodiscard]] Level level() const;
+    /// The quota's step: 2 MiB for each tile.
+    [[nodiscard]] std::uint64_t vram_unit() const;
+
+    /// Size of the BAR through which the host reaches the VRAM: a power of two that is not below
+    /// the VRAM of the GPU; 0 if there is none. An upper limit only: the driver refuses what it
+    /// lacks.
+    Result<std::uint64_t> vram_bar_bytes() const;
+    /// None if this kernel or GPU shows none. EUCLEAN becomes PfRefused.
+    Result<std::optional<std::uint64_t>> vram(std::uint32_t vf) const;
+    /// Gives a closed VF `bytes`, rounded up to vram_unit(); 0 releases. The memory is not cleared:
+    /// reset the VF before its next user. Returns the quota in force. PfRefused with the driver's
+    /// reason (too little VRAM: ENOSPC).
+    Result<std::uint64_t> set_vram(std::uint32_t vf, std::uint64_t bytes);
+
+    /// Takes the VRAM of VFs above `count`: the driver keeps what a VF had that was never enabled.
+    Result<> free_vram_above(std::uint32_t count);
+
+    /// `function`: 0 is the PF.
+    Result<Timing> timing(std::uint32_t function) const;
+    /// Writes what differs. PfRefused if another value is read back.
+    Result<> set_timing(std::uint32_t function, const Timing& wanted);
+
+    /// Strict (priority normal): an idle VF keeps its slot. Of the whole GPU.
+    Result<bool> is_strict() const;
+    Result<> set_strict(bool is_strict);
+
+    /// Ends the work of a running VF. Only a reset of the VF ends the stop.
+    Result<> stop(std::uint32_t vf);
+
+private:
+    [[nodiscard]] std::string path(std::string_view file) const;
+    [[nodiscard]] std::string profile(std::uint32_t function, std::string_view file) const;
+    Result<std::uint64_t> read(const std::string& file, std::uint64_t max) const;
+    /// Writes `wanted` unless the file has it already.
+    Result<> put(const std::string& file, std::uint64_t wanted);
+
+    sriov::Sysfs& files_;
+    const std::string address_;
+};
+
+}  // namespace vgpu::daemon::xe

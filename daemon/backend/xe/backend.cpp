@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/backend/xe/backend.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon::xe {
+
+namespace {
+
+constexpr std::uint64_t kQuantumUnitUs = 1000;
+
+std::string name_of_function(std::uint32_t function) {
+    return function == 0 ? "the PF" : fmt::format("vf{}", function);
+}
+
+}  // namespace
+
+Result<> XeBackend::connect() {
+    settings_ = {};
+    quanta_ = {};
+    return SriovBackend::connect();
+}
+
+void XeBackend::add_abilities(Abilities& abilities) const {
+    const Level level = admin_.level();
+    if (level == Level::None) return;
+    abilities[Change::Weight].needs = Needs::Nothing;
+    abilities[Change::QuantumUs] = {
+        .needs = Needs::Nothing, .unit = kQuantumUnitUs, .max = kMaxQuantumMs * kQuantumUnitUs};
+    abilities[Change::PreemptTimeoutMs].needs = Needs::Nothing;
+    abilities[Change::Stop].needs = Needs::VfIdle;
+    if (level != Level::Vram) return;
+    const std::uint64_t unit = admin_.vram_unit();
+    abilities[Change::VramBytes] = {.needs = Needs::VfIdle, .unit = unit, .min = unit};
+}
+
+void XeBackend::plan_vram(std::uint32_t vf, std::uint64_t bytes) {
+    settings_.vram_bytes.erase(vf);
+    if (bytes != 0) settings_.vram_bytes[vf] = bytes;
+}
+
+/// A quota that is in force stays, so that a VM that has the VF open notices nothing.
+Result<> XeBackend::give(const vgpu_pf_provision& wanted, const sriov::VfFunction& vf) {
+    TRY(const auto now, admin_.vram(vf.vf));
+    if (wanted.vram_bytes == 0 && now && *now == 0)
+        return fail(
+            ErrorId::NoVram,
+            fmt::format("vf{} needs a size of VRAM: other VFs have one, so the driver gives "
+                        "it none by itself",
+                        vf.vf));
+    if (wanted.vram_bytes == 0) return {};
+    if (now != wanted.vram_bytes) {
+        if (vf.use != sriov::VfUse::Closed)
+            return fail(ErrorId::VfsInUse,
+                        fmt::format("the VRAM of a VF changes only while it is closed, but {}",
+                                    describe_use(vf)));
+        TRY_VOID(link().pf->reset(vf.vf, [&]() -> Result<> {
+            TRY_VOID(admin_.set_vram(vf.vf, wanted.vram_bytes));
+            return {};
+        }));
+    }
+    settings_.vram_bytes[vf.vf] = wanted.vram_bytes;
+    return {};
+}
+
+Result<> XeBackend::free_resources(std::uint32_t vf) {
+    settings_.timings.erase(vf);
+    if (settings_.vram_bytes.erase(vf) == 0) return {};
+    TRY_VOID(admin_.set_vram(vf, 0));
+    return {};
+}
+
+Result<> XeBackend::set_shares(std::span<const VfShare> vfs) {
+    if (admin_.level() == Level::None) return SriovBackend::set_shares(vfs);
+    std::vector<VfDemand> demands;
+    for (const VfShare& vf : vfs)
+        demands.push_back({.vf = vf.vf,
+                           .weight = vf.weight,
+                           .quantum_us = vf.quantum_us,
+                           .preempt_timeout_us = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                               vf.preempt_timeout_us, kMaxPreemptTimeoutUs))});
+    TRY(quanta_, quanta_of(demands, link().config.pf_quantum_ms));
+    settings_.timings = {{0, {quanta_.pf_quantum_ms, quanta_.pf_preempt_timeout_us}}};
+    for (const VfQuantum& vf : quanta_.vfs)
+        settings_.timings[vf.vf] = {vf.quantum_ms, vf.preempt_timeout_us};
+    for (const auto& [function, timing] : settings_.timings) {
+        drift_.forget(name_of_function(function));
+        TRY_VOID(admin_.set_timing(function, timing));
+    }
+    return {};
+}
+
+Result<GpuFacts> XeBackend::get_info() {
+    TRY(GpuFacts facts, SriovBackend::get_info());
+    if (admin_.level() == Level::Vram) {
+        TRY(facts.vram, vram_facts(facts));
+    }
+    if (!link().config.is_observing) check_drift();
+    return facts;
+}
+
+/// VFs that vgpud does not have own VRAM, too.
+Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) const {
+    VramFacts vram{.bytes = link().config.vram_bytes};
+    if (vram.bytes == 0) {
+        TRY(vram.bytes, admin_.vram_bar_bytes());
+    }
+    std::uint64_t given = 0;
+    for (std::uint32_t vf = 1; vf <= facts.enabled_vfs; ++vf) {
+        TRY(const auto bytes, admin_.vram(vf));
+        given += bytes.value_or(0);
+    }
+    vram.free_bytes = vram.largest_free = vram.bytes - std::min(vram.bytes, given);
+    return vram;
+}
+
+void XeBackend::check_drift() {
+    for (const auto& [function, wanted] : settings_.timings) check_drift(function, wanted);
+}
+
+/// A value that cannot be read now is looked at the next time.
+void XeBackend::check_drift(std::uint32_t function, const Timing& wanted) {
+    using Verdict = sriov::DriftGuard::Verdict;
+    const auto now = admin_.timing(function);
+    if (!now || *now == wanted) return;
+    const std::string name = name_of_function(function);
+    const Verdict verdict = drift_.differs(name, clock_.now());
+    const std::string what = fmt::format(
+        "somebody else gave {} of {} a quantum of {} ms and a preempt time-out of {} us", name,
+        link().config.address, now->quantum_ms, now->preempt_timeout_us);
+    if (verdict == Verdict::Abandon)
+        notice(function, "driver-changed",
+               fmt::format("{}, again; vgpud leaves it now. Stop the other program, or set the VF "
+                           "again",
+                           what));
+    if (verdict != Verdict::PutBack) return;
+    const auto back = admin_.set_timing(function, wanted);
+    notice(function, "driver-changed",
+           back ? fmt::format("{}; vgpud wrote {} ms and {} us again", what, wanted.quantum_ms,
+                              wanted.preempt_timeout_us)
+                : fmt::format("{}; {}", what, back.error().cause));
+}
+
+}  // namespace vgpu::daemon::xe

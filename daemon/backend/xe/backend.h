@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// XeBackend: drives a PF of Linux' xe driver. To what every SR-IOV PF offers it adds, as far as the
+// driver has the files (XeAdmin::level()): VRAM per VF, weights as quanta, preempt time-outs, and
+// stop. The firmware schedules by itself; vgpud writes values and checks them:
+//
+//   provision     quota, then a reset, because the driver does not clear the memory
+//   set_shares    weights -> quanta_of() -> PF and all VFs, read back
+//   get_info      values that somebody else changed are put back, within limits (DriftGuard)
+#pragma once
+
+#include "daemon/backend/sriov/backend.h"
+#include "daemon/backend/sriov/drift_guard.h"
+#include "daemon/backend/xe/enable_steps.h"
+#include "daemon/backend/xe/quanta.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon::xe {
+
+class XeBackend final : public sriov::SriovBackend {
+public:
+    XeBackend(const std::shared_ptr<sriov::SriovLink>& link, const Clock& clock)
+        : SriovBackend(link), clock_(clock), admin_(*link->files, link->config.address) {}
+
+    Result<> connect() override;
+    Result<GpuFacts> get_info() override;
+    /// NoSchedule, and nothing is written, if no quanta keep the weights.
+    Result<> set_shares(std::span<const VfShare> vfs) override;
+
+    /// The quanta in force, with the worst wait of each VF.
+    [[nodiscard]] const Quanta& quanta() const { return quanta_; }
+
+protected:
+    void add_abilities(Abilities& abilities) const override;
+    sriov::EnableSteps& enable_steps() override { return steps_; }
+    Result<std::optional<std::uint64_t>> vram_of(std::uint32_t vf) override {
+        return admin_.vram(vf);
+    }
+    void plan_vram(std::uint32_t vf, std::uint64_t bytes) override;
+    Result<> give(const vgpu_pf_provision& wanted, const sriov::VfFunction& vf) override;
+    Result<> free_resources(std::uint32_t vf) override;
+    Result<> stop(std::uint32_t vf) override { return admin_.stop(vf); }
+
+private:
+    Result<VramFacts> vram_facts(const GpuFacts& facts) const;
+    void check_drift();
+    void check_drift(std::uint32_t function, const Timing& wanted);
+
+    const Clock& clock_;
+    XeAdmin admin_;
+    XeSettings settings_;
+    XeEnableSteps steps_{admin_, settings_};
+    Quanta quanta_;
+    sriov::DriftGuard drift_;
+};
+
+}  // namespace vgpu::daemon::xe

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/backend/xe/quanta.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace vgpu::daemon::xe {
+
+namespace {
+
+constexpr std::uint32_t kUsPerMs = 1000;
+constexpr std::uint32_t kLongestCycleMs = 200, kUsualQuantumMs = 16;
+/// Weights whose ratio needs more ms than this in a cycle are rounded.
+constexpr std::uint64_t kMaxUnits = 1000;
+constexpr double kTolerance = 0.05;
+
+using Ms = std::vector<std::uint32_t>;
+
+/// The problem in whole ms of quantum.
+struct Problem {
+    const std::vector<VfDemand>& demands;
+    std::uint32_t pf_quantum_ms;
+    std::uint32_t default_timeout_us;
+
+    [[nodiscard]] std::uint32_t timeout(const VfDemand& demand) const {
+        return demand.preempt_timeout_us != 0 ? demand.preempt_timeout_us : default_timeout_us;
+    }
+    /// Of VF `i`, in µs.
+    [[nodiscard]] std::uint64_t wait(const Ms& quanta, std::size_t i) const {
+        std::uint64_t out = std::uint64_t{pf_quantum_ms} * kUsPerMs + default_timeout_us;
+        for (std::size_t j = 0; j < demands.size(); ++j)
+            if (j != i) out += std::uint64_t{quanta[j]} * kUsPerMs + timeout(demands[j]);
+        return out + (demands.size() + 1) * std::uint64_t{kSwitchUs};
+    }
+    /// The first VF whose bound is broken.
+    [[nodiscard]] std::optional<std::size_t> broken(const Ms& quanta) const {
+        for (std::size_t i = 0; i < demands.size(); ++i)
+            if (demands[i].max_wait_us != 0 && wait(quanta, i) > demands[i].max_wait_us) return i;
+        return {};
+    }
+    [[nodiscard]] bool has_bounds() const {
+        return std::any_of(demands.begin(), demands.end(),
+                           [](const auto& demand) { return demand.max_wait_us != 0; });
+    }
+};
+
+std::uint32_t fixed_ms(const VfDemand& demand) {
+    return demand.quantum_us / kUsPerMs;
+}
+
+/// Of VFs whose quantum follows their weight.
+std::uint64_t sum_of_weights(const std::vector<VfDemand>& demands) {
+    return std::accumulate(demands.begin(), demands.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const VfDemand& demand) {
+                               return sum + (demand.quantum_us == 0 ? demand.weight : 0);
+                           });
+}
+
+std::uint32_t divisor_of_weights(const std::vector<VfDemand>& demands) {
+    std::uint32_t divisor = 0;
+    for (const VfDemand& demand : demands)
+        if (demand.quantum_us == 0) divisor = std::gcd(divisor, demand.weight);
+    return std::max(divisor, 1u);
+}
+
+Ms multiple(const std::vector<VfDemand>& demands, std::uint32_t factor, std::uint32_t divisor) {
+    Ms out;
+    for (const VfDemand& demand : demands)
+        out.push_back(demand.quantum_us != 0 ? fixed_ms(demand)
+                                             : factor * (demand.weight / divisor));
+    return out;
+}
+
+std::uint64_t sum(const Ms& quanta) {
+    return std::accumulate(quanta.begin(), quanta.end(), std::uint64_t{0});
+}
+
+/// The largest multiple of the weights in the longest cycle and the bounds; without bounds the
+/// first in which no quantum is below the usual one.
+std::optional<Ms> exact(const Problem& problem) {
+    const std::uint32_t divisor = divisor_of_weights(problem.demands);
+    if (sum_of_weights(problem.demands) / divisor > kMaxUnits) return {};
+    std::optional<Ms> best;
+    for (std::uint32_t factor = 1;; ++factor) {
+        const Ms quanta = multiple(problem.demands, factor, divisor);
+        const bool is_long = sum(quanta) > kLongestCycleMs && best;
+        if (is_long || problem.broken(quanta)) return best;
+        best = quanta;
+        const bool is_usual = *std::min_element(quanta.begin(), quanta.end()) >= kUsualQuantumMs;
+        const bool is_all_fixed = sum_of_weights(problem.demands) == 0;
+        if (is_all_fixed || (!problem.has_bounds() && is_usual)) return best;
+    }
+}
+
+bool is_near(const Problem& problem, const Ms& quanta) {
+    const auto weights = static_cast<double>(sum_of_weights(problem.demands));
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < quanta.size(); ++i)
+        if (problem.demands[i].quantum_us == 0) total += quanta[i];
+    for (std::size_t i = 0; i < quanta.size(); ++i) {
+        const VfDemand& demand = problem.demands[i];
+        if (demand.quantum_us != 0) continue;
+        const double ideal = demand.weight / weights;
+        const double share = quanta[i] / static_cast<double>(total);
+        if (std::abs(share - ideal) > kTolerance * ideal) return false;
+    }
+    return true;
+}
+
+/// The longest cycle of rounded quanta that keeps bounds and shares.
+std::optional<Ms> rounded(const Problem& problem) {
+    const auto weights = static_cast<double>(sum_of_weights(problem.demands));
+    for (std::uint32_t cycle = kLongestCycleMs; cycle > 0; --cycle) {
+        Ms quanta;
+        for (const VfDemand& demand : problem.demands)
+            quanta.push_back(demand.quantum_us != 0
+                                 ? fixed_ms(demand)
+                                 : static_cast<std::uint32_t>(
+                                       std::max(1L, std::lround(demand.weight * cycle / weights))));
+        if (!problem.broken(quanta) && is_near(problem, quanta)) return quanta;
+    }
+    return {};
+}
+
+tl::unexpected<Error> refuse(const Problem& problem) {
+    Ms least;
+    for (const VfDemand& demand : problem.demands) least.push_back(std::max(1u, fixed_ms(demand)));
+    const auto found = problem.broken(least);
+    if (!found)
+        return fail(ErrorId::NoSchedule,
+                    "whole milliseconds cannot keep these weights within 5 % and the bounds on "
+                    "waits, too; make the weights more alike, or allow longer waits");
+    const VfDemand& demand = problem.demands[*found];
+    return fail(
+        ErrorId::NoSchedule,
+        fmt::format("vf{} may wait at most {} ms, but waits up to {} ms even if every "
+                    "quantum is the shortest; have fewer VFs, shorter preempt time-outs "
+                    "(they are {} ms by default), or a longer gap",
+                    demand.vf, demand.max_wait_us / kUsPerMs,
+                    problem.wait(least, *found) / kUsPerMs, problem.default_timeout_us / kUsPerMs));
+}
+
+Result<> check_quantum(const VfDemand& demand) {
+    if (demand.quantum_us % kUsPerMs == 0) return {};
+    const std::uint32_t below = demand.quantum_us / kUsPerMs * kUsPerMs;
+    const std::string fits = below == 0 ? std::string() : fmt::format("{} or ", below);
+    return fail(ErrorId::OutOfRange,
+                fmt::format("a quantum_us of {} for vf{} is no whole number of ms, which the "
+                            "firmware needs; {}{} would fit",
+                            demand.quantum_us, demand.vf, fits, below + kUsPerMs));
+}
+
+Quanta described(const Problem& problem, const Ms& quanta) {
+    Quanta out{.pf_quantum_ms = problem.pf_quantum_ms,
+               .pf_preempt_timeout_us = problem.default_timeout_us,
+               .cycle_ms = static_cast<std::uint32_t>(sum(quanta)) + problem.pf_quantum_ms};
+    for (std::size_t i = 0; i < quanta.size(); ++i) {
+        const std::uint64_t wait = problem.wait(quanta, i);
+        const double quantum_us = quanta[i] * static_cast<double>(kUsPerMs);
+        out.vfs.push_back(
+            {.vf = problem.demands[i].vf,
+             .quantum_ms = quanta[i],
+             .preempt_timeout_us = problem.timeout(problem.demands[i]),
+             .worst_wait_us = wait,
+             .share = quanta[i] / static_cast<double>(out.cycle_ms),
+             .guaranteed_share = quantum_us / (quantum_us + static_cast<double>(wait))});
+    }
+    return out;
+}
+
+}  // namespace
+
+Result<Quanta> quanta_of(const std::vector<VfDemand>& demands, std::uint32_t pf_quantum_ms) {
+    Problem problem{demands, pf_quantum_ms, kTimeoutUs};
+    if (problem.has_bounds()) problem.default_timeout_us = kBoundedTimeoutUs;
+    if (demands.empty()) return described(problem, {});
+    for (const VfDemand& demand : demands) TRY_VOID(check_quantum(demand));
+    if (const auto quanta = exact(problem)) return described(problem, *quanta);
+    if (const auto quanta = rounded(problem)) return described(problem, *quanta);
+    return refuse(problem);
+}
+
+}  // namespace vgpu::daemon::xe

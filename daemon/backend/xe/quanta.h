@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// Weights to quanta, for firmware that serves functions in turn and knows only a quantum and a
+// time-out of each. Function 0 is the PF; q: quantum, p: time-out, s: one switch, n: VFs.
+//
+//   share of VF i, all busy     q_i / Σ q
+//   longest wait of VF i        gap_i = Σ_{j≠i} (q_j + p_j) + (n + 1) · s
+//   guaranteed share            q_i / (q_i + gap_i)
+//
+// An idle VF is skipped and its time goes to the busy ones in the ratio of their quanta, which is
+// what a weight means. A VF that leaves early loses the rest of its turn, so weights hold only
+// among VFs that are always busy. The time-outs, not the quanta, limit how short a wait can be.
+// Pure.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon::xe {
+
+/// Time of one switch, assumed until it is measured.
+inline constexpr std::uint32_t kSwitchUs = 1000;
+/// Time-outs of VFs that name none: with and without a bound on somebody's wait. The latter is the
+/// kernel's own default (xe, from 7.2).
+inline constexpr std::uint32_t kBoundedTimeoutUs = 5000, kTimeoutUs = 16'000;
+
+struct VfDemand {
+    std::uint32_t vf = 0;
+    std::uint32_t weight = 1;
+    std::uint32_t quantum_us = 0;          ///< 0: by weight; else a whole number of ms
+    std::uint32_t preempt_timeout_us = 0;  ///< 0: a default
+    std::uint32_t max_wait_us = 0;         ///< 0: no bound
+};
+
+struct VfQuantum {
+    std::uint32_t vf = 0;
+    std::uint32_t quantum_ms = 0;
+    std::uint32_t preempt_timeout_us = 0;
+    std::uint64_t worst_wait_us = 0;
+    double share = 0;             ///< of the engine while all VFs and the PF are busy
+    double guaranteed_share = 0;  ///< while all others use up their time-outs, too
+
+    bool operator==(const VfQuantum&) const = default;
+};
+
+struct Quanta {
+    std::vector<VfQuantum> vfs{};  ///< in the order of the demands
+    std::uint32_t pf_quantum_ms = 1;
+    std::uint32_t pf_preempt_timeout_us = kTimeoutUs;
+    std::uint32_t cycle_ms = 0;  ///< Σ q
+
+    bool operator==(const Quanta&) const = default;
+};
+
+/// Quanta in the ratio of the weights, as long as the bounds and a cycle of 200 ms allow; without
+/// bounds the smallest is not above 16 ms. If no whole multiple keeps a bound, quanta
+/// are rounded, with shares within 5 % of the ideal. NoSchedule names the VF, the wait that it
+/// could have, and what would help. OutOfRange: a quantum_us that is no whole number of ms.
+Result<Quanta> quanta_of(const std::vector<VfDemand>& demands, std::uint32_t pf_quantum_ms = 1);
+
+}  // namespace vgpu::daemon::xe
