@@ -194,7 +194,7 @@ public:
         : line_(line),
           log_port_(log_port),
           state_(config.state_dir),
-          vm_sockets_(config.run_dir + "/vm"),
+          vm_sockets_(config.run_dir),
           domain_event_source_(libvirt_command(config), clock_),
           manager_(state_, clock_) {
         const auto supervision = line.is_supervising ? Supervision::On : Supervision::Off;

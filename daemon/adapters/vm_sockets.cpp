@@ -75,20 +75,20 @@ std::optional<std::size_t> n_of(const std::string& name) {
 
 }  // namespace
 
-std::string VmSockets::path_of(const std::string& uuid, std::size_t n) const {
-    return fmt::format("{}/{}/{}.sock", directory_, uuid, n);
+std::string VmSockets::path_of(const std::string& place, std::size_t n) const {
+    return fmt::format("{}/{}/{}.sock", run_dir_, place, n);
 }
 
-std::string VmSockets::migration_blocker_path(const std::string& uuid) const {
-    return fmt::format("{}/{}/0.never-saved.vdi", directory_, uuid);
+std::string VmSockets::migration_blocker_path(const std::string& place) const {
+    return fmt::format("{}/{}/0.never-saved.vdi", run_dir_, place);
 }
 
-Result<> VmSockets::link(const std::string& uuid, const std::vector<VfSockets>& sockets) {
-    unlink(uuid);
-    const fs::path directory = fs::path(directory_) / uuid;
+Result<> VmSockets::link(const std::string& place, const std::vector<VfSockets>& sockets) {
+    unlink(place);
+    const fs::path directory = fs::path(run_dir_) / place;
     std::error_code error;
     fs::create_directories(directory, error);
-    if (!error) fs::permissions(directory_, kDirectoryMode, error);
+    if (!error) fs::permissions(directory.parent_path(), kDirectoryMode, error);
     if (!error) fs::permissions(directory, kDirectoryMode, error);
     if (error)
         return fail_errno(ErrorId::System, error.value(), "cannot create " + directory.string());
@@ -97,23 +97,23 @@ Result<> VmSockets::link(const std::string& uuid, const std::vector<VfSockets>& 
         TRY_VOID(link_one(sockets[n].vfio_user, directory / fmt::format("{}.sock", n)));
         TRY_VOID(link_one(sockets[n].agent, directory / fmt::format("{}.agent.sock", n)));
     }
-    return write_migration_blocker(migration_blocker_path(uuid));
+    return write_migration_blocker(migration_blocker_path(place));
 }
 
-void VmSockets::unlink(const std::string& uuid) {
+void VmSockets::unlink(const std::string& place) {
     std::error_code ignored;
-    fs::remove_all(fs::path(directory_) / uuid, ignored);
+    fs::remove_all(fs::path(run_dir_) / place, ignored);
 }
 
-void VmSockets::unlink_vf(const std::string& uuid, const VfSockets& sockets) {
+void VmSockets::unlink_vf(const std::string& place, const VfSockets& sockets) {
     std::error_code ignored;
-    for (const auto& [path, target] : links_in(fs::path(directory_) / uuid))
+    for (const auto& [path, target] : links_in(fs::path(run_dir_) / place))
         if (target == sockets.vfio_user || target == sockets.agent) fs::remove(path, ignored);
 }
 
-std::vector<std::string> VmSockets::linked(const std::string& uuid) const {
+std::vector<std::string> VmSockets::linked(const std::string& place) const {
     std::map<std::size_t, std::string> by_n;
-    for (const auto& [path, target] : links_in(fs::path(directory_) / uuid))
+    for (const auto& [path, target] : links_in(fs::path(run_dir_) / place))
         if (const auto n = n_of(path.filename().string())) by_n[*n] = target;
     std::vector<std::string> targets;
     for (auto& [n, target] : by_n) targets.push_back(std::move(target));

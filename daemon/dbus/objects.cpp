@@ -132,6 +132,16 @@ std::vector<Dict> dicts_of(const std::vector<GivenVf>& given) {
     return all;
 }
 
+Dict dict_of(const CapacityRow& row) {
+    return {{"Gpu", sdbus::Variant{row.gpu}},
+            {"GpuState", sdbus::Variant{std::string(name_of(row.gpu_state))}},
+            {"Profile", sdbus::Variant{row.profile}},
+            {"Total", sdbus::Variant{row.total}},
+            {"Free", sdbus::Variant{row.free}},
+            {"Claimed", sdbus::Variant{row.claimed}},
+            {"Unavailable", sdbus::Variant{row.unavailable}}};
+}
+
 }  // namespace
 
 ManagerObject::ManagerObject(Context& context)
@@ -170,6 +180,17 @@ std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {
     std::vector<Dict> all;
     for (const GpuHost* gpu : query->gpus)
         all.push_back(properties_of(gpu->snapshot()->gpu, query->filter));
+    return all;
+}
+
+std::vector<Dict> ManagerObject::Capacity(const SentOptions& options) {
+    const Options values = options_of(options);
+    if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
+    std::vector<GpuHost*> gpus;
+    for (const auto& gpu : context_.manager.gpus()) gpus.push_back(gpu.get());
+    refresh(gpus, Freshness::Events);
+    std::vector<Dict> all;
+    for (const CapacityRow& row : capacity_.update(context_.manager)) all.push_back(dict_of(row));
     return all;
 }
 
@@ -289,6 +310,18 @@ void ManagerObject::signal(const JobEvent& changes) {
         emitJobRemoved(changes.id, path, changes.result);
 }
 
+void ManagerObject::refresh() {
+    capacity_.update(context_.manager);
+    if (std::exchange(signalled_capacity_, capacity_.count()) == capacity_.count()) return;
+    emitPropertiesChangedSignal(InterfaceName{org::vgpu1::Manager_adaptor::INTERFACE_NAME},
+                                {PropertyName{"CapacityCounter"}});
+}
+
+std::uint64_t ManagerObject::CapacityCounter() {
+    capacity_.update(context_.manager);
+    return capacity_.count();
+}
+
 std::string ManagerObject::Version() {
     return VGPU_VERSION;
 }
@@ -348,6 +381,7 @@ void Objects::step(const std::vector<AdminEvent>& admin_events) {
         // Called in any case, because it stores the snapshots.
         const std::set<std::string> changed = changed_gpus(admin_events);
         refresh(is_of_all ? all_gpus() : changed);
+        if (!changed.empty()) manager_.refresh();
     }
     if (is_due) {
         refreshed_at_ = now;

@@ -8,6 +8,7 @@
 #include "daemon/dbus/gpu_object.h"
 #include "daemon/dbus/job_object.h"
 #include "daemon/dbus/vf_object.h"
+#include "daemon/service/owners/vf_capacity.h"
 
 #include "vgpu1/manager_adaptor.h"
 
@@ -26,6 +27,8 @@ public:
                   admin_event.text);
     }
     void signal(const JobEvent& changes);
+    /// Signals CapacityCounter if the capacity has changed since the last call.
+    void refresh();
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
@@ -36,6 +39,7 @@ private:
     /// Needs no authorisation. Counters are at most GpuModel::kFreshness old, if possible.
     Dict ListVfs(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
+    std::vector<Dict> Capacity(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
     /// Needs no authorisation, but counts as an open request, because it asks every GPU.
@@ -56,6 +60,7 @@ private:
                   SentOptions options) override;
     void Adopt(sdbus::Result<std::uint32_t>&& result, std::string owner,
                SentOptions options) override;
+    std::uint64_t CapacityCounter() override;
     std::string Version() override;
     std::uint32_t ApiVersion() override;
     bool ReadOnly() override;
@@ -64,6 +69,8 @@ private:
 
     Context& context_;
     OpenCalls calls_;
+    daemon::CapacityCounter capacity_;
+    std::uint64_t signalled_capacity_ = 0;
 };
 
 /// The bus must outlive the object.

@@ -23,6 +23,7 @@ OPTION_LISTS = {
     'Manager.CreateVf': ('daemon/service/manager.cpp', 'create_request', SETTINGS),
     'Manager.ListVfs': ('daemon/dbus/objects.cpp', 'vfs_to_list'),
     'Manager.ListGpus': ('daemon/dbus/objects.cpp', 'gpus_to_list'),
+    'Manager.Capacity': ('daemon/dbus/objects.cpp', 'ManagerObject::Capacity'),
     'Manager.Resolve': ('daemon/dbus/objects.cpp', 'ManagerObject::Resolve'),
     'Manager.RecentEvents': ('daemon/dbus/objects.cpp', 'event_query'),
     'Manager.Plan': ('daemon/service/jobs/jobs.cpp', 'Jobs::plan'),

@@ -49,7 +49,10 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
         return {Availability::Scrubbing, "is being scrubbed"};
     if (view.active.state == VGPU_PF_VF_RESETTING)
         return {Availability::Scrubbing, "is being reset"};
-    if (is_own && is_open) return {Availability::OwnOpen, "is still open"};
+    // A domain starts again under its name, so a client may be of its earlier run. A life of a job
+    // starts once, so a client is its own.
+    const bool is_of_job = std::holds_alternative<EngineOwner>(form_of(owner));
+    if (is_own && is_open && !is_of_job) return {Availability::OwnOpen, "is still open"};
     if (!is_own && !owned.name.empty() && (!is_expired(owned, now) || is_open))
         return {Availability::Claimed, "belongs to " + claim_text(owned)};
     if (!is_usable(view.active.state))

@@ -20,11 +20,23 @@ VfSockets sockets_of(const VfView& view) {
     return {.vfio_user = view.socket, .agent = stem + ".agent.sock"};
 }
 
-/// The UUID that names the consumer's directory; none if the owner is not a domain.
-std::optional<std::string> uuid_of(const std::string& owner) {
+/// The place of the owner's paths (VmSocketsPort); none for an owner that has no paths.
+std::optional<std::string> place_of(const std::string& owner) {
     const OwnerForm form = form_of(owner);
-    const auto* domain = std::get_if<DomainOwner>(&form);
-    return domain == nullptr ? std::nullopt : std::optional(domain->uuid);
+    if (const auto* domain = std::get_if<DomainOwner>(&form)) return "vm/" + domain->uuid;
+    if (std::holds_alternative<EngineOwner>(form)) return "owner/" + owner;
+    return {};
+}
+
+Result<std::optional<SocketUser>> socket_user(const OptionReader& options) {
+    constexpr Range kIds{0, UINT32_MAX - 1};
+    TRY(const auto uid, options.number("uid", kIds));
+    TRY(const auto gid, options.number("gid", kIds));
+    if (uid.has_value() != gid.has_value())
+        return fail(ErrorId::OutOfRange, "'uid' and 'gid' are given together or not at all");
+    if (!uid) return std::nullopt;
+    return SocketUser{.uid = static_cast<std::uint32_t>(*uid),
+                      .gid = static_cast<std::uint32_t>(*gid)};
 }
 
 /// Shortens a domain's name and makes it printable, because the name may contain anything.
@@ -73,16 +85,18 @@ Result<> Assignments::check_all_seen(const std::string& owner) const {
 void Assignments::assign(const std::string& owner, const std::vector<VfSelector>& selectors,
                          const Options& options, Done<std::vector<GivenVf>> done) {
     or_refuse(done, [&]() -> Result<> {
-        constexpr std::array<std::string_view, 2> kKnown{"wait_ms", "owner_name"};
+        constexpr std::array<std::string_view, 4> kKnown{"wait_ms", "owner_name", "uid", "gid"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
         TRY_VOID(check_owner_name(owner));
         TRY(const auto wait_ms, reader.number("wait_ms", {0, kMaxWaitMs}));
+        TRY(const auto user, socket_user(reader));
         TRY_VOID(check_selector_count(selectors.size()));
         TRY_VOID(take_domain_name(owner, reader));
         auto request = std::make_shared<Request>();
         request->owner = owner;
         request->selectors = selectors;
+        request->user = user;
         request->deadline =
             clock_.now() + std::chrono::milliseconds(wait_ms.value_or(kDefaultWaitMs));
         request->done = done;
@@ -150,17 +164,20 @@ void Assignments::finish(const std::shared_ptr<Request>& request) {
 }
 
 Result<> Assignments::link(Request& request) {
-    const auto uuid = uuid_of(request.owner);
-    if (!uuid) return {};
     std::vector<VfSockets> sockets;
     for (const GivenVf& one : request.given) {
         const auto seen = manager_.find_gpu(one.target.gpu)->snapshot();
         sockets.push_back(seen->has_vf(one.target.vf) ? sockets_of(seen->vfs.at(one.target.vf))
                                                       : VfSockets{});
     }
-    TRY_VOID(sockets_.link(*uuid, sockets));
+    if (request.user)
+        for (const VfSockets& one : sockets)
+            TRY_VOID(sockets_.grant(one, request.user->uid, request.user->gid));
+    const auto place = place_of(request.owner);
+    if (!place) return {};
+    TRY_VOID(sockets_.link(*place, sockets));
     for (std::size_t n = 0; n < sockets.size(); ++n)
-        if (!sockets[n].vfio_user.empty()) request.given[n].path = sockets_.path_of(*uuid, n);
+        if (!sockets[n].vfio_user.empty()) request.given[n].path = sockets_.path_of(*place, n);
     return {};
 }
 
@@ -220,7 +237,7 @@ void Assignments::unassign(const std::string& owner, const Options& options,
         return done(tl::make_unexpected(named.error()));
     for (const auto& request : requests_)
         if (request->owner == owner && !request->is_over) request->is_cancelled = true;
-    if (const auto uuid = uuid_of(owner)) sockets_.unlink(*uuid);
+    if (const auto place = place_of(owner)) sockets_.unlink(*place);
     manager_.end_claims(owner);
     const auto owned = vfs_of(owner);
     struct Count {
@@ -254,8 +271,8 @@ void Assignments::adopt(const std::string& owner, const Options& options,
     if (checked) checked = check_owner_name(owner);
     if (checked) checked = take_domain_name(owner, reader);
     if (!checked) return done(tl::make_unexpected(checked.error()));
-    const auto uuid = uuid_of(owner);
-    const auto linked = uuid ? sockets_.linked(*uuid) : std::vector<std::string>{};
+    const auto place = place_of(owner);
+    const auto linked = place ? sockets_.linked(*place) : std::vector<std::string>{};
     std::vector<Target> lost;
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->snapshot();
@@ -284,8 +301,8 @@ void Assignments::follow_claims() {
         if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
 }
 
-/// Follows the VFs of all domains. Domains that an earlier vgpud served have paths and sockets,
-/// too.
+/// Follows the VFs of all owners with paths. Owners that an earlier vgpud served have paths and
+/// sockets, too.
 void Assignments::follow(const GpuHost& gpu) {
     auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
     while (at != opened_.end() && at->first.gpu == gpu.id())
@@ -293,7 +310,7 @@ void Assignments::follow(const GpuHost& gpu) {
     const auto seen = gpu.snapshot();
     for (const auto& [vf, view] : seen->vfs) {
         const Target target{.gpu = gpu.id(), .vf = vf};
-        if (uuid_of(view.record.owner.name)) record_opened(target);
+        if (place_of(view.record.owner.name)) record_opened(target);
         if (seen->gpu.state == GpuState::Ok) release_left_behind(target, view);
     }
 }
@@ -331,7 +348,7 @@ bool Assignments::may_go_on(const Target& target, OwnedVf& owned) {
     if (!std::exchange(owned.is_revoked, true)) sockets_.revoke(owned.sockets);
     if (is_there && (record->owner.name.empty() || is_same_owner(record->owner.name, owned.owner)))
         return true;
-    if (const auto uuid = uuid_of(owned.owner)) sockets_.unlink_vf(*uuid, owned.sockets);
+    if (const auto place = place_of(owned.owner)) sockets_.unlink_vf(*place, owned.sockets);
     return false;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Assignments: VFs for consumers that come and go, such as libvirt's VMs. A request chooses
-// (assignment.h), claims and links all VFs of a consumer, or none. Another request releases all of
-// them, scrubbed. A request for VFs that are being scrubbed waits, up to its limit, and delays no
-// other request.
+// (assignment.h), claims, grants and links all VFs of a consumer, or none. Another request releases
+// all of them, scrubbed. A request for VFs that are being scrubbed waits, up to its limit, and
+// delays no other request.
 //
-//   assign     choose -> claim each (GPU thread) -> link -> answer
+//   assign     choose -> claim each (GPU thread) -> grant -> link -> answer
 //                 ^--- lost a race: choose again;  scrubs in the way: again after them
 //   unassign   end each claim and owe its scrub (durable) -> answer; then scrub
 //
@@ -32,6 +32,12 @@ struct GivenVf {
     std::string path;              ///< the consumer's path of the socket; empty: none
 };
 
+/// Who may open the sockets of an owner's VFs.
+struct SocketUser {
+    std::uint32_t uid = 0;
+    std::uint32_t gid = 0;
+};
+
 /// Answers come in the main loop. Claims are durable; domain names and waiting requests are not.
 class Assignments {
 public:
@@ -46,8 +52,8 @@ public:
     Assignments(Manager& manager, VmSocketsPort& sockets, const Clock& clock)
         : manager_(manager), sockets_(sockets), clock_(clock) {}
 
-    /// Options: wait_ms, owner_name. On success, also ends the claims of all other VFs
-    /// of `owner`, as unassign() does.
+    /// Options: wait_ms, owner_name, uid and gid (as grant()). On success, also ends the claims of
+    /// all other VFs of `owner`, as unassign() does.
     void assign(const std::string& owner, const std::vector<VfSelector>& selectors,
                 const Options& options, Done<std::vector<GivenVf>> done);
     /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
@@ -86,6 +92,7 @@ private:
     struct Request {
         std::string owner;
         std::vector<VfSelector> selectors;
+        std::optional<SocketUser> user;
         Nanoseconds deadline{0};
         Done<std::vector<GivenVf>> done;
         int tries = 0;

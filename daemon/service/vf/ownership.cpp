@@ -30,6 +30,35 @@ std::optional<ProcessId> parse_process(std::string_view text) {
     return ProcessId{.pid = *pid, .start_time = *start_time};
 }
 
+bool consists_of(std::string_view text, std::string_view marks, bool has_capitals) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [&](char letter) {
+        return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
+               (has_capitals && letter >= 'A' && letter <= 'Z') ||
+               marks.find(letter) != std::string_view::npos;
+    });
+}
+
+std::optional<EngineOwner> parse_engine_owner(std::string_view text) {
+    constexpr std::string_view kMarks = "_-";
+    const std::size_t first = text.find(':');
+    const std::size_t second = text.find(':', first + 1);
+    const std::size_t dot = text.rfind('.');
+    if (text.size() > kMaxEngineOwner || second == std::string_view::npos ||
+        first == std::string_view::npos || dot == std::string_view::npos || dot < second)
+        return {};
+    const std::string_view engine = text.substr(0, first);
+    const std::string_view cluster = text.substr(first + 1, second - first - 1);
+    const std::string_view id = text.substr(second + 1, dot - second - 1);
+    const auto life = text::number_in<std::uint32_t>(text.substr(dot + 1));
+    if (!life || !consists_of(engine, "", false) || !consists_of(cluster, kMarks, true) ||
+        !consists_of(id, kMarks, true))
+        return {};
+    return EngineOwner{.engine = std::string(engine),
+                       .cluster = std::string(cluster),
+                       .id = std::string(id),
+                       .life = *life};
+}
+
 OwnerRecord renewed(OwnerRecord owner, const ClaimRequest& request, UnixTime now) {
     owner.lease_s = request.lease_s;
     owner.expires = request.lease_s == 0 ? UnixTime{0} : now + UnixTime{request.lease_s};
@@ -119,8 +148,9 @@ OwnerForm form_of(std::string_view owner) {
     }
     for (const std::string_view prefix : kDomains)
         if (owner.starts_with(prefix)) owner.remove_prefix(prefix.size());
-    const auto uuid = parse_uuid(owner);
-    return uuid ? OwnerForm(DomainOwner{uuid_text(*uuid)}) : OwnerForm(OtherOwner{});
+    if (const auto uuid = parse_uuid(owner)) return DomainOwner{uuid_text(*uuid)};
+    if (auto engine_owner = parse_engine_owner(owner)) return *std::move(engine_owner);
+    return OtherOwner{};
 }
 
 bool is_same_owner(std::string_view one, std::string_view other) {
@@ -141,7 +171,8 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
     const bool is_new = facts.now - owner.since < kOwnerGrace;
     if (facts.exists && !*facts.exists && !is_new && !outlives_stops(owner))
         return fmt::format("{} no longer exists", claim_text(owner));
-    const bool is_known_to_live = (facts.exists && *facts.exists) || outlives_stops(owner);
+    const bool is_known_to_live = (facts.exists && *facts.exists) || outlives_stops(owner) ||
+                                  std::holds_alternative<EngineOwner>(form_of(owner.name));
     if (!facts.is_attached && !is_known_to_live && owner.lease_s == 0 &&
         facts.unattached_for >= kLongUnattached)
         return fmt::format("{} has not had the VF open for more than {} h", claim_text(owner),

@@ -84,11 +84,25 @@ inline constexpr std::chrono::hours kLongUnattached{1};
 struct DomainOwner {
     std::string uuid;
 };
+/// One life of a job of an engine, which is a scheduler of many hosts. A job that the engine starts
+/// again has the next life, so that a late end of an earlier life ends no claim of this life. Only
+/// the engine knows whether a life is over.
+struct EngineOwner {
+    std::string engine;
+    std::string cluster;
+    std::string id;
+    std::uint32_t life = 0;
+};
 struct OtherOwner {};
-using OwnerForm = std::variant<OtherOwner, ProcessId, DomainOwner>;
+using OwnerForm = std::variant<OtherOwner, ProcessId, DomainOwner, EngineOwner>;
+
+/// Longest EngineOwner: the paths of its sockets must fit in a socket's address (107 bytes).
+inline constexpr std::size_t kMaxEngineOwner = 72;
 
 /// The kind of an owner. "pid:N" or "pid:N:START" (clock ticks since boot) is a process; GpuModel
 /// adds the start time. A UUID, alone or after "domain:" or "libvirt:", is a VM.
+/// "ENGINE:CLUSTER:ID.LIFE", such as "slurm:lab:17.0", is a life of a job: ENGINE of a-z and 0-9,
+/// CLUSTER and ID of A-Z a-z 0-9 _ -, LIFE a number, together at most kMaxEngineOwner bytes.
 [[nodiscard]] OwnerForm form_of(std::string_view owner);
 
 /// Whether both name one owner. A process id with and without its start time is the same owner.
@@ -103,7 +117,8 @@ struct OrphanFacts {
 };
 
 /// Why the claim looks forgotten (lease over, owner gone, VF never opened); empty if it does not.
-/// For a persistent claim, an owner that is absent or does not use the VF is no such reason.
+/// For a persistent claim, an owner that is absent or does not use the VF is no such reason. For an
+/// EngineOwner only a lease that is over is a reason: the engine's bridge judges all else.
 [[nodiscard]] std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts);
 
 }  // namespace vgpu::daemon

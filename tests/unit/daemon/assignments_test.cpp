@@ -98,7 +98,7 @@ TEST_F(Assigned, ADomainFindsItsVfsUnderItsUuid) {
     EXPECT_EQ(given->at(0).target, (Target{"gpu0", 2}));
     EXPECT_EQ(given->at(0).path, "/run/vm/" + kUuidA + "/0.sock");
     EXPECT_EQ(given->at(1).path, "/run/vm/" + kUuidA + "/1.sock");
-    EXPECT_THAT(sockets.links.at(kUuidA),
+    EXPECT_THAT(sockets.links.at("vm/" + kUuidA),
                 ElementsAre(VfSockets{"/run/v/vf2.sock", "/run/v/vf2.agent.sock"},
                             VfSockets{"/run/v/vf1.sock", "/run/v/vf1.agent.sock"}));
     EXPECT_EQ(owner_of(2).name, kA);
@@ -140,7 +140,7 @@ TEST_F(Assigned, AllOrNone) {
     EXPECT_EQ(refused.error().id, ErrorId::Claimed);
     EXPECT_EQ(refused.error().cause, "gpu0/vf2 ('two') belongs to '" + kB + "' (claim 1)");
     EXPECT_EQ(owner_of(1), OwnerRecord{});
-    EXPECT_FALSE(sockets.links.contains(kUuidA));
+    EXPECT_FALSE(sockets.links.contains("vm/" + kUuidA));
 }
 
 TEST_F(Assigned, WhoLosesARaceForItsSecondVfGivesTheFirstBack) {
@@ -168,7 +168,7 @@ TEST_F(Assigned, WhatIsTakenBackIsScrubbedAndComesBackTheSame) {
     const Uuid uuid = world.gpu().view(1).record.spec.uuid;
     world.pf().log.clear();
     EXPECT_EQ(*unassign(kA), 1u);
-    EXPECT_FALSE(sockets.links.contains(kUuidA));
+    EXPECT_FALSE(sockets.links.contains("vm/" + kUuidA));
     EXPECT_EQ(owner_of(1), OwnerRecord{});
     EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
     world.pf().finish_scrub(1);
@@ -332,7 +332,7 @@ TEST_F(Assigned, AVfThatWasAnothersMeanwhileIsNotAdopted) {
     assignments.step();
     ASSERT_TRUE(world.release({"gpu0", 1}, "slurm:7", owner_of(1).generation));
     assignments.step();
-    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre("/run/v/vf2.sock"));
+    EXPECT_THAT(sockets.linked("vm/" + kUuidA), ElementsAre("/run/v/vf2.sock"));
     EXPECT_EQ(*adopt(kA), 1u);
     EXPECT_EQ(owner_of(1), OwnerRecord{});
 }
@@ -361,7 +361,7 @@ TEST_F(Assigned, ALeaseTakenOverClosesWhatWasOpenedForItsOwnerAndNotForTheNext) 
     ASSERT_TRUE(assignments.grant(kA, 64055, 108, {}));
     assignments.step();
     EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "64055:108");
-    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre("/run/v/vf1.sock"));
+    EXPECT_THAT(sockets.linked("vm/" + kUuidA), ElementsAre("/run/v/vf1.sock"));
 }
 
 TEST_F(Assigned, WhatAnEarlierVgpudOpenedIsClosedWhenItsClaimEnds) {
@@ -386,7 +386,7 @@ TEST_F(Assigned, ADomainKeepsItsSocketsWhileItsGpuIsNotInService) {
     world.pf().is_there = true;
     pass(GpuModel::kRefresh);
     EXPECT_EQ(sockets.owners.at("/run/v/vf1.sock"), "64055:108");
-    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre("/run/v/vf1.sock"));
+    EXPECT_THAT(sockets.linked("vm/" + kUuidA), ElementsAre("/run/v/vf1.sock"));
 }
 
 TEST_F(Assigned, WhatADomainDoesNotWantAnyMoreIsTakenBack) {
@@ -464,23 +464,23 @@ protected:
     }
 
     test::TempDir directory;
-    adapters::VmSockets sockets{directory.file("vm")};
+    adapters::VmSockets sockets{directory.path()};
 };
 
 TEST_F(VmSocketFiles, PathsLeadToTheSocketsOfTheLastAssignment) {
-    ASSERT_TRUE(sockets.link(kUuidA, {vf(1), vf(2)}));
-    EXPECT_EQ(sockets.path_of(kUuidA, 0), directory.file("vm/" + kUuidA + "/0.sock"));
-    EXPECT_EQ(std::filesystem::read_symlink(sockets.path_of(kUuidA, 0)), vf(1).vfio_user);
-    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre(vf(1).vfio_user, vf(2).vfio_user));
-    ASSERT_TRUE(sockets.link(kUuidA, {vf(2)}));
-    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre(vf(2).vfio_user));
-    sockets.unlink(kUuidA);
-    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre());
+    ASSERT_TRUE(sockets.link("vm/" + kUuidA, {vf(1), vf(2)}));
+    EXPECT_EQ(sockets.path_of("vm/" + kUuidA, 0), directory.file("vm/" + kUuidA + "/0.sock"));
+    EXPECT_EQ(std::filesystem::read_symlink(sockets.path_of("vm/" + kUuidA, 0)), vf(1).vfio_user);
+    EXPECT_THAT(sockets.linked("vm/" + kUuidA), ElementsAre(vf(1).vfio_user, vf(2).vfio_user));
+    ASSERT_TRUE(sockets.link("vm/" + kUuidA, {vf(2)}));
+    EXPECT_THAT(sockets.linked("vm/" + kUuidA), ElementsAre(vf(2).vfio_user));
+    sockets.unlink("vm/" + kUuidA);
+    EXPECT_THAT(sockets.linked("vm/" + kUuidA), ElementsAre());
     EXPECT_TRUE(std::filesystem::exists(vf(2).vfio_user)) << "only the link is gone";
 }
 
 TEST_F(VmSocketFiles, AVfWhoseSocketIsGoneIsNotSuccess) {
-    const auto linked = sockets.link(kUuidA, {vf(1), vf(3)});
+    const auto linked = sockets.link("vm/" + kUuidA, {vf(1), vf(3)});
     ASSERT_FALSE(linked);
     EXPECT_THAT(linked.error().cause, ::testing::HasSubstr(vf(3).vfio_user + " is missing"));
 }
@@ -488,27 +488,27 @@ TEST_F(VmSocketFiles, AVfWhoseSocketIsGoneIsNotSuccess) {
 TEST_F(VmSocketFiles, ThePathsToOneVfGoAndTheOthersStay) {
     VfSockets one = vf(1);
     one.agent = directory.file("vf1.agent.sock");
-    ASSERT_TRUE(sockets.link(kUuidA, {one, vf(2)}));
-    sockets.unlink_vf(kUuidA, one);
-    EXPECT_THAT(sockets.linked(kUuidA), ElementsAre(vf(2).vfio_user));
+    ASSERT_TRUE(sockets.link("vm/" + kUuidA, {one, vf(2)}));
+    sockets.unlink_vf("vm/" + kUuidA, one);
+    EXPECT_THAT(sockets.linked("vm/" + kUuidA), ElementsAre(vf(2).vfio_user));
     const auto agent =
-        std::filesystem::path(sockets.path_of(kUuidA, 0)).replace_extension(".agent.sock");
+        std::filesystem::path(sockets.path_of("vm/" + kUuidA, 0)).replace_extension(".agent.sock");
     EXPECT_FALSE(std::filesystem::is_symlink(std::filesystem::path(agent)));
-    sockets.unlink_vf(kUuidB, one);
-    EXPECT_THAT(sockets.linked(kUuidB), ElementsAre()) << "it has none";
+    sockets.unlink_vf("vm/" + kUuidB, one);
+    EXPECT_THAT(sockets.linked("vm/" + kUuidB), ElementsAre()) << "it has none";
 }
 
 TEST_F(VmSocketFiles, BesideThemIsTheImageThatKeepsTheVmFromBeingSaved) {
-    ASSERT_TRUE(sockets.link(kUuidA, {vf(1)}));
-    ASSERT_TRUE(sockets.link(kUuidA, {vf(2)})) << "again";
-    const std::string path = sockets.migration_blocker_path(kUuidA);
+    ASSERT_TRUE(sockets.link("vm/" + kUuidA, {vf(1)}));
+    ASSERT_TRUE(sockets.link("vm/" + kUuidA, {vf(2)})) << "again";
+    const std::string path = sockets.migration_blocker_path("vm/" + kUuidA);
     std::ifstream file(path, std::ios::binary);
     const std::string image{std::istreambuf_iterator<char>(file), {}};
     EXPECT_EQ(image.size(), 1024u);
     EXPECT_EQ(image.substr(64, 4), "\x7f\x10\xda\xbe") << "the signature of VDI";
     EXPECT_EQ(image.substr(512, 4), "\xff\xff\xff\xff") << "no block";
     EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0644});
-    sockets.unlink(kUuidA);
+    sockets.unlink("vm/" + kUuidA);
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeVmSockets: the paths and sockets of virtual machines in memory, at the VmSocketsPort seam.
+// FakeVmSockets: the paths and sockets of owners in memory, at the VmSocketsPort seam.
 #pragma once
 
 #include "daemon/ports/vm_sockets_port.h"
@@ -13,21 +13,21 @@ namespace vgpu::daemon::testing {
 
 class FakeVmSockets final : public VmSocketsPort {
 public:
-    [[nodiscard]] std::string path_of(const std::string& uuid, std::size_t n) const override {
-        return "/run/vm/" + uuid + "/" + std::to_string(n) + ".sock";
+    [[nodiscard]] std::string path_of(const std::string& place, std::size_t n) const override {
+        return "/run/" + place + "/" + std::to_string(n) + ".sock";
     }
-    Result<> link(const std::string& uuid, const std::vector<VfSockets>& sockets) override {
+    Result<> link(const std::string& place, const std::vector<VfSockets>& sockets) override {
         if (is_full) return fail(ErrorId::System, "no space left on device");
-        links[uuid] = sockets;
+        links[place] = sockets;
         return {};
     }
-    void unlink(const std::string& uuid) override { links.erase(uuid); }
-    void unlink_vf(const std::string& uuid, const VfSockets& sockets) override {
-        if (links.contains(uuid)) std::erase(links[uuid], sockets);
+    void unlink(const std::string& place) override { links.erase(place); }
+    void unlink_vf(const std::string& place, const VfSockets& sockets) override {
+        if (links.contains(place)) std::erase(links[place], sockets);
     }
-    [[nodiscard]] std::vector<std::string> linked(const std::string& uuid) const override {
+    [[nodiscard]] std::vector<std::string> linked(const std::string& place) const override {
         std::vector<std::string> targets;
-        const auto at = links.find(uuid);
+        const auto at = links.find(place);
         if (at == links.end()) return targets;
         for (const VfSockets& one : at->second) targets.push_back(one.vfio_user);
         return targets;
@@ -42,7 +42,7 @@ public:
         owners.erase(sockets.agent);
     }
 
-    std::map<std::string, std::vector<VfSockets>> links;  ///< by UUID
+    std::map<std::string, std::vector<VfSockets>> links;  ///< by place
     std::map<std::string, std::string> owners;            ///< by socket: "uid:gid"
     bool is_full = false;
 };

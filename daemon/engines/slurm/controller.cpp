@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/engines/slurm/controller.h"
+
+#include <fmt/format.h>
+
+namespace vgpu::slurm {
+
+namespace {
+
+constexpr int kTimedOut = 124;
+
+}  // namespace
+
+Result<std::string> Controller::output_of(const std::vector<std::string>& argv) {
+    Ran ran = programs_.run(argv);
+    if (ran.status == 0) return std::move(ran.out);
+    const std::string words = fmt::format("{}", fmt::join(argv, " "));
+    if (ran.status == kTimedOut)
+        return fail(ErrorId::TimedOut, fmt::format("'{}' did not end in time", words));
+    return fail(ErrorId::System, fmt::format("'{}' failed with status {}: {}", words, ran.status,
+                                             ran.err.substr(0, ran.err.find('\n'))));
+}
+
+Result<Job> Controller::job(const std::string& id) {
+    TRY(const std::string text, output_of({"scontrol", "-o", "-d", "show", "job", id}));
+    return read_job(text, node_);
+}
+
+Result<std::set<JobLife>> Controller::jobs_here() {
+    TRY(const std::string text,
+        output_of({"squeue", "-h", "-w", node_, "-O", "JobID:20,RestartCnt:20,StateCompact:20"}));
+    return read_queue(text);
+}
+
+Result<Node> Controller::this_node() {
+    TRY(const std::string text, output_of({"scontrol", "-o", "show", "node", node_}));
+    return read_node(text);
+}
+
+Result<std::set<std::string>> Controller::steps() {
+    TRY(const std::string text, output_of({"scontrol", "show", "slurmd"}));
+    return read_steps(text);
+}
+
+Result<> Controller::update_node(const std::vector<std::string>& values) {
+    std::vector<std::string> argv{"scontrol", "update", "nodename=" + node_};
+    argv.insert(argv.end(), values.begin(), values.end());
+    TRY_VOID(output_of(argv));
+    return {};
+}
+
+Result<> Controller::set_gres(const std::string& gres) {
+    return update_node({"gres=" + gres});
+}
+
+Result<> Controller::drain(const std::string& reason) {
+    return update_node({"state=drain", "reason=" + reason});
+}
+
+Result<> Controller::resume() {
+    return update_node({"state=resume"});
+}
+
+Result<> Controller::requeue(const std::string& id) {
+    TRY_VOID(output_of({"scontrol", "requeue", id}));
+    return {};
+}
+
+Result<> Controller::hold(const std::string& id, const std::string& comment) {
+    TRY_VOID(output_of({"scontrol", "requeuehold", id}));
+    TRY_VOID(output_of({"scontrol", "update", "jobid=" + id, "admincomment=" + comment}));
+    return {};
+}
+
+}  // namespace vgpu::slurm

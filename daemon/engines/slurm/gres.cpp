@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/engines/slurm/gres.h"
+
+#include "text/number.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+namespace vgpu::slurm {
+
+namespace {
+
+/// The elements of a list; commas in parentheses separate nothing.
+std::vector<std::string_view> elements_of(std::string_view list) {
+    std::vector<std::string_view> all;
+    std::size_t begin = 0;
+    int depth = 0;
+    for (std::size_t i = 0; i <= list.size(); ++i) {
+        const char letter = i < list.size() ? list[i] : ',';
+        if (letter == '(') ++depth;
+        if (letter == ')') --depth;
+        if (letter != ',' || (depth > 0 && i < list.size())) continue;
+        if (i > begin) all.push_back(list.substr(begin, i - begin));
+        begin = i + 1;
+    }
+    return all;
+}
+
+bool is_vgpu(std::string_view element) {
+    return element.starts_with(kGres) &&
+           (element.size() == kGres.size() || element[kGres.size()] == ':' ||
+            element[kGres.size()] == '(');
+}
+
+/// "vgpu:small:8", "vgpu:small:8(IDX:0-7)" or "vgpu:small(CNT:8)"
+Result<std::pair<std::string, std::uint32_t>> read_element(std::string_view element) {
+    constexpr std::string_view kCount = "(CNT:";
+    const std::size_t parenthesis = std::min(element.find('('), element.size());
+    std::string_view head = element.substr(0, parenthesis);
+    const std::string_view details = element.substr(parenthesis);
+    std::string_view number;
+    if (details.starts_with(kCount) && details.ends_with(')')) {
+        number = details.substr(kCount.size(), details.size() - kCount.size() - 1);
+    } else if (const std::size_t colon = head.rfind(':'); colon != std::string_view::npos) {
+        number = head.substr(colon + 1);
+        head = head.substr(0, colon);
+    }
+    const auto count = text::number_in<std::uint32_t>(number);
+    const bool has_type = head.size() > kGres.size() + 1;
+    if (!has_type || !count)
+        return fail(ErrorId::BadConfiguration,
+                    fmt::format("GRES '{}' is not {}:PROFILE:NUMBER", element, kGres));
+    return std::pair(std::string(head.substr(kGres.size() + 1)), *count);
+}
+
+std::string text_of(const Counts& counts) {
+    std::string text;
+    for (const auto& [profile, count] : counts)
+        text += fmt::format("{}{}:{}:{}", text.empty() ? "" : ",", kGres, profile, count);
+    return text;
+}
+
+}  // namespace
+
+Result<Counts> read_gres(std::string_view list) {
+    Counts counts;
+    for (const std::string_view element : elements_of(list)) {
+        if (!is_vgpu(element)) continue;
+        TRY(const auto one, read_element(element));
+        counts[one.first] += one.second;
+    }
+    return counts;
+}
+
+std::string with_counts(std::string_view list, const Counts& counts) {
+    Counts all = counts;
+    std::string text;
+    for (const std::string_view element : elements_of(list == "(null)" ? "" : list)) {
+        if (is_vgpu(element)) {
+            if (const auto one = read_element(element)) all.try_emplace(one->first, 0);
+            continue;
+        }
+        text += fmt::format("{}{}", text.empty() ? "" : ",", element);
+    }
+    const std::string own = text_of(all);
+    return text.empty() || own.empty() ? text + own : text + "," + own;
+}
+
+std::vector<std::string> profiles_of(const Counts& counts) {
+    std::vector<std::string> all;
+    for (const auto& [profile, count] : counts) all.insert(all.end(), count, profile);
+    return all;
+}
+
+std::string configuration_of(const std::string& node, const Counts& counts) {
+    std::string text = fmt::format(
+        "# slurm.conf: add to the line NodeName={}\nGres={}\n\n"
+        "# gres.conf\n",
+        node, text_of(counts));
+    for (const auto& [profile, count] : counts)
+        text += fmt::format("NodeName={} Name={} Type={} Count={}\n", node, kGres, profile, count);
+    return text;
+}
+
+}  // namespace vgpu::slurm

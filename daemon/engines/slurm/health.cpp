@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/engines/slurm/health.h"
+
+#include "daemon/engines/slurm/jobs.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::slurm {
+
+namespace {
+
+constexpr std::string_view kGpuOk = "ok";
+
+std::string note_of(const Counts& counts, const std::string& condition) {
+    return fmt::format("{}\n{}", with_counts("", counts), condition);
+}
+
+}  // namespace
+
+std::vector<std::string> Health::check() {
+    const Truth now = truth();
+    const std::string note = note_of(now.vfs, now.condition);
+    if (note_.load(kNoteLife) != note) {
+        note_.forget();
+        if (const auto sent = tell(now); !sent) log_.push_back(sent.error().cause);
+    }
+    if (const auto ended = end_left_claims(); !ended) log_.push_back(ended.error().cause);
+    return std::exchange(log_, {});
+}
+
+/// Slurm may use the VFs that are free and those that its own jobs have.
+Health::Truth Health::truth() {
+    const auto claims = vgpud_.claims();
+    const auto capacity = vgpud_.capacity();
+    claims_ = claims.value_or(std::vector<Claim>{});
+    if (!claims) return {.vfs = {}, .condition = claims.error().cause};
+    if (!capacity) return {.vfs = {}, .condition = capacity.error().cause};
+    Truth truth;
+    for (const Capacity& row : *capacity) {
+        if (!row.profile.empty()) truth.vfs[row.profile] += row.free;
+        if (row.gpu_state != kGpuOk && truth.condition.empty())
+            truth.condition = fmt::format("{} is {}", row.gpu, row.gpu_state);
+    }
+    for (const Claim& claim : *claims)
+        if (!claim.profile.empty() && life_of(claim.owner, cluster_)) ++truth.vfs[claim.profile];
+    return truth;
+}
+
+/// Capacity first: a host that is resumed must not promise what it lacks.
+Result<> Health::tell(const Truth& truth) {
+    TRY(const Node node, slurm_.this_node());
+    if (truth.condition.empty()) TRY_VOID(tell_gres(node, truth.vfs));
+    TRY(const bool is_known, tell_state(node, truth.condition));
+    if (is_known) note_.save(note_of(truth.vfs, truth.condition));
+    return {};
+}
+
+Result<> Health::tell_gres(const Node& node, const Counts& counts) {
+    const std::string gres = with_counts(node.gres, counts);
+    if (gres == node.gres || (gres.empty() && node.gres == "(null)")) return {};
+    TRY_VOID(slurm_.set_gres(gres));
+    log_.push_back(fmt::format("published {}", gres));
+    return {};
+}
+
+Result<bool> Health::tell_state(const Node& node, const std::string& condition) {
+    const bool is_ours = node.is_drained && node.reason.starts_with(kMark);
+    if (node.is_drained && !is_ours) return condition.empty();
+    if (condition.empty()) {
+        if (!is_ours) return true;
+        TRY_VOID(slurm_.resume());
+        log_.emplace_back("resumed the host");
+        return true;
+    }
+    const std::string reason = std::string(kMark) + condition;
+    if (is_ours && node.reason == reason) return true;
+    TRY_VOID(slurm_.drain(reason));
+    log_.push_back(fmt::format("drained the host: {}", condition));
+    return true;
+}
+
+/// A claim ends only if the controller answered without its life, no step of its job is on this
+/// host, and nobody has the VF open. The claims were read before the controller is asked: a life
+/// that begins meanwhile is not among them.
+Result<> Health::end_left_claims() {
+    std::map<std::string, bool> left;  // whether one of the owner's VFs is open
+    for (const Claim& claim : claims_)
+        if (life_of(claim.owner, cluster_)) left[claim.owner] |= claim.is_open;
+    std::erase_if(left, [](const auto& entry) { return entry.second; });
+    if (left.empty()) return {};
+    TRY(const auto steps, slurm_.steps());
+    std::erase_if(left, [&](const auto& entry) {
+        return steps.contains(life_of(entry.first, cluster_)->id);
+    });
+    if (left.empty()) return {};
+    TRY(const auto jobs, slurm_.jobs_here());
+    for (const auto& [owner, is_open] : left) {
+        if (jobs.contains(*life_of(owner, cluster_))) continue;
+        TRY(const std::uint32_t ended, vgpud_.unassign(owner));
+        if (ended > 0)
+            log_.push_back(fmt::format("ended the claims of '{}': its job is over", owner));
+    }
+    return {};
+}
+
+}  // namespace vgpu::slurm

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/engines/slurm/jobs.h"
+
+#include "daemon/engines/slurm/health.h"
+#include "text/number.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+namespace vgpu::slurm {
+
+namespace {
+
+std::string prefix_of(const std::string& cluster) {
+    return fmt::format("slurm:{}:", cluster);
+}
+
+/// Whether another host may have what this host lacks.
+bool is_want_of_vfs(ErrorId id) {
+    return id == ErrorId::NoMatchingVf || id == ErrorId::Claimed || id == ErrorId::WrongState;
+}
+
+}  // namespace
+
+std::string owner_of(const JobName& job) {
+    return fmt::format("{}{}.{}", prefix_of(job.cluster), job.id, job.life);
+}
+
+std::optional<JobLife> life_of(const std::string& owner, const std::string& cluster) {
+    const std::string prefix = prefix_of(cluster);
+    const std::size_t dot = owner.rfind('.');
+    if (!owner.starts_with(prefix) || dot == std::string::npos || dot < prefix.size()) return {};
+    const auto life = text::number_in<std::uint32_t>(std::string_view(owner).substr(dot + 1));
+    if (!life) return {};
+    return JobLife{.id = owner.substr(prefix.size(), dot - prefix.size()), .life = *life};
+}
+
+std::string device_of(const std::string& socket) {
+    return fmt::format(R"({{"driver":"vfio-user-pci","socket":{{"type":"unix","path":"{}"}}}})",
+                       socket);
+}
+
+/// The claim is for the life that the controller names: the environment of a step may be older.
+Result<std::vector<GivenVf>> Jobs::give(const JobName& job) {
+    TRY(const Job known, slurm_.job(job.id));
+    if (known.vfs.empty()) return std::vector<GivenVf>{};
+    return vgpud_.assign(owner_of({.cluster = job.cluster, .id = job.id, .life = known.life}),
+                         profiles_of(known.vfs), known.user);
+}
+
+Outcome Jobs::prolog(const JobName& job) {
+    const auto given = give(job);
+    if (!given) return refuse(job, given.error());
+    return {};
+}
+
+/// The published capacity was wrong if no VF is free: the next health check publishes it again.
+Outcome Jobs::refuse(const JobName& job, const Error& error) {
+    if (error.id == ErrorId::BadConfiguration) {
+        const auto held = slurm_.hold(job.id, std::string(kMark) + error.cause);
+        return {.status = held ? kDone : kFailed, .log = error.cause, .out = ""};
+    }
+    note_.forget();
+    if (is_want_of_vfs(error.id)) {
+        const auto requeued = slurm_.requeue(job.id);
+        return {.status = requeued ? kDone : kFailed,
+                .log = fmt::format("job {} is requeued: {}", job.id, error.cause),
+                .out = ""};
+    }
+    // Slurm drains the host of a prolog that failed, but with a reason that says nothing, and it
+    // keeps a reason that is there.
+    static_cast<void>(slurm_.drain(std::string(kMark) + error.cause));
+    return {.status = kFailed, .log = error.cause, .out = ""};
+}
+
+Outcome Jobs::ensure(const JobName& job) {
+    const auto given = give(job);
+    if (given) return {};
+    return {.status = kFailed, .log = given.error().cause, .out = ""};
+}
+
+Outcome Jobs::task(const JobName& job) {
+    const auto claims = vgpud_.claims();
+    if (!claims) return {.status = kFailed, .log = claims.error().cause, .out = ""};
+    const std::string owner = owner_of(job);
+    const auto count = std::ranges::count(*claims, owner, &Claim::owner);
+    Outcome outcome;
+    for (int n = 0; n < count; ++n)
+        outcome.out +=
+            fmt::format("export VGPU_SOCKET_{0}={1}/owner/{2}/{0}.sock\n", n, run_dir_, owner);
+    if (count > 0) return outcome;
+    const auto known = slurm_.job(job.id);
+    if (!known) return {.status = kFailed, .log = known.error().cause, .out = ""};
+    if (known->vfs.empty()) return {};
+    return {
+        .status = kFailed,
+        .log = fmt::format("job {} has no VF on {}: '{}' owns none", job.id, slurm_.node(), owner),
+        .out = ""};
+}
+
+/// Whether `life` of the job has ended. The epilog of a job that is requeued has the number of its
+/// next life. So the end of this life must be told from a late end of an earlier one while this
+/// life runs here.
+Result<bool> Jobs::is_over(const JobName& job, std::uint32_t life, bool is_open) {
+    if (life < job.life || job.life == 0) return true;
+    if (is_open) return false;
+    TRY(const auto steps, slurm_.steps());
+    if (steps.contains(job.id)) return false;
+    TRY(const Job known, slurm_.job(job.id));
+    const bool is_running = known.state == "RUNNING" || known.state == "CONFIGURING" ||
+                            known.state == "SUSPENDED" || known.state == "STOPPED";
+    return !(is_running && known.life == life && known.is_here);
+}
+
+Outcome Jobs::epilog(const JobName& job) {
+    const auto claims = vgpud_.claims();
+    if (!claims) return {.status = kDone, .log = claims.error().cause, .out = ""};
+    std::map<std::string, bool> open_of_owner;
+    for (const Claim& claim : *claims) open_of_owner[claim.owner] |= claim.is_open;
+    Outcome outcome;
+    for (const auto& [owner, is_open] : open_of_owner) {
+        const auto life = life_of(owner, job.cluster);
+        if (!life || life->id != job.id || life->life > job.life) continue;
+        const auto over = is_over(job, life->life, is_open);
+        if (!over) outcome.log = over.error().cause;
+        if (!over || !*over) continue;
+        if (const auto ended = vgpud_.unassign(owner); !ended) outcome.log = ended.error().cause;
+    }
+    return outcome;
+}
+
+}  // namespace vgpu::slurm

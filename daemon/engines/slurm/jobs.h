@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// Jobs: the VFs of one job on this host, from its start to its end. Slurm's slurmd calls the verbs:
+//
+//   prolog   before the first step: gives the VFs       ensure   before each step: the same again,
+//   task     before each task: where the VFs are                 since slurmd may skip the prolog
+//   epilog   after the last step: ends the claims                of a job that restarts on a host
+//                                                                that was cut off
+//
+// A life of a job is one start of it. A late end of an earlier life ends nothing of a later one.
+#pragma once
+
+#include "daemon/engines/slurm/controller.h"
+
+#include <optional>
+#include <string>
+
+namespace vgpu::slurm {
+
+/// A job as slurmd names it in the environment of its programs.
+struct JobName {
+    std::string cluster;
+    std::string id;
+    std::uint32_t life = 0;  ///< of an epilog: may already be the next life
+};
+
+/// "slurm:lab:17.0"
+[[nodiscard]] std::string owner_of(const JobName& job);
+/// The job that an owner of this cluster names; none for other owners.
+[[nodiscard]] std::optional<JobLife> life_of(const std::string& owner, const std::string& cluster);
+
+/// The argument of QEMU's -device for the VF at `socket`.
+[[nodiscard]] std::string device_of(const std::string& socket);
+
+/// Exit statuses of verbs, as slurmd understands them.
+inline constexpr int kDone = 0;
+inline constexpr int kFailed =
+    1;  ///< of a prolog: the host is drained and the job starts elsewhere
+
+/// What a verb did: its exit status, a line for slurmd's log (empty: nothing to say), and for task
+/// the lines for Slurm.
+struct Outcome {
+    int status = kDone;
+    std::string log;
+    std::string out;
+};
+
+class Jobs {
+public:
+    Jobs(Controller& slurm, VgpudPort& vgpud, NotePort& note, std::string run_dir)
+        : slurm_(slurm), vgpud_(vgpud), note_(note), run_dir_(std::move(run_dir)) {}
+
+    /// Gives the VFs. If none is free, the job is requeued, and the host stays in service. If vgpud
+    /// does not answer, or Slurm's texts cannot be read, the host is drained with a reason.
+    Outcome prolog(const JobName& job);
+    /// As prolog(), but the job's life is asked from Slurm, and the host is not drained: task()
+    /// then fails the job.
+    Outcome ensure(const JobName& job);
+    /// "export VGPU_SOCKET_0=…" for each VF, in the order of their profiles. kFailed if the job
+    /// should have VFs and has none. Runs as the job's user.
+    Outcome task(const JobName& job);
+    /// Ends claims of earlier lives, and of this life unless it runs. Never fails: a failed epilog
+    /// drains the host, and health() ends what stays.
+    Outcome epilog(const JobName& job);
+
+private:
+    Result<std::vector<GivenVf>> give(const JobName& job);
+    Outcome refuse(const JobName& job, const Error& error);
+    [[nodiscard]] Result<bool> is_over(const JobName& job, std::uint32_t life, bool is_open);
+
+    Controller& slurm_;
+    VgpudPort& vgpud_;
+    NotePort& note_;
+    std::string run_dir_;
+};
+
+}  // namespace vgpu::slurm

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+//
+// vgpu-slurm: options, verbs, and the composition of all parts. slurmd calls most verbs; what they
+// print on stderr is in slurmd's log.
+#include "daemon/engines/slurm/health.h"
+#include "daemon/engines/slurm/jobs.h"
+#include "daemon/engines/slurm/note_file.h"
+#include "daemon/engines/slurm/programs.h"
+#include "daemon/engines/slurm/vgpud_client.h"
+#include "text/number.h"
+#include "text/whole_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+
+namespace vgpu::slurm {
+namespace {
+
+/// A job waits for a vgpud that is being restarted, a health check does not.
+constexpr std::chrono::milliseconds kJobWait{5000}, kNoWait{0};
+
+struct CommandLine {
+    std::string bus = "system";
+    std::string slurm_directory;
+    std::string run_dir = "/run/vgpu";
+    std::string note = "/run/vgpu-slurm/published";
+    std::string job;
+    std::vector<std::string> command;
+};
+
+std::string variable(const char* name, const std::string& otherwise = "") {
+    const char* value = std::getenv(name);
+    return value == nullptr ? otherwise : value;
+}
+
+/// slurmd's name for this host; without slurmd its host name.
+std::string node_name() {
+    std::array<char, 256> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    const std::string host = name.data();
+    return variable("SLURMD_NODENAME", host.substr(0, host.find('.')));
+}
+
+/// The environment of a health check does not name the cluster.
+Result<std::string> cluster_name() {
+    if (std::string name = variable("SLURM_CLUSTER_NAME"); !name.empty()) return name;
+    const std::string path = variable("SLURM_CONF", "/etc/slurm/slurm.conf");
+    const auto text = text::whole_file(path);
+    if (!text) return daemon::fail_errno(ErrorId::System, text.error(), "cannot read " + path);
+    if (auto name = cluster_in(*text)) return *std::move(name);
+    return fail(ErrorId::BadConfiguration, path + " has no ClusterName");
+}
+
+/// The number of restarts has one name for root's programs and another for those of users; a job
+/// that was never restarted may have none.
+Result<JobName> job_name(const CommandLine& line) {
+    TRY(const std::string cluster, cluster_name());
+    JobName job{.cluster = cluster, .id = line.job, .life = 0};
+    if (job.id.empty()) job.id = variable("SLURM_JOB_ID");
+    if (!text::number_in<std::uint32_t>(job.id))
+        return fail(
+            ErrorId::OutOfRange,
+            fmt::format("'{}' is not the number of a job; SLURM_JOB_ID or --job names it", job.id));
+    const std::string life =
+        variable("SLURM_JOB_RESTART_COUNT", variable("SLURM_RESTART_COUNT", "0"));
+    const auto number = text::number_in<std::uint32_t>(life);
+    if (!number)
+        return fail(ErrorId::OutOfRange, fmt::format("'{}' is not a number of restarts", life));
+    job.life = *number;
+    return job;
+}
+
+int say(const Outcome& outcome) {
+    fmt::print("{}", outcome.out);
+    if (!outcome.log.empty()) fmt::print(stderr, "vgpu-slurm: {}\n", outcome.log);
+    return outcome.status;
+}
+
+int say(const Error& error) {
+    return say({.status = kFailed, .log = error.cause, .out = ""});
+}
+
+int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&)) {
+    const auto job = job_name(line);
+    if (!job) return say(job.error());
+    Programs programs(line.slurm_directory);
+    Controller slurm(programs, node_name());
+    VgpudClient vgpud(line.bus, kJobWait);
+    NoteFile note(line.note);
+    Jobs jobs(slurm, vgpud, note, line.run_dir);
+    return say((jobs.*verb)(*job));
+}
+
+/// Succeeds in any case: slurmd stops calling a health check that fails.
+int health(const CommandLine& line) {
+    const auto cluster = cluster_name();
+    if (!cluster) return say(cluster.error());
+    Programs programs(line.slurm_directory);
+    Controller slurm(programs, node_name());
+    VgpudClient vgpud(line.bus, kNoWait);
+    NoteFile note(line.note);
+    for (const std::string& one : Health(slurm, vgpud, note, *cluster).check())
+        fmt::print(stderr, "vgpu-slurm: {}\n", one);
+    return kDone;
+}
+
+int print_configuration(const CommandLine& line) {
+    VgpudClient vgpud(line.bus, kNoWait);
+    const auto rows = vgpud.capacity();
+    if (!rows) return say(rows.error());
+    Counts counts;
+    for (const Capacity& row : *rows)
+        if (!row.profile.empty()) counts[row.profile] += row.total;
+    fmt::print("{}", configuration_of(node_name(), counts));
+    return kDone;
+}
+
+/// Becomes QEMU, with a device for each VF of the job.
+int run(const CommandLine& line) {
+    std::vector<std::string> words = line.command;
+    for (int n = 0;; ++n) {
+        const std::string socket = variable(fmt::format("VGPU_SOCKET_{}", n).c_str());
+        if (socket.empty()) break;
+        words.emplace_back("-device");
+        words.push_back(device_of(socket));
+    }
+    if (words.size() == line.command.size())
+        return say({.status = kFailed,
+                    .log = "this job has no VF: VGPU_SOCKET_0 is not set. Submit it with "
+                           "--gres=vgpu:PROFILE:1, and set TaskProlog (docs/slurm.md)",
+                    .out = ""});
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    ::execvp(arguments[0], arguments.data());
+    return say(daemon::fail_errno(ErrorId::System, errno, "cannot run " + words[0]).value());
+}
+
+int main_of(int argc, char** argv) {
+    CommandLine line;
+    int status = kDone;
+    CLI::App app("vgpu-slurm gives VFs of this host to the jobs of Slurm", "vgpu-slurm");
+    app.require_subcommand(1);
+    app.add_option("--bus", line.bus, "the bus of vgpud: system, session or a D-Bus address")
+        ->capture_default_str();
+    app.add_option("--slurm-bin", line.slurm_directory,
+                   "the directory of scontrol and squeue (default: PATH)")
+        ->type_name("DIR");
+    app.add_option("--run-dir", line.run_dir, "run_dir of vgpud")
+        ->capture_default_str()
+        ->type_name("DIR");
+    app.add_option("--note", line.note, "the file that records what Slurm was told")
+        ->capture_default_str()
+        ->type_name("FILE");
+    app.add_option("--job", line.job, "the job (default: SLURM_JOB_ID)")->type_name("ID");
+    app.set_version_flag("--version", fmt::format("vgpu-slurm {}", VGPU_VERSION));
+    const auto add = [&app](const char* name, const char* text, std::function<void()> verb) {
+        return app.add_subcommand(name, text)->callback(std::move(verb));
+    };
+    add("prolog", "Prolog: give a job its VFs", [&] { status = on_job(line, &Jobs::prolog); });
+    add("ensure", "before a step: the same again", [&] { status = on_job(line, &Jobs::ensure); });
+    add("task", "TaskProlog: tell a task its VFs", [&] { status = on_job(line, &Jobs::task); });
+    add("epilog", "Epilog: end the claims of a job", [&] { status = on_job(line, &Jobs::epilog); });
+    add("health", "HealthCheckProgram: publish, drain, resume, clean up",
+        [&] { status = health(line); });
+    add("conf", "print the GRES of this host for slurm.conf and gres.conf",
+        [&] { status = print_configuration(line); });
+    add("run", "run QEMU with the VFs of this job", [&] { status = run(line); })
+        ->add_option("command", line.command, "QEMU and its arguments, after --")
+        ->required();
+    CLI11_PARSE(app, argc, argv);
+    return status;
+}
+
+}  // namespace
+}  // namespace vgpu::slurm
+
+int main(int argc, char** argv) {
+    return vgpu::slurm::main_of(argc, argv);
+}

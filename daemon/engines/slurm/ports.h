@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// Ports of the Slurm bridge: Slurm's programs, vgpud, and the note of the last health check. Faked
+// in tests. One thread.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vgpu::slurm {
+
+using daemon::Error;
+using daemon::ErrorId;
+using daemon::fail;
+using daemon::Result;
+
+/// How a program ended. `status` is as a shell counts it; 124: it was stopped after its time limit.
+struct Ran {
+    int status = 0;
+    std::string out;
+    std::string err;
+};
+
+class ProgramPort {
+public:
+    virtual ~ProgramPort() = default;
+    /// Runs a program of Slurm (argv[0] without a directory) to its end or its time limit.
+    virtual Ran run(const std::vector<std::string>& argv) = 0;
+};
+
+/// A VF that a job got.
+struct GivenVf {
+    std::string target;  ///< "gpu0/vf3"
+    std::string socket;
+};
+
+/// A VF with an owner.
+struct Claim {
+    std::string owner;
+    std::string profile;
+    bool is_open = false;  ///< a client has it open
+};
+
+/// The VFs of a profile on a GPU, as in Manager.Capacity.
+struct Capacity {
+    std::string gpu;
+    std::string gpu_state;
+    std::string profile;
+    std::uint32_t total = 0;
+    std::uint32_t free = 0;
+};
+
+struct User {
+    std::uint32_t uid = 0;
+    std::uint32_t gid = 0;
+};
+
+/// Errors have vgpud's own ids. System: vgpud does not answer, or something else than vgpud failed.
+class VgpudPort {
+public:
+    virtual ~VgpudPort() = default;
+    /// One VF for each element of `profiles`, all or none; a repeated call changes nothing.
+    virtual Result<std::vector<GivenVf>> assign(const std::string& owner,
+                                                const std::vector<std::string>& profiles,
+                                                const User& user) = 0;
+    /// Number of VFs whose claims ended.
+    virtual Result<std::uint32_t> unassign(const std::string& owner) = 0;
+    virtual Result<std::vector<Claim>> claims() = 0;
+    virtual Result<std::vector<Capacity>> capacity() = 0;
+};
+
+/// What Slurm was last told, so that a health check without news asks the controller nothing.
+class NotePort {
+public:
+    virtual ~NotePort() = default;
+    /// None if there is no note, or if it is older than `max_age`.
+    [[nodiscard]] virtual std::optional<std::string> load(std::chrono::minutes max_age) const = 0;
+    virtual void save(const std::string& note) = 0;
+    virtual void forget() = 0;
+};
+
+}  // namespace vgpu::slurm

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/engines/slurm/texts.h"
+
+#include "text/number.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+namespace vgpu::slurm {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+tl::unexpected<Error> unexpected_text(std::string_view program, std::string_view text,
+                                      std::string_view lacks) {
+    return fail(ErrorId::System,
+                fmt::format("'{}' printed '{}', which {}", program, text.substr(0, 200), lacks));
+}
+
+/// The value of the first " KEY=", up to the next blank; none if there is no such key.
+std::optional<std::string_view> field(std::string_view line, std::string_view key) {
+    const std::string word = fmt::format(" {}=", key);
+    const std::size_t at = line.find(word);
+    if (at == std::string_view::npos) return {};
+    const std::string_view rest = line.substr(at + word.size());
+    return rest.substr(0, rest.find_first_of(kBlanks));
+}
+
+bool is_twice(std::string_view line, std::string_view key) {
+    const std::string word = fmt::format(" {}=", key);
+    const std::size_t at = line.find(word);
+    return at != std::string_view::npos && line.find(word, at + 1) != std::string_view::npos;
+}
+
+/// The number in "root(0)".
+std::optional<std::uint32_t> id_of(std::optional<std::string_view> value) {
+    if (!value || !value->ends_with(')')) return {};
+    const std::size_t open = value->rfind('(');
+    if (open == std::string_view::npos) return {};
+    return text::number_in<std::uint32_t>(value->substr(open + 1, value->size() - open - 2));
+}
+
+/// The "Nodes=… GRES=…" groups of a job.
+Result<Counts> read_groups(std::string_view text, std::string_view node) {
+    constexpr std::string_view kNodes = " Nodes=";
+    Counts counts;
+    for (std::size_t at = text.find(kNodes); at != std::string_view::npos;) {
+        const std::size_t next = text.find(kNodes, at + 1);
+        const std::string_view group = text.substr(at, next - at);
+        if (is_in(field(group, "Nodes").value_or(""), node)) {
+            TRY(const Counts one, read_gres(field(group, "GRES").value_or("")));
+            for (const auto& [profile, count] : one) counts[profile] += count;
+        }
+        at = next;
+    }
+    return counts;
+}
+
+bool matches_range(std::string_view range, std::string_view digits) {
+    const std::size_t dash = range.find('-');
+    const std::string_view low = range.substr(0, dash);
+    const std::string_view high = dash == std::string_view::npos ? low : range.substr(dash + 1);
+    const auto number = text::number_in<std::uint64_t>(digits);
+    const auto first = text::number_in<std::uint64_t>(low);
+    const auto last = text::number_in<std::uint64_t>(high);
+    if (!number || !first || !last || *number < *first || *number > *last) return false;
+    // a padded range has padded numbers
+    return low.starts_with('0') ? digits.size() == low.size()
+                                : digits == "0" || !digits.starts_with('0');
+}
+
+bool matches_host(std::string_view pattern, std::string_view name) {
+    const std::size_t open = pattern.find('[');
+    if (open == std::string_view::npos) return pattern == name;
+    const std::size_t close = pattern.find(']', open);
+    if (close == std::string_view::npos || !name.starts_with(pattern.substr(0, open))) return false;
+    name.remove_prefix(open);
+    const std::string_view rest = pattern.substr(close + 1);
+    const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    for (std::size_t count = 1; count <= digits; ++count) {
+        if (!matches_host(rest, name.substr(count))) continue;
+        std::string_view ranges = pattern.substr(open + 1, close - open - 1);
+        while (!ranges.empty()) {
+            const std::size_t comma = std::min(ranges.find(','), ranges.size());
+            if (matches_range(ranges.substr(0, comma), name.substr(0, count))) return true;
+            ranges.remove_prefix(std::min(comma + 1, ranges.size()));
+        }
+    }
+    return false;
+}
+
+std::string_view next_word(std::string_view& text) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+    const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
+    text.remove_prefix(word.size());
+    return word;
+}
+
+}  // namespace
+
+bool is_in(std::string_view hosts, std::string_view name) {
+    std::size_t begin = 0;
+    bool is_bracketed = false;
+    for (std::size_t i = 0; i <= hosts.size(); ++i) {
+        const char letter = i < hosts.size() ? hosts[i] : ',';
+        if (letter == '[') is_bracketed = true;
+        if (letter == ']') is_bracketed = false;
+        if (letter != ',' || is_bracketed) continue;
+        if (matches_host(hosts.substr(begin, i - begin), name)) return true;
+        begin = i + 1;
+    }
+    return false;
+}
+
+Result<Job> read_job(std::string_view text, std::string_view node) {
+    constexpr std::string_view kProgram = "scontrol -o -d show job";
+    // A job's name and paths are its user's: text in them must not pass for fields of Slurm.
+    for (const char* key : {"UserId", "GroupId", "JobState", "Restarts", "NodeList", "MinCPUsNode"})
+        if (is_twice(text, key))
+            return fail(ErrorId::BadConfiguration,
+                        fmt::format("the job's name or a path of it imitates the field {} of "
+                                    "'{}'; submit it with another name or path",
+                                    key, kProgram));
+    const auto life = field(text, "Restarts");
+    const auto number = text::number_in<std::uint32_t>(life.value_or(""));
+    const auto uid = id_of(field(text, "UserId")), gid = id_of(field(text, "GroupId"));
+    const auto state = field(text, "JobState");
+    if (!text.starts_with("JobId=") || !number || !uid || !gid || !state)
+        return unexpected_text(kProgram, text,
+                               "lacks JobId, UserId, GroupId, JobState or Restarts");
+    Job job{.life = *number,
+            .user = {.uid = *uid, .gid = *gid},
+            .state = std::string(*state),
+            .is_here = is_in(field(text, "NodeList").value_or(""), node),
+            .vfs = {}};
+    // no text of the user is between these two
+    const std::size_t begin = text.find(" NodeList=");
+    const std::size_t end = text.find(" MinCPUsNode=", std::min(begin, text.size()));
+    if (end == std::string_view::npos)
+        return unexpected_text(kProgram, text, "lacks NodeList or MinCPUsNode");
+    TRY(job.vfs, read_groups(text.substr(begin, end - begin), node));
+    return job;
+}
+
+Result<std::set<JobLife>> read_queue(std::string_view text) {
+    std::set<JobLife> jobs;
+    for (std::string_view rest = text; !rest.empty();) {
+        const std::size_t end = rest.find('\n');
+        if (end == std::string_view::npos) return unexpected_text("squeue", rest, "is cut off");
+        std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(end + 1);
+        const std::string_view id = next_word(line);
+        const auto life = text::number_in<std::uint32_t>(next_word(line));
+        if (!text::number_in<std::uint32_t>(id) || !life || next_word(line).empty() ||
+            !next_word(line).empty())
+            return unexpected_text("squeue", text,
+                                   "is not a job, a number of restarts and a state "
+                                   "on each line");
+        jobs.insert(JobLife{.id = std::string(id), .life = *life});
+    }
+    return jobs;
+}
+
+Result<Node> read_node(std::string_view text) {
+    constexpr std::string_view kReason = " Reason=";
+    const auto gres = field(text, "Gres"), state = field(text, "State");
+    if (!text.starts_with("NodeName=") || !gres || !state)
+        return unexpected_text("scontrol -o show node", text, "lacks NodeName, Gres or State");
+    Node node{.gres = std::string(*gres),
+              .reason = "",
+              .is_drained = state->find("DRAIN") != std::string_view::npos};
+    if (const std::size_t at = text.find(kReason); at != std::string_view::npos) {
+        const std::string_view rest = text.substr(at + kReason.size());
+        // "vgpu: gpu0 is pf-lost [root@2026-11-27T20:51:07]"
+        node.reason = rest.substr(0, std::min(rest.find(" ["), rest.find('\n')));
+    }
+    return node;
+}
+
+Result<std::set<std::string>> read_steps(std::string_view text) {
+    constexpr std::string_view kSteps = "Active Steps";
+    const std::size_t begin = text.find(kSteps);
+    const std::size_t equals = text.find("= ", begin);
+    const std::size_t end = text.find('\n', begin);
+    if (begin == std::string_view::npos || equals > end || end == std::string_view::npos)
+        return unexpected_text("scontrol show slurmd", text, "lacks Active Steps");
+    std::set<std::string> jobs;
+    std::string_view rest = text.substr(equals + 2, end - equals - 2);
+    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
+        if (word == "NONE") continue;
+        // "17.0," and "17.batch,"; the batch step is "17," in 22.05
+        const std::string_view id = word.substr(0, word.find_first_not_of("0123456789"));
+        if (id.empty()) return unexpected_text("scontrol show slurmd", text, "has an unknown step");
+        jobs.emplace(id);
+    }
+    return jobs;
+}
+
+std::optional<std::string> cluster_in(std::string_view configuration) {
+    constexpr std::string_view kKey = "clustername";
+    const auto is_equal = [](char a, char b) { return std::tolower(a) == b; };
+    for (std::string_view rest = configuration; !rest.empty();) {
+        std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+        line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+        const std::size_t equals = line.find('=');
+        if (equals == std::string_view::npos) continue;
+        std::string_view key = line.substr(0, equals);
+        key = next_word(key);
+        if (!std::equal(key.begin(), key.end(), kKey.begin(), kKey.end(), is_equal)) continue;
+        std::string_view value = line.substr(equals + 1);
+        value = next_word(value);
+        value = value.substr(0, value.find('#'));
+        if (!value.empty()) return std::string(value);
+    }
+    return {};
+}
+
+}  // namespace vgpu::slurm

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// Readers of what Slurm's programs print (22.05 to 26.05). Pure functions. A text that is not as
+// expected is an error, never a guess: an answer in other words must end no claim.
+#pragma once
+
+#include "daemon/engines/slurm/gres.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpu::slurm {
+
+/// A job as far as the bridge needs it.
+struct Job {
+    std::uint32_t life = 0;  ///< number of restarts
+    User user;
+    std::string state;  ///< "RUNNING"
+    bool is_here = false;
+    Counts vfs;  ///< on the host that was asked for
+};
+
+/// A life of a job on a host, from squeue.
+struct JobLife {
+    std::string id;
+    std::uint32_t life = 0;
+
+    auto operator<=>(const JobLife&) const = default;
+};
+
+struct Node {
+    std::string gres;
+    std::string reason;  ///< empty if none
+    bool is_drained = false;
+};
+
+/// Whether `name` is in a host list of Slurm: "n[1-3,05],m".
+[[nodiscard]] bool is_in(std::string_view hosts, std::string_view name);
+
+/// `scontrol -o -d show job`. System if the text is not as expected. BadConfiguration if the job is
+/// at fault: a GRES without a type, or a name or path that imitates the fields of scontrol.
+[[nodiscard]] Result<Job> read_job(std::string_view text, std::string_view node);
+/// `squeue -h -O JobID:20,RestartCnt:20,StateCompact:20`
+[[nodiscard]] Result<std::set<JobLife>> read_queue(std::string_view text);
+/// `scontrol -o show node`
+[[nodiscard]] Result<Node> read_node(std::string_view text);
+/// Ids of the jobs with a step on this host: `scontrol show slurmd`.
+[[nodiscard]] Result<std::set<std::string>> read_steps(std::string_view text);
+
+/// The ClusterName of a slurm.conf; none if it has none.
+[[nodiscard]] std::optional<std::string> cluster_in(std::string_view configuration);
+
+}  // namespace vgpu::slurm

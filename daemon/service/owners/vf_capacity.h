@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// Capacity: how many VFs of each profile a scheduler of many hosts may hand out here. Pure counts
+// of the last snapshots and the records; makes no claim. Main loop only.
+#pragma once
+
+#include "daemon/service/manager.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vgpu::daemon {
+
+/// The VFs of one profile on one GPU: total = free + claimed + unavailable.
+struct CapacityRow {
+    std::string gpu;
+    GpuState gpu_state = GpuState::Starting;
+    std::string profile;            ///< empty: VFs without a profile
+    std::uint32_t total = 0;        ///< defined
+    std::uint32_t free = 0;         ///< may be claimed now, or after the scrub that is under way
+    std::uint32_t claimed = 0;      ///< have an owner, whatever their state
+    std::uint32_t unavailable = 0;  ///< neither: GPU lost, VF not in service, open without owner
+
+    bool operator==(const CapacityRow&) const = default;
+};
+
+/// By GPU, then by profile. Includes VFs of GPUs that are not in service.
+[[nodiscard]] std::vector<CapacityRow> capacity_of(const Manager& manager);
+
+/// Counts changes of capacity_of(), so that a client can wait for the next change.
+class CapacityCounter {
+public:
+    /// Newest rows; counts if they differ from the last ones.
+    const std::vector<CapacityRow>& update(const Manager& manager);
+    /// 1 after the first update().
+    [[nodiscard]] std::uint64_t count() const { return count_; }
+
+private:
+    std::vector<CapacityRow> rows_;
+    std::uint64_t count_ = 0;
+};
+
+}  // namespace vgpu::daemon
