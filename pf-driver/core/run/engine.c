@@ -201,14 +201,15 @@ void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *
 
 /*
  * Is a VF in the engine, or switched in or out? Return: false if the engine is off or broken; true
- * while a command of the previous core is in execution, which may put any VF into the engine.
+ * while it is not known which VF is there: a command of the previous core is in execution, or a
+ * command could not be written.
  */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
 	if (scheduler->state == VGPU_SCHEDULER_BROKEN)
-		return scheduler->is_adopting && vgpu_vf_is_in_service(vf);
+		return scheduler->is_unknown && vgpu_vf_is_in_service(vf);
 	return scheduler->run.vf == vf->number ||
 	       (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf->number);
 }
@@ -271,6 +272,7 @@ static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t guilty)
 void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t guilty, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_FAILED);
+	pf->scheduler.is_unknown = pf->sw.is_unwritten;
 	if (reason == VGPU_PF_REASON_BAD_STATUS)
 		guilty = blame_for_abort(pf, guilty);
 	if (guilty && vgpu_vf_is_in_service(&pf->vfs[guilty]))

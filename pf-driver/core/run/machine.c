@@ -73,7 +73,7 @@ static void enter_expired(struct vgpu_pf *pf)
 static void enter_broken(struct vgpu_pf *pf)
 {
 	pf->scheduler.run.vf = 0;
-	pf->scheduler.is_adopting = false;
+	pf->scheduler.is_unknown = false;
 	pf->scheduler.recover_deadline_ns =
 		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RECOVER_MS);
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
@@ -83,7 +83,7 @@ static void enter_broken(struct vgpu_pf *pf)
 static void enter_busy(struct vgpu_pf *pf)
 {
 	enter_broken(pf);
-	pf->scheduler.is_adopting = true;
+	pf->scheduler.is_unknown = true;
 }
 
 #define ROW(from, input, to, enter)                                                                \

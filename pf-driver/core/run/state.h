@@ -141,7 +141,7 @@ struct vgpu_pf_scheduler {
 	uint32_t aborts;	      /* refused commands in succession */
 	uint32_t mismatches;	      /* inputs that the table of machine.c does not have */
 	uint64_t recover_deadline_ns; /* BROKEN: when the core resets the device */
-	bool is_adopting; /* BROKEN: a command of the previous core may load or run any VF */
+	bool is_unknown; /* BROKEN: any VF may be in the engine (vgpu_pf_run_engine_holds()) */
 	struct vgpu_run_log log;
 	struct vgpu_run_switches switches;
 };

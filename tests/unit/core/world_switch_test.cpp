@@ -306,6 +306,25 @@ TEST(DeviceLoss, EveryAccessMayBeTheOneThatFails) {
     }
 }
 
+TEST(DeviceLoss, AVfIsNotPausedWhileItRunsWhicheverAccessFails) {
+    constexpr vgpu_pf_control kPause{sizeof(vgpu_pf_control), 1, 0, VGPU_PF_PAUSE};
+    for (std::uint64_t point = 0; point < 30; ++point) {
+        Rig rig;
+        rig.make_busy(1);
+        rig.make_busy(2);
+        while (!rig.gpu.is_running() || rig.gpu.loaded() != 1) rig.gpu.run_for(kUs);
+        rig.gpu.fail_after = point;
+        while (rig.gpu.fail_after) rig.gpu.run_for(kUs);
+        vgpu_pf_control pause = kPause;
+        vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &pause, 77);
+        for (int i = 0; i < 1000; ++i) {
+            const bool runs = rig.gpu.loaded() == 1 && rig.gpu.is_running();
+            ASSERT_FALSE(runs && rig.vf(1).state == VGPU_PF_VF_PAUSED) << point;
+            rig.gpu.run_for(kUs);
+        }
+    }
+}
+
 // --- adoption
 
 }  // namespace
