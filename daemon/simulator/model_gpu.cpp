@@ -170,6 +170,7 @@ int ModelGpu::access() {
     if (!fail_after) return 0;
     if (*fail_after == 0) {
         fail_after.reset();
+        ++accesses_failed;
         return -EIO;
     }
     --*fail_after;

@@ -75,6 +75,7 @@ public:
     bool is_gone = false;                     ///< every access fails with -ENODEV
     std::optional<std::uint64_t> fail_after;  ///< accesses until one fails with -EIO
     std::uint64_t accesses = 0;
+    std::uint64_t accesses_failed = 0;     ///< by `fail_after`
     std::uint64_t vram_bytes_written = 0;  ///< by the PF core
     std::vector<std::uint8_t> stream_out;
     std::deque<std::uint8_t> stream_in;

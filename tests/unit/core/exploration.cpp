@@ -279,6 +279,8 @@ std::string Exploration::check_waits(Path& path) {
             path.since[n] = now;
         const std::string name = "VF" + std::to_string(n);
         if (path.since[n] != 0 && now - path.since[n] > limit) return name + " is starved";
+        // a message whose access fails is lost; the driver's own limit ends its wait
+        if (path.had_fault && gpu.accesses_failed != 0) world_->guest_forgets(n);
         const std::uint64_t asked = world_->guest_waits_since(n).value_or(now);
         if (now - asked > (path.had_fault ? kDriverLimit : kAnswerLimit))
             return "the guest of " + name + " gets no answer";
