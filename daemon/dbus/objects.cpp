@@ -23,8 +23,8 @@ struct Listing {
 };
 
 /// Asks all GPUs at once, then waits for them up to kRefreshLimit.
-void refresh(const std::vector<GpuHost*>& gpus, Freshness query,
-             Nanoseconds max_age = Nanoseconds::zero()) {
+void refresh_gpus(const std::vector<GpuHost*>& gpus, Freshness query,
+                  Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
     for (GpuHost* gpu : gpus)
         if (gpu->request_refresh(query, max_age)) waited_for.push_back(gpu);
@@ -86,7 +86,7 @@ const VfView& completed(const Context& context, const VfView& view, ListedVfs& l
 ListedVfs vfs_of(const Context& context, const Dict& options) {
     auto query = vfs_to_list(context.manager, options_of(options));
     if (!query) throw to_dbus(query.error());
-    refresh(query->gpus, query->filter.freshness(), query->max_age);
+    refresh_gpus(query->gpus, query->filter.freshness(), query->max_age);
     ListedVfs listed{.seen = {}, .completed = {}, .vfs = {}, .filter = std::move(query->filter)};
     for (const GpuHost* gpu : query->gpus) {
         listed.seen.push_back(gpu->snapshot());
@@ -176,7 +176,7 @@ Dict ManagerObject::ListVfs(const SentOptions& options) {
 std::vector<Dict> ManagerObject::ListGpus(const SentOptions& options) {
     const auto query = gpus_to_list(context_.manager, options_of(options));
     if (!query) throw to_dbus(query.error());
-    refresh(query->gpus, Freshness::Gpu, query->max_age);
+    refresh_gpus(query->gpus, Freshness::Gpu, query->max_age);
     std::vector<Dict> all;
     for (const GpuHost* gpu : query->gpus)
         all.push_back(properties_of(gpu->snapshot()->gpu, query->filter));
@@ -188,7 +188,7 @@ std::vector<Dict> ManagerObject::Capacity(const SentOptions& options) {
     if (const auto known = OptionReader(values).only({}); !known) throw to_dbus(known.error());
     std::vector<GpuHost*> gpus;
     for (const auto& gpu : context_.manager.gpus()) gpus.push_back(gpu.get());
-    refresh(gpus, Freshness::Events);
+    refresh_gpus(gpus, Freshness::Events);
     std::vector<Dict> all;
     for (const CapacityRow& row : capacity_.update(context_.manager)) all.push_back(dict_of(row));
     return all;

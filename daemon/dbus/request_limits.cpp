@@ -33,7 +33,7 @@ Result<> RequestLimits::check(const std::string& sender, uid_t user) const {
     if (const auto count = count_of(counts_->by_user, user); user != kRoot && count >= kMaxPerUser)
         return refused(count, fmt::format("user {}", user));
     const std::size_t max = user == kRoot ? kMax : kMax - kReserve;
-    if (counts_->total >= max) return refused(counts_->total, "all peer_credentials");
+    if (counts_->total >= max) return refused(counts_->total, "all callers");
     return {};
 }
 

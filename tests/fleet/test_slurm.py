@@ -26,7 +26,7 @@ def claimed_jobs(cluster, count, seconds=START_S):
 class Fleet(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = fleet.Fleet(os.path.join(DIRECTORY, 'slurm'))
+        cls.cluster = fleet.Fleet(os.path.join(DIRECTORY, 'hosts'))
         cls.enterClassContext(cls.cluster) if hasattr(cls, 'enterClassContext') else cls.enter()
         cls.jobs = []
 

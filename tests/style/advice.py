@@ -11,6 +11,10 @@ FOLDERS = ('cli/', 'daemon/', 'vf-agent/', 'text/', 'pf-driver/user/', 'pf-drive
 
 # (file, command): (file of the test, its name)
 ELSEWHERE = {
+    ('cli/job_wait.cpp', 'vgpuctl jobs'):
+        ('tests/scenario/dbus/jobs_test.cpp', 'AnInterruptedWaitSaysThatTheJobContinues'),
+    ('cli/job_wait.cpp', 'vgpuctl jobs --cancel {}'):
+        ('tests/scenario/dbus/jobs_test.cpp', 'AnInterruptedApplyIsCancelledAsVgpuctlSays'),
     ('cli/verb_hook.cpp', 'virsh managedsave-remove {}'):
         ('tests/libvirt/test_domains.py', 'test_a_saved_or_migrated_domain_is_refused_by_the_hook'),
     ('cli/libvirt_client.cpp', 'virsh list --all'):

@@ -26,7 +26,6 @@ LONGER = {
     'tests/guest/programs/enqueue.c:main': 47,
     'tests/guest/programs/opencl.c:main': 82,
     'tests/unit/cp/cp_rig.cpp:CpRig::run_list': 41,
-    'tests/unit/gpu/gpu_work_test.cpp': 626,
     'tests/unit/isa/encoding_test.cpp:words_for': 52,
     'tests/scenario/dbus/polkit_test.cpp:Polkit.TextsWithoutEndAreRefusedBeforeAPersonIsAsked': 43,
     'tests/unit/core/run_contract_test.cpp:Contracts.AnyMixtureKeepsTheEngineAtWork': 46,

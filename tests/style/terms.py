@@ -19,7 +19,7 @@ FOREIGN = {'kHome', 'kHomeAndClear', 'SCMP_ACT_ALLOW', 'SCMP_ACT_KILL_PROCESS', 
 PLAIN = set('''
 a absent access accesses acquire action actions active add added additional address adopt
 after ago ahead all api arg args argument arrivals at auto available back bad base before begin
-begins boot both bulk bus by bytes call cause change changed changes check checksum class classes
+begins boot both bulk bus by bytes call can cause change changed changes check checksum class classes
 clear client clients code column columns comm command commands compare complete completion compute
 config configs connect connected control cookie copy corrupt count create current cut cycle data
 date days decision default define defined definitions depth description destroy detach detail

@@ -7,7 +7,7 @@ namespace vgpu::daemon::sriov {
 
 Result<AssignmentMode> SriovAssignment::get(std::uint32_t vf) {
     TRY(SriovPf * pf, link_->connected());
-    TRY(const auto found, pf->look_at(vf));
+    TRY(const auto found, pf->inspect(vf));
     if (found) return mode_of(*found);
     const auto wanted = link_->modes.find(vf);
     return wanted == link_->modes.end() ? AssignmentMode::None : wanted->second;
@@ -19,7 +19,7 @@ Result<> SriovAssignment::set(std::uint32_t vf, AssignmentMode mode) {
         return fail(ErrorId::AssignmentRefused,
                     "VFs of this GPU are PCI functions, without vfio-user sockets; possible are "
                     "'none', 'vfio-pci' and 'host'");
-    TRY(const auto found, pf->look_at(vf));
+    TRY(const auto found, pf->inspect(vf));
     if (found) TRY_VOID(pf->bind(vf, mode));
     link_->modes[vf] = mode;
     return {};

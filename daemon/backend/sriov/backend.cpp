@@ -23,7 +23,7 @@ Result<> SriovBackend::connect() {
     disconnect();
     given_.clear();
     const SriovConfig& config = link_->config;
-    TRY(const PfFunction facts, SriovPf::look(*link_->files, config.address));
+    TRY(const PfFunction facts, SriovPf::inspect(*link_->files, config.address));
     const PfKind kind = kind_of(facts.driver);
     if (kind == PfKind::None)
         return fail(ErrorId::PfLost, fmt::format("{} cannot have VFs: {}", config.address,
@@ -61,30 +61,28 @@ void SriovBackend::check_count(const PfFunction& facts) {
 }
 
 /// Loses the connection if the card or its driver is another.
-Result<PfFunction> SriovBackend::look() {
+Result<PfFunction> SriovBackend::inspect() {
     TRY(SriovPf * pf, link_->connected());
     if (const auto same = pf->check_identity(); !same) {
         if (same.error().id == ErrorId::PfLost) disconnect();
         return tl::make_unexpected(same.error());
     }
-    return pf->snapshot();
+    return pf->inspect();
 }
 
 Abilities SriovBackend::abilities_of(const PfFunction& facts) const {
-    Abilities abilities{.driver = facts.driver};
-    abilities[Change::Description].needs = Needs::Nothing;
+    Abilities abilities(facts.driver);
     if (link_->config.is_observing) return abilities;
     if (fixed_count_reason(facts.driver).empty())
         abilities[Change::Vfs] = {.needs = Needs::AllIdle, .max = facts.total_vfs};
     abilities[Change::AssignmentMode].needs = Needs::VfIdle;
-    abilities[Change::Scrub].needs = Needs::Nothing;
     abilities[Change::Reset].needs = Needs::VfIdle;
     add_abilities(abilities);
     return abilities;
 }
 
 Result<GpuFacts> SriovBackend::get_info() {
-    TRY(const PfFunction facts, look());
+    TRY(const PfFunction facts, inspect());
     if (const std::string pending = link_->files->pending(); !pending.empty())
         return fail(ErrorId::DriverBusy, fmt::format("the kernel has not finished: {}", pending));
     check_count(facts);
@@ -96,7 +94,7 @@ Result<GpuFacts> SriovBackend::get_info() {
 
 Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
     TRY(SriovPf * pf, link_->connected());
-    TRY(const auto found, pf->look_at(vf));
+    TRY(const auto found, pf->inspect(vf));
     const auto given = given_.find(vf);
     VfFacts facts{.vf = vf};
     if (!found || given == given_.end()) return facts;
@@ -114,12 +112,12 @@ Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
 /// A VF that exists is taken over with its resources. Others need a re-enable, after which the
 /// VFs of before get their drivers back.
 Result<> SriovBackend::provision(const vgpu_pf_provision& wanted) {
-    TRY(const PfFunction facts, look());
+    TRY(const PfFunction facts, inspect());
     if (wanted.vf == 0 || wanted.vf > facts.total_vfs)
         return fail(ErrorId::NoFreeVf,
                     fmt::format("{} has VFs 1 to {}", link_->config.address, facts.total_vfs));
     if (facts.find(wanted.vf) == nullptr) TRY_VOID(grow(wanted, facts));
-    TRY(const auto vf, link_->pf->look_at(wanted.vf));
+    TRY(const auto vf, link_->pf->inspect(wanted.vf));
     if (!vf)
         return fail(ErrorId::PfRefused, fmt::format("vf{} of {} vanished while it was provisioned",
                                                     wanted.vf, link_->config.address));
@@ -155,7 +153,7 @@ Result<> SriovBackend::grow(const vgpu_pf_provision& wanted, const PfFunction& f
 /// bind() resets a VF that gets a driver. The memory of a new VF may show what others left there.
 Result<> SriovBackend::bind_again() {
     for (const auto& [vf, mode] : link_->modes) {
-        TRY(const auto found, link_->pf->look_at(vf));
+        TRY(const auto found, link_->pf->inspect(vf));
         if (!found) continue;
         const bool is_idle = mode == AssignmentMode::None || mode == AssignmentMode::Default;
         TRY_VOID(is_idle ? link_->pf->reset(vf) : link_->pf->bind(vf, mode));
@@ -182,9 +180,9 @@ Result<SriovBackend::Given*> SriovBackend::find(std::uint32_t vf, std::uint32_t 
 
 /// A VF of the host is taken from its driver; an open one is never.
 Result<> SriovBackend::release(std::uint32_t vf, std::uint32_t generation) {
-    TRY_VOID(look());
+    TRY_VOID(inspect());
     TRY(Given * given, find(vf, generation));
-    TRY(const auto found, link_->pf->look_at(vf));
+    TRY(const auto found, link_->pf->inspect(vf));
     if (found && !link_->config.is_observing) {
         TRY_VOID(found->driver.empty()
                      ? link_->pf->reset(vf)
@@ -217,7 +215,7 @@ Result<> SriovBackend::stop(std::uint32_t vf) {
 
 Result<> SriovBackend::control(std::uint32_t vf, std::uint32_t generation,
                                vgpu_pf_control_action action) {
-    TRY_VOID(look());
+    TRY_VOID(inspect());
     TRY(Given * given, find(vf, generation));
     if (action == VGPU_PF_STOP) {
         TRY_VOID(stop(vf));

@@ -102,7 +102,7 @@ private:
         bool is_stopped = false;
     };
 
-    Result<PfFunction> look();
+    Result<PfFunction> inspect();
     [[nodiscard]] Abilities abilities_of(const PfFunction& facts) const;
     Result<Given*> find(std::uint32_t vf, std::uint32_t generation);
     Result<> grow(const vgpu_pf_provision& wanted, const PfFunction& facts);

@@ -42,7 +42,7 @@ AssignmentMode mode_of(const VfFunction& vf) {
 }
 
 Result<VfFunction> SriovPf::find(std::uint32_t vf) {
-    TRY(const auto found, look_at(vf));
+    TRY(const auto found, inspect(vf));
     if (found) return *found;
     return fail(ErrorId::NoSuchVf, fmt::format("{} has no vf{}: it is not enabled", address(), vf));
 }

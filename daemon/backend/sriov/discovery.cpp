@@ -41,8 +41,10 @@ const DriverRow* row_of(std::string_view driver) {
     return found == kDrivers.end() ? nullptr : found;
 }
 
+__attribute__((format(printf, 1, 2))) void ignore(char*, ...) {}
+
 /// None if the function has no SR-IOV, is a VF, or is no GPU and not named.
-Result<std::optional<FoundPf>> look_at(Sysfs& files, const std::string& address, bool is_named) {
+Result<std::optional<FoundPf>> inspect(Sysfs& files, const std::string& address, bool is_named) {
     std::optional<FoundPf> none;
     if (!files.has(device_path(address, "sriov_totalvfs"))) return none;
     TRY(const auto total, read_number(files, device_path(address, "sriov_totalvfs")));
@@ -50,7 +52,7 @@ Result<std::optional<FoundPf>> look_at(Sysfs& files, const std::string& address,
     const auto base = static_cast<std::uint32_t>(code >> kClassShift);
     const bool is_gpu = base == kDisplay || base == kAccelerator;
     if (!is_named && (!is_gpu || total == 0)) return none;
-    TRY(PfFunction facts, SriovPf::look(files, address));
+    TRY(PfFunction facts, SriovPf::inspect(files, address));
     return FoundPf{.address = address,
                    .name = name_of(facts.ids),
                    .pci_class = static_cast<std::uint32_t>(code),
@@ -79,7 +81,7 @@ Discovery find_pfs(Sysfs& files, const std::vector<std::string>& named) {
     }
     for (const std::string& address : *addresses) {
         const bool is_named = std::find(named.begin(), named.end(), address) != named.end();
-        auto found = look_at(files, address, is_named);
+        auto found = inspect(files, address, is_named);
         if (!found)
             out.problems.push_back(found.error().cause);
         else if (*found)
@@ -88,8 +90,10 @@ Discovery find_pfs(Sysfs& files, const std::vector<std::string>& named) {
     return out;
 }
 
+/// Only pci_init() sets handlers, and it needs a machine with PCI.
 std::string name_of(const PciIds& ids) {
     const std::unique_ptr<pci_access, decltype(&pci_cleanup)> access(pci_alloc(), &pci_cleanup);
+    access->warning = access->debug = ignore;
     constexpr int kBytes = 256;
     std::array<char, kBytes> text{};
     const char* name =

@@ -92,13 +92,13 @@ public:
     [[nodiscard]] const std::string& address() const { return identity_.address; }
     [[nodiscard]] const PfIdentity& identity() const { return identity_; }
 
-    // --- reads only (look.cpp)
+    // --- reads only (inspect.cpp)
     /// Of the PF at `address`. Does not wait: counts links, never reads sriov_numvfs. VFs that
     /// vanish meanwhile are left out.
-    static Result<PfFunction> look(Sysfs& files, const std::string& address);
-    Result<PfFunction> look() { return look(files_, address()); }
+    static Result<PfFunction> inspect(Sysfs& files, const std::string& address);
+    Result<PfFunction> inspect() { return inspect(files_, address()); }
     /// One VF; none if it is not enabled.
-    Result<std::optional<VfFunction>> look_at(std::uint32_t vf);
+    Result<std::optional<VfFunction>> inspect(std::uint32_t vf);
     /// PfLost unless card and driver are those of `identity`.
     Result<> check_identity();
     /// The driver through which VMs get VFs of this PF: the variant of its PF driver if that is

@@ -15,7 +15,7 @@
 namespace vgpu::daemon::sriov {
 
 Result<> SriovPf::check_all_closed() {
-    TRY(const PfFunction facts, look());
+    TRY(const PfFunction facts, inspect());
     std::vector<std::string> used;
     for (const VfFunction& vf : facts.vfs)
         if (vf.use != VfUse::Closed) used.push_back(describe_use(vf));
@@ -28,7 +28,7 @@ Result<> SriovPf::check_all_closed() {
 
 Result<> SriovPf::set_count(std::uint32_t count, EnableSteps& steps) {
     TRY_VOID(check_identity());
-    TRY(const PfFunction facts, look());
+    TRY(const PfFunction facts, inspect());
     if (count > facts.total_vfs)
         return fail(ErrorId::OutOfRange, fmt::format("{} has at most {} VFs, {} wanted", address(),
                                                      facts.total_vfs, count));
@@ -67,7 +67,7 @@ Result<> SriovPf::unbind_all(const PfFunction& facts) {
 /// The driver may enable fewer than asked, and reports success (drivers/pci/iov.c).
 Result<> SriovPf::write_count(std::uint32_t count) {
     TRY_VOID(checked(files_.write(pf_path("sriov_numvfs"), fmt::format("{}", count))));
-    TRY(const PfFunction facts, look());
+    TRY(const PfFunction facts, inspect());
     if (facts.vfs.size() == count) return {};
     return fail(ErrorId::PfRefused,
                 fmt::format("{} has {} VFs after '{}' was written to {}; the kernel's log says why",

@@ -23,7 +23,7 @@ std::vector<std::string> Health::check() {
     const std::string note = note_of(now.vfs, now.condition);
     if (note_.load(kNoteLife) != note) {
         note_.forget();
-        if (const auto sent = tell(now); !sent) log_.push_back(sent.error().cause);
+        if (const auto sent = publish(now); !sent) log_.push_back(sent.error().cause);
     }
     if (const auto ended = end_left_claims(); !ended) log_.push_back(ended.error().cause);
     return std::exchange(log_, {});
@@ -48,15 +48,15 @@ Health::Truth Health::truth() {
 }
 
 /// Capacity first: a host that is resumed must not promise what it lacks.
-Result<> Health::tell(const Truth& truth) {
+Result<> Health::publish(const Truth& truth) {
     TRY(const Node node, slurm_.this_node());
-    if (truth.condition.empty()) TRY_VOID(tell_gres(node, truth.vfs));
-    TRY(const bool is_known, tell_state(node, truth.condition));
+    if (truth.condition.empty()) TRY_VOID(publish_gres(node, truth.vfs));
+    TRY(const bool is_known, publish_state(node, truth.condition));
     if (is_known) note_.save(note_of(truth.vfs, truth.condition));
     return {};
 }
 
-Result<> Health::tell_gres(const Node& node, const Counts& counts) {
+Result<> Health::publish_gres(const Node& node, const Counts& counts) {
     const std::string gres = with_counts(node.gres, counts);
     if (gres == node.gres || (gres.empty() && node.gres == "(null)")) return {};
     TRY_VOID(slurm_.set_gres(gres));
@@ -64,7 +64,7 @@ Result<> Health::tell_gres(const Node& node, const Counts& counts) {
     return {};
 }
 
-Result<bool> Health::tell_state(const Node& node, const std::string& condition) {
+Result<bool> Health::publish_state(const Node& node, const std::string& condition) {
     const bool is_ours = node.is_drained && node.reason.starts_with(kMark);
     if (node.is_drained && !is_ours) return condition.empty();
     if (condition.empty()) {

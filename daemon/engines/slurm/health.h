@@ -38,10 +38,10 @@ private:
     };
 
     [[nodiscard]] Truth truth();
-    Result<> tell(const Truth& truth);
-    Result<> tell_gres(const Node& node, const Counts& counts);
+    Result<> publish(const Truth& truth);
+    Result<> publish_gres(const Node& node, const Counts& counts);
     /// Whether Slurm knows the truth afterwards: another reason to drain is not ours to change.
-    Result<bool> tell_state(const Node& node, const std::string& condition);
+    Result<bool> publish_state(const Node& node, const std::string& condition);
     Result<> end_left_claims();
 
     Controller& slurm_;

@@ -82,9 +82,8 @@ Outcome Jobs::ensure(const JobName& job) {
 
 Outcome Jobs::task(const JobName& job) {
     const auto claims = vgpud_.claims();
-    if (!claims) return {.status = kFailed, .log = claims.error().cause, .out = ""};
     const std::string owner = owner_of(job);
-    const auto count = std::ranges::count(*claims, owner, &Claim::owner);
+    const auto count = claims ? std::ranges::count(*claims, owner, &Claim::owner) : 0;
     Outcome outcome;
     for (int n = 0; n < count; ++n)
         outcome.out +=
@@ -95,7 +94,8 @@ Outcome Jobs::task(const JobName& job) {
     if (known->vfs.empty()) return {};
     return {
         .status = kFailed,
-        .log = fmt::format("job {} has no VF on {}: '{}' owns none", job.id, slurm_.node(), owner),
+        .log = fmt::format("job {} has no VF on {}: {}", job.id, slurm_.node(),
+                           claims ? fmt::format("'{}' owns none", owner) : claims.error().cause),
         .out = ""};
 }
 

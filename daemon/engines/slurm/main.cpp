@@ -22,7 +22,8 @@
 namespace vgpu::slurm {
 namespace {
 
-/// A job waits for a vgpud that is being restarted, a health check does not.
+/// The start of a job with VFs waits for a vgpud that is being restarted. Nothing else waits: all
+/// jobs of the host would, also those without VFs.
 constexpr std::chrono::milliseconds kJobWait{5000}, kNoWait{0};
 
 struct CommandLine {
@@ -76,31 +77,32 @@ Result<JobName> job_name(const CommandLine& line) {
     return job;
 }
 
-int say(const Outcome& outcome) {
+int report(const Outcome& outcome) {
     fmt::print("{}", outcome.out);
     if (!outcome.log.empty()) fmt::print(stderr, "vgpu-slurm: {}\n", outcome.log);
     return outcome.status;
 }
 
-int say(const Error& error) {
-    return say({.status = kFailed, .log = error.cause, .out = ""});
+int report(const Error& error) {
+    return report({.status = kFailed, .log = error.cause, .out = ""});
 }
 
-int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&)) {
+int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&),
+           std::chrono::milliseconds max_wait) {
     const auto job = job_name(line);
-    if (!job) return say(job.error());
+    if (!job) return report(job.error());
     Programs programs(line.slurm_directory);
     Controller slurm(programs, node_name());
-    VgpudClient vgpud(line.bus, kJobWait);
+    VgpudClient vgpud(line.bus, max_wait);
     NoteFile note(line.note);
     Jobs jobs(slurm, vgpud, note, line.run_dir);
-    return say((jobs.*verb)(*job));
+    return report((jobs.*verb)(*job));
 }
 
 /// Succeeds in any case: slurmd stops calling a health check that fails.
 int health(const CommandLine& line) {
     const auto cluster = cluster_name();
-    if (!cluster) return say(cluster.error());
+    if (!cluster) return report(cluster.error());
     Programs programs(line.slurm_directory);
     Controller slurm(programs, node_name());
     VgpudClient vgpud(line.bus, kNoWait);
@@ -113,7 +115,7 @@ int health(const CommandLine& line) {
 int print_configuration(const CommandLine& line) {
     VgpudClient vgpud(line.bus, kNoWait);
     const auto rows = vgpud.capacity();
-    if (!rows) return say(rows.error());
+    if (!rows) return report(rows.error());
     Counts counts;
     for (const Capacity& row : *rows)
         if (!row.profile.empty()) counts[row.profile] += row.total;
@@ -131,15 +133,15 @@ int run(const CommandLine& line) {
         words.push_back(device_of(socket));
     }
     if (words.size() == line.command.size())
-        return say({.status = kFailed,
-                    .log = "this job has no VF: VGPU_SOCKET_0 is not set. Submit it with "
-                           "--gres=vgpu:PROFILE:1, and set TaskProlog (docs/slurm.md)",
-                    .out = ""});
+        return report({.status = kFailed,
+                       .log = "this job has no VF: VGPU_SOCKET_0 is not set. Submit it with "
+                              "--gres=vgpu:PROFILE:1, and set TaskProlog (docs/slurm.md)",
+                       .out = ""});
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     ::execvp(arguments[0], arguments.data());
-    return say(daemon::fail_errno(ErrorId::System, errno, "cannot run " + words[0]).value());
+    return report(daemon::fail_errno(ErrorId::System, errno, "cannot run " + words[0]).value());
 }
 
 int main_of(int argc, char** argv) {
@@ -163,10 +165,14 @@ int main_of(int argc, char** argv) {
     const auto add = [&app](const char* name, const char* text, std::function<void()> verb) {
         return app.add_subcommand(name, text)->callback(std::move(verb));
     };
-    add("prolog", "Prolog: give a job its VFs", [&] { status = on_job(line, &Jobs::prolog); });
-    add("ensure", "before a step: the same again", [&] { status = on_job(line, &Jobs::ensure); });
-    add("task", "TaskProlog: tell a task its VFs", [&] { status = on_job(line, &Jobs::task); });
-    add("epilog", "Epilog: end the claims of a job", [&] { status = on_job(line, &Jobs::epilog); });
+    add("prolog", "Prolog: give a job its VFs",
+        [&] { status = on_job(line, &Jobs::prolog, kJobWait); });
+    add("ensure", "before a step: the same again",
+        [&] { status = on_job(line, &Jobs::ensure, kJobWait); });
+    add("task", "TaskProlog: tell a task its VFs",
+        [&] { status = on_job(line, &Jobs::task, kNoWait); });
+    add("epilog", "Epilog: end the claims of a job",
+        [&] { status = on_job(line, &Jobs::epilog, kNoWait); });
     add("health", "HealthCheckProgram: publish, drain, resume, clean up",
         [&] { status = health(line); });
     add("conf", "print the GRES of this host for slurm.conf and gres.conf",

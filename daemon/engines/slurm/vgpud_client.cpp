@@ -119,12 +119,15 @@ Result<std::uint32_t> VgpudClient::unassign(const std::string& owner) {
 Result<std::vector<Claim>> VgpudClient::claims() {
     const Dict options{{"properties", sdbus::Variant{std::string("Owner,Profile,Attached")}}};
     return with_vgpud<std::vector<Claim>>(bus_, max_wait_, [&](ManagerProxy& manager) {
+        const Dict columns = manager.ListVfs(options);
+        const auto owners = value_of<std::vector<std::string>>(columns, "Owner");
+        const auto profiles = value_of<std::vector<std::string>>(columns, "Profile");
+        const auto attached = value_of<std::vector<bool>>(columns, "Attached");
         std::vector<Claim> claims;
-        for (const Dict& vf : manager.ListVfs(options))
-            if (const auto owner = value_of<std::string>(vf, "Owner"); !owner.empty())
-                claims.push_back({.owner = owner,
-                                  .profile = value_of<std::string>(vf, "Profile"),
-                                  .is_open = value_of<bool>(vf, "Attached")});
+        for (std::size_t i = 0; i < owners.size(); ++i)
+            if (!owners[i].empty())
+                claims.push_back(
+                    {.owner = owners[i], .profile = profiles.at(i), .is_open = attached.at(i)});
         return claims;
     });
 }

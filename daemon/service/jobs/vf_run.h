@@ -49,7 +49,7 @@ private:
     struct Row;
     /// Shared with the callback, which may come after the job is gone.
     struct Request {
-        std::optional<Result<>> answer;
+        std::optional<Result<>> answer{};
         std::uint32_t generation = 0;       ///< of a VF that is being destroyed
         std::optional<AgentReport> report;  ///< if an agent was asked
     };

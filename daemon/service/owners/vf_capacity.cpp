@@ -40,7 +40,7 @@ bool is_free(const Candidate& candidate, const VfView& view, GpuState gpu) {
 
 bool is_claimed(const VfView& view, UnixTime now) {
     const OwnerRecord& owner = view.record.owner;
-    return !owner.name.empty() && (!is_expired(owner, now) || view.active.attached != 0);
+    return !owner.name.empty() && (!is_expired(owner, now) || view.active.is_attached);
 }
 
 }  // namespace

@@ -304,7 +304,7 @@ void vgpu_pf_mailbox_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		hold(pf, vf, vf->mailbox.deferred_request);
 }
 
-/* The VF is quarantined or released: answer its deferred request with FAIL, and drop all messages. */
+/* The VF is quarantined or released: answer its deferred request with FAIL, drop all messages. */
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	bool is_throttled = vf->mailbox.deferred_request != 0;

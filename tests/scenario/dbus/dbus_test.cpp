@@ -200,7 +200,7 @@ TEST_F(DBus, ListVfsAnswersWithAColumnForEachNamedProperty) {
         return answer;
     };
     const Dict few = columns({{"properties", sdbus::Variant{"Name,Weight,Attached"}}});
-    EXPECT_EQ(few.size(), 5u) << "Path and Target, too";
+    EXPECT_EQ(few.size(), 6u) << "Path, Target and Unknown, too";
     EXPECT_THAT(few.at("Name").get<std::vector<std::string>>(), ::testing::ElementsAre("a", "b"));
     EXPECT_THAT(few.at("Weight").get<std::vector<std::uint32_t>>(),
                 ::testing::ElementsAre(100, 100));

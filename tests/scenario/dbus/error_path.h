@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // ErrorPath: brings every row of errors.def about with the real vgpud, one function for each row,
-// and says how the error was told. A row without a function does not compile. Used by
+// and says how the error was told. A row without a function does not compile, except rows that need
+// a GPU of a vendor's driver (tests/unit/daemon/backend_test.cpp, tests/unit/backend). Used by
 // error_paths_test.cpp; the functions are in error_requests.cpp and error_service.cpp.
 #pragma once
 
@@ -51,6 +52,7 @@ inline constexpr const char* kTrain = "/org/vgpu1/gpu/gpu0/vf/1";
 class ErrorPath : public Advised, public ::testing::WithParamInterface<ErrorRow> {
 public:
 #define DAEMON_ERROR(name, number, fix) Told raise_##name();
+#define DRIVER_ERROR(name, number, fix)
 #include "daemon/ports/errors.def"
 #undef DAEMON_ERROR
 

@@ -26,6 +26,7 @@ struct Raised {
 const std::vector<Raised>& all_rows() {
     static const std::vector<Raised> kAll{
 #define DAEMON_ERROR(name, number, fix) {row_of(ErrorId::name), &ErrorPath::raise_##name},
+#define DRIVER_ERROR(name, number, fix)
 #include "daemon/ports/errors.def"
 #undef DAEMON_ERROR
     };

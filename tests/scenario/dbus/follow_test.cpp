@@ -174,8 +174,9 @@ TEST_F(Follower, KnowsAllWithoutAskingAgain) {
     server.start();
     wait_for_gpu_state("ok");
     expect_known("it was back");
-    for (const auto& target : ctl_json({"list", "--vfs"}).at("vfs"))
-        expect_known_after({"destroy", target.at("target"), "--force"});
+    const auto left = ctl_json({"list", "--vfs"});
+    for (const auto& vf_left : left.at("vfs"))
+        expect_known_after({"destroy", vf_left.at("target"), "--force"});
     std::size_t jobs = 0;
     for (const auto& [path, properties] : mirror.known()) {
         if (!path.starts_with("/org/vgpu1/job/")) continue;

@@ -123,6 +123,18 @@ protected:
         proxy->finishRegistration();
         proxy->callMethod("Cancel").onInterface("org.vgpu1.Job").withArguments(Dict{});
     }
+    /// vgpuctl `words`, which waits for job 2, is interrupted. SIGINT ends it as it ends others, so
+    /// that a loop of a shell ends, too.
+    std::string interrupted(const std::vector<std::string>& words) {
+        std::vector<std::string> command{test::program("vgpuctl"), "--bus", address};
+        command.insert(command.end(), words.begin(), words.end());
+        test::ChildProcess caller({"vgpuctl", command, directory.file("vgpuctl.log")});
+        wait_for_state("/org/vgpu1/job/2", "running");
+        ::usleep(200'000);  // the signal is for the wait, not for the call before
+        caller.signal(SIGINT);
+        EXPECT_EQ(caller.wait_exit(), 128 + SIGINT);
+        return caller.output();
+    }
     [[nodiscard]] std::uint64_t vram_of_a() const {
         return ctl_json({"show", "a"}).at("vf").at("vram_bytes");
     }
@@ -348,20 +360,22 @@ TEST_F(JobsOnTheBus, ADestroyThatDoesNotWaitEndsBeforeTheScrub) {
     end_scrub();
 }
 
-/// SIGINT ends the program as it ends others, so that a loop of a shell ends, too.
 TEST_F(JobsOnTheBus, AnInterruptedWaitSaysThatTheJobContinues) {
-    test::ChildProcess caller({"vgpuctl",
-                               {test::program("vgpuctl"), "--bus", address, "destroy", "a"},
-                               directory.file("vgpuctl.log")});
-    const std::string job = "/org/vgpu1/job/2";
-    wait_for_state(job, "running");
-    ::usleep(200'000);  // the signal is for the wait, not for the call before
-    caller.signal(SIGINT);
-    EXPECT_EQ(caller.wait_exit(), 128 + SIGINT);
-    EXPECT_THAT(caller.output(), HasSubstr("vgpuctl: job 2 (destroy) continues; 'vgpuctl jobs' "
-                                           "shows it; it cannot be cancelled\n"));
+    EXPECT_THAT(interrupted({"destroy", "a"}),
+                HasSubstr("vgpuctl: job 2 (destroy) continues; 'vgpuctl jobs' shows it; it cannot "
+                          "be cancelled\n"));
+    EXPECT_THAT(ctl({"jobs"}).out, HasSubstr("2  destroy  running"));
     end_scrub();
-    wait_for_state(job, "done");
+    wait_for_state("/org/vgpu1/job/2", "done");
+}
+
+TEST_F(JobsOnTheBus, AnInterruptedApplyIsCancelledAsVgpuctlSays) {
+    EXPECT_THAT(interrupted({"apply", directory.file("128.json"), "--yes"}),
+                HasSubstr("vgpuctl: job 2 (apply) continues; 'vgpuctl jobs --cancel 2' cancels "
+                          "it\n"));
+    EXPECT_EQ(ctl({"jobs", "--cancel", "2"}).status, 0);
+    end_scrub();
+    wait_for_state("/org/vgpu1/job/2", "cancelled");
 }
 
 TEST_F(JobsOnTheBus, AWaitBeyondTheTimeoutEndsAndTheJobContinues) {

@@ -96,22 +96,37 @@ const std::vector<Right>& rights() {
     constexpr const char* kAssign = "org.vgpu1.assign";
     constexpr const char* kControl = "org.vgpu1.control";
     constexpr const char* kAnybody = "";
-    static const std::vector<Right> kRights{
-        {"org.vgpu1.Gpu.Set", kProvision},          {"org.vgpu1.Gpu.Dump", kControl},
-        {"org.vgpu1.Gpu.GetRunTable", kAnybody},    {"org.vgpu1.Gpu.ReadTrace", kAnybody},
-        {"org.vgpu1.Job.Cancel", kProvision},       {"org.vgpu1.Manager.CreateVf", kProvision},
-        {"org.vgpu1.Manager.ListVfs", kAnybody},    {"org.vgpu1.Manager.ListGpus", kAnybody},
-        {"org.vgpu1.Manager.Resolve", kAnybody},    {"org.vgpu1.Manager.RecentEvents", kAnybody},
-        {"org.vgpu1.Manager.Plan", kAnybody},       {"org.vgpu1.Manager.Apply", kProvision},
-        {"org.vgpu1.Manager.Export", kAnybody},     {"org.vgpu1.Manager.AutoConfig", kAnybody},
-        {"org.vgpu1.Manager.Assign", kAssign},      {"org.vgpu1.Manager.Grant", kAssign},
-        {"org.vgpu1.Manager.Unassign", kAssign},    {"org.vgpu1.Manager.Adopt", kAssign},
-        {"org.vgpu1.Vf.Set", kProvision},           {"org.vgpu1.Vf.Destroy", kProvision},
-        {"org.vgpu1.Vf.Reset", kControl},           {"org.vgpu1.Vf.Pause", kControl},
-        {"org.vgpu1.Vf.Resume", kControl},          {"org.vgpu1.Vf.Stop", kControl},
-        {"org.vgpu1.Vf.ClearQuarantine", kControl}, {"org.vgpu1.Vf.Claim", kAssign},
-        {"org.vgpu1.Vf.Release", kAssign},          {"org.vgpu1.Vf.SelfTest", kControl},
-        {"org.vgpu1.Vf.Quiesce", kControl},         {"org.vgpu1.Vf.Thaw", kControl}};
+    static const std::vector<Right> kRights{{"org.vgpu1.Gpu.Set", kProvision},
+                                            {"org.vgpu1.Gpu.Dump", kControl},
+                                            {"org.vgpu1.Gpu.GetRunTable", kAnybody},
+                                            {"org.vgpu1.Gpu.ReadTrace", kAnybody},
+                                            {"org.vgpu1.Job.Cancel", kProvision},
+                                            {"org.vgpu1.Manager.CreateVf", kProvision},
+                                            {"org.vgpu1.Manager.ListVfs", kAnybody},
+                                            {"org.vgpu1.Manager.ListGpus", kAnybody},
+                                            {"org.vgpu1.Manager.Capacity", kAnybody},
+                                            {"org.vgpu1.Manager.Resolve", kAnybody},
+                                            {"org.vgpu1.Manager.RecentEvents", kAnybody},
+                                            {"org.vgpu1.Manager.Plan", kAnybody},
+                                            {"org.vgpu1.Manager.Apply", kProvision},
+                                            {"org.vgpu1.Manager.Export", kAnybody},
+                                            {"org.vgpu1.Manager.AutoConfig", kAnybody},
+                                            {"org.vgpu1.Manager.Assign", kAssign},
+                                            {"org.vgpu1.Manager.Grant", kAssign},
+                                            {"org.vgpu1.Manager.Unassign", kAssign},
+                                            {"org.vgpu1.Manager.Adopt", kAssign},
+                                            {"org.vgpu1.Vf.Set", kProvision},
+                                            {"org.vgpu1.Vf.Destroy", kProvision},
+                                            {"org.vgpu1.Vf.Reset", kControl},
+                                            {"org.vgpu1.Vf.Pause", kControl},
+                                            {"org.vgpu1.Vf.Resume", kControl},
+                                            {"org.vgpu1.Vf.Stop", kControl},
+                                            {"org.vgpu1.Vf.ClearQuarantine", kControl},
+                                            {"org.vgpu1.Vf.Claim", kAssign},
+                                            {"org.vgpu1.Vf.Release", kAssign},
+                                            {"org.vgpu1.Vf.SelfTest", kControl},
+                                            {"org.vgpu1.Vf.Quiesce", kControl},
+                                            {"org.vgpu1.Vf.Thaw", kControl}};
     return kRights;
 }
 

@@ -51,20 +51,20 @@ void FakeBus::load(const std::string& driver) {
     files_.add(sriov::driver_path(driver) + "/unbind", {.mode = kWriteOnly, .store = unbind});
 }
 
-FakePf::FakePf(FakeBus& bus, Card card) : bus_(bus), files_(bus.files()), card_(std::move(card)) {
+FakePci::FakePci(FakeBus& bus, Card card) : bus_(bus), files_(bus.files()), card_(std::move(card)) {
     bus_.load(card_.driver);
     add_files();
 }
 
-std::string FakePf::path(const std::string& file) const {
+std::string FakePci::path(const std::string& file) const {
     return sriov::device_path(address(), file);
 }
 
-std::string FakePf::vf_path(unsigned number, const std::string& file) {
+std::string FakePci::vf_path(unsigned number, const std::string& file) {
     return sriov::device_path(vf(number).address, file);
 }
 
-void FakePf::add_files() {
+void FakePci::add_files() {
     files_.add(path("vendor"), card_.vendor);
     files_.add(path("device"), card_.device);
     files_.add(path("subsystem_vendor"), "0x8086");
@@ -91,7 +91,7 @@ void FakePf::add_files() {
                                           }});
 }
 
-int FakePf::set_count(unsigned wanted) {
+int FakePci::set_count(unsigned wanted) {
     if (wanted > card_.total_vfs) return ERANGE;
     if (wanted == count()) return 0;
     if (card_.driver.empty()) return ENOENT;
@@ -99,14 +99,14 @@ int FakePf::set_count(unsigned wanted) {
     return count() > 0 ? EBUSY : enable(wanted);
 }
 
-int FakePf::enable(unsigned wanted) {
+int FakePci::enable(unsigned wanted) {
     if (const int code = on_enable ? on_enable(wanted) : 0) return code;
     for (unsigned number = 1; number <= std::min(wanted, enabled_limit); ++number) add_vf(number);
     return 0;
 }
 
 /// Removes VF after VF, and waits in each for its user.
-int FakePf::disable() {
+int FakePci::disable() {
     while (!vfs_.empty()) {
         FakeVf& last = *vfs_.back();
         unbind(last);
@@ -119,7 +119,7 @@ int FakePf::disable() {
     return 0;
 }
 
-void FakePf::add_vf(unsigned number) {
+void FakePci::add_vf(unsigned number) {
     vfs_.push_back(std::make_unique<FakeVf>());
     FakeVf& vf = *vfs_.back();
     vf.address = vf_address(address(), number);
@@ -131,7 +131,7 @@ void FakePf::add_vf(unsigned number) {
     if (is_autoprobing) probe(vf);
 }
 
-void FakePf::add_vf_files(FakeVf& vf, unsigned number) {
+void FakePci::add_vf_files(FakeVf& vf, unsigned number) {
     const auto at = [&](const char* file) { return sriov::device_path(vf.address, file); };
     files_.add_link(at("physfn"), "../" + address());
     files_.add(at("enable"), {.mode = kReadWrite,
@@ -157,12 +157,12 @@ void FakePf::add_vf_files(FakeVf& vf, unsigned number) {
                 }});
 }
 
-unsigned FakePf::enable_count(const FakeVf& vf) const {
+unsigned FakePci::enable_count(const FakeVf& vf) const {
     if (vf.driver.empty()) return 0;
     return sriov::is_vfio_driver(vf.driver) ? vf.opens : 1;
 }
 
-void FakePf::set_driver(FakeVf& vf, const std::string& driver) {
+void FakePci::set_driver(FakeVf& vf, const std::string& driver) {
     vf.driver = driver;
     const std::string link = sriov::device_path(vf.address, "driver");
     if (driver.empty())
@@ -172,7 +172,7 @@ void FakePf::set_driver(FakeVf& vf, const std::string& driver) {
 }
 
 /// As the bus: an override names the only driver; else a host driver, if VFs are probed at all.
-void FakePf::probe(FakeVf& vf) {
+void FakePci::probe(FakeVf& vf) {
     if (!vf.driver.empty()) return;
     const bool is_overridden = !vf.driver_override.empty();
     if (!is_overridden && !is_autoprobing) return;
@@ -183,23 +183,23 @@ void FakePf::probe(FakeVf& vf) {
 }
 
 /// vfio's remove() waits until the last user has closed the function.
-void FakePf::unbind(FakeVf& vf) {
+void FakePci::unbind(FakeVf& vf) {
     if (vf.opens > 0) files_.sleep_until([&vf] { return vf.opens == 0; });
     set_driver(vf, "");
 }
 
-void FakePf::open(unsigned number) {
+void FakePci::open(unsigned number) {
     files_.change([&] {
         ++vf(number).opens;
         vf(number).is_dirty = true;
     });
 }
 
-void FakePf::close(unsigned number) {
+void FakePci::close(unsigned number) {
     files_.change([&] { --vf(number).opens; });
 }
 
-void FakePf::replace(const std::string& device, const std::string& driver) {
+void FakePci::replace(const std::string& device, const std::string& driver) {
     card_.device = device;
     card_.driver = driver;
     files_.add(path("device"), device);

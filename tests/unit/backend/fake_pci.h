@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FakePf: an SR-IOV PF in a FakeSysfs, as the PCI core of Linux serves it (drivers/pci/iov.c,
+// FakePci: an SR-IOV PF in a FakeSysfs, as the PCI core of Linux serves it (drivers/pci/iov.c,
 // drivers/pci/pci-sysfs.c, drivers/base/bus.c; the errnos were seen on 7.3 with an emulated igb):
 // the number of VFs, VFs that appear and disappear with all their files, drivers that bind by
 // override or by autoprobe, users that open a VF, and writes that sleep until a VF is closed.
@@ -47,7 +47,7 @@ struct FakeVf {
     bool is_dirty = false;  ///< somebody has had it open since the last reset
 };
 
-class FakePf {
+class FakePci {
 public:
     struct Card {
         std::string address = "0000:03:00.0", driver = "igb", host_vf_driver = "igbvf";
@@ -55,7 +55,7 @@ public:
         unsigned total_vfs = 7;
     };
 
-    FakePf(FakeBus& bus, Card card);
+    FakePci(FakeBus& bus, Card card);
 
     [[nodiscard]] const std::string& address() const { return card_.address; }
     /// VFs are numbered from 1.

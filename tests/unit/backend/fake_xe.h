@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeXe: the files of xe's sriov_admin over a FakePf, as the kernels serve them
+// FakeXe: the files of xe's sriov_admin over a FakePci, as the kernels serve them
 // (the files of its PF side in drivers/gpu/drm/xe/).
 //
 //   617   no sriov_admin                                     (6.17, 6.18)
@@ -33,7 +33,7 @@ public:
 
     FakeXe(FakeBus& bus, XeKernel kernel, unsigned total_vfs = 8);
 
-    FakePf pf;
+    FakePci pf;
     std::uint64_t vram_total = 16 * 1024 * kMiB;
     bool is_strict = false;
     /// Function 0 is the PF.

@@ -80,7 +80,7 @@ protected:
 };
 
 TEST_F(SafetyRule, Rule1APfThatTheConfigurationDoesNotNameIsOnlyRead) {
-    FakePf other(bus, {.address = "0000:09:00.0", .driver = "xe", .pci_class = "0x030000"});
+    FakePci other(bus, {.address = "0000:09:00.0", .driver = "xe", .pci_class = "0x030000"});
     EXPECT_THAT(find_pfs(*files).pfs, SizeIs(2));
     ASSERT_TRUE(make(2));
     for (const std::string& write : files->writes())

@@ -14,7 +14,7 @@ namespace vgpu::daemon::sriov {
 namespace {
 
 using daemon::testing::FakeBus;
-using daemon::testing::FakePf;
+using daemon::testing::FakePci;
 using daemon::testing::FakeSysfs;
 using daemon::testing::Killed;
 using ::testing::ElementsAre;
@@ -41,7 +41,7 @@ protected:
 
     FakeSysfs files;
     FakeBus bus{files};
-    FakePf card{bus, {}};
+    FakePci card{bus, {}};
     PciIds ids{.vendor = 0x8086,
                .device = 0x10c9,
                .subsystem_vendor = 0x8086,
@@ -55,7 +55,7 @@ protected:
 TEST_F(Sriov, CountsVfsByTheirLinksAndNeverReadsNumvfs) {
     enable(3);
     files.fail(card.path("sriov_numvfs"), EIO);
-    const auto facts = pf().snapshot();
+    const auto facts = pf().inspect();
     ASSERT_TRUE(facts) << facts.error().cause;
     EXPECT_EQ(facts->vfs.size(), 3u);
     EXPECT_EQ(facts->total_vfs, 7u);
@@ -67,7 +67,7 @@ TEST_F(Sriov, TellsClosedOpenAndHostUseApart) {
     enable(3);
     card.open(2);
     ASSERT_TRUE(pf().bind(3, Mode::Host));
-    const auto facts = pf().snapshot();
+    const auto facts = pf().inspect();
     ASSERT_TRUE(facts);
     EXPECT_EQ(facts->find(1)->use, VfUse::Closed);
     EXPECT_EQ(facts->find(2)->use, VfUse::Open);
@@ -81,7 +81,7 @@ TEST_F(Sriov, TakesAVfThatItCannotReadForUsed) {
     enable(2);
     files.show_instead(card.vf_path(1, "enable"), "yes");
     files.fail(card.vf_path(2, "enable"), EIO);
-    const auto facts = pf().snapshot();
+    const auto facts = pf().inspect();
     ASSERT_TRUE(facts);
     EXPECT_EQ(facts->find(1)->use, VfUse::Unknown);
     EXPECT_THAT(facts->find(1)->reason, HasSubstr("0000:03:00.1/enable reads 'yes', but a number"));
@@ -94,12 +94,12 @@ TEST_F(Sriov, TakesAVfThatItCannotReadForUsed) {
 TEST_F(Sriov, LeavesOutAVfThatVanishesWhileItIsRead) {
     enable(2);
     files.fail(card.vf_path(2, "enable"), ENOENT);
-    EXPECT_EQ(pf().snapshot()->vfs.size(), 1u);
+    EXPECT_EQ(pf().inspect()->vfs.size(), 1u);
 }
 
 TEST_F(Sriov, NamesTheFileThatHoldsOddText) {
     files.show_instead(card.path("sriov_totalvfs"), "many");
-    const auto facts = pf().snapshot();
+    const auto facts = pf().inspect();
     ASSERT_FALSE(facts);
     EXPECT_EQ(facts.error().id, ErrorId::PfRefused);
     EXPECT_THAT(
@@ -109,7 +109,7 @@ TEST_F(Sriov, NamesTheFileThatHoldsOddText) {
 
 TEST_F(Sriov, SaysThatAPfIsGone) {
     files.remove(card.path());
-    const auto facts = pf().snapshot();
+    const auto facts = pf().inspect();
     ASSERT_FALSE(facts);
     EXPECT_EQ(facts.error().id, ErrorId::PfLost);
 }
@@ -181,7 +181,7 @@ TEST_F(Sriov, NeverTakesAnOpenVfWhateverIsAsked) {
 }
 
 TEST_F(Sriov, PrefersTheVariantOfThePfDriver) {
-    FakePf other(bus, {.address = "0000:04:00.0", .driver = "xe", .host_vf_driver = "xe"});
+    FakePci other(bus, {.address = "0000:04:00.0", .driver = "xe", .host_vf_driver = "xe"});
     SriovPf xe(files, {.address = "0000:04:00.0", .ids = ids, .driver = "xe"});
     ASSERT_TRUE(xe.set_count(1, none));
     ASSERT_TRUE(xe.bind(1, Mode::VfioPci));
@@ -281,11 +281,11 @@ TEST_F(Sriov, SaysWhatAnErrnoOfNumvfsMeans) {
 // --- discovery
 
 TEST_F(Sriov, IsFoundForGpusAndForPfsThatAreNamed) {
-    FakePf gpu(bus, {.address = "0000:07:00.0",
-                     .driver = "xe",
-                     .device = "0xe212",
-                     .pci_class = "0x030000",
-                     .total_vfs = 12});
+    FakePci gpu(bus, {.address = "0000:07:00.0",
+                      .driver = "xe",
+                      .device = "0xe212",
+                      .pci_class = "0x030000",
+                      .total_vfs = 12});
     EXPECT_THAT(find_pfs(files).pfs, ::testing::SizeIs(1));
     const auto found = find_pfs(files, {"0000:03:00.0"});
     ASSERT_THAT(found.pfs, ::testing::SizeIs(2));
@@ -298,8 +298,8 @@ TEST_F(Sriov, IsFoundForGpusAndForPfsThatAreNamed) {
 }
 
 TEST_F(Sriov, DiscoveryReportsAPfThatItCannotReadAndGoesOn) {
-    FakePf gpu(bus, {.address = "0000:07:00.0", .driver = "xe", .pci_class = "0x030000"});
-    FakePf bad(bus, {.address = "0000:08:00.0", .driver = "xe", .pci_class = "0x120000"});
+    FakePci gpu(bus, {.address = "0000:07:00.0", .driver = "xe", .pci_class = "0x030000"});
+    FakePci bad(bus, {.address = "0000:08:00.0", .driver = "xe", .pci_class = "0x120000"});
     files.fail(bad.path("revision"), EIO);
     const auto found = find_pfs(files);
     EXPECT_THAT(found.pfs, ::testing::SizeIs(1));

@@ -116,7 +116,7 @@ TEST_F(Xe, FreeVramIsWhatTheBarHasWithoutTheQuotasOfAllVfs) {
     files->show_instead(card->pf.path("resource"), "garbage");
     EXPECT_TRUE(backend->get_info()) << "a configured size needs no BAR";
     link->config.vram_bytes = 0;
-    EXPECT_THAT(backend->get_info().error().cause, HasSubstr("/resource reads ''"));
+    EXPECT_THAT(backend->get_info().error().cause, HasSubstr("/resource reads 'garbage'"));
 }
 
 TEST_F(Xe, WithoutSizesEveryVfGetsAnEqualShareAndNoQuotaIsWritten) {

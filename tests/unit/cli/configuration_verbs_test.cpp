@@ -26,34 +26,39 @@ constexpr const char* kPlan = R"({
   "schema": "vgpu-plan-1", "label": "day", "is_empty": false, "disruption": "vf-loss",
   "steps": [
     {"action": "keep", "target": "gpu0/vf1", "name": "web-1", "from": {}, "to": {},
-     "disruption": "none", "in_use": "", "why": "it matches the configuration"},
+     "disruption": "none", "needs": "nothing", "in_use": "", "blocked": "",
+     "why": "it matches the configuration"},
     {"action": "set", "target": "gpu0", "name": "", "from": {"max_gap_ms": 60},
-     "to": {"max_gap_ms": 80}, "disruption": "none", "in_use": "",
+     "to": {"max_gap_ms": 80}, "disruption": "none", "needs": "nothing", "in_use": "",
+     "blocked": "",
      "why": "takes effect with the next run table"},
     {"action": "rename", "target": "gpu0/vf2", "name": "old", "from": {"name": "old"},
-     "to": {"name": "web-2"}, "disruption": "none", "in_use": "",
+     "to": {"name": "web-2"}, "disruption": "none", "needs": "nothing", "in_use": "", "blocked": "",
      "why": "it has its former name"},
     {"action": "set", "target": "gpu0/vf2", "name": "old",
      "from": {"weight": 100, "quantum_us": 0, "profile": "small"},
      "to": {"weight": 300, "quantum_us": 2000, "profile": "large"}, "disruption": "none",
-     "in_use": "", "why": "takes effect with the next run table"},
+     "needs": "nothing",
+     "in_use": "", "blocked": "", "why": "takes effect with the next run table"},
     {"action": "create", "target": "gpu0/vf4", "name": "train-1", "from": {},
      "to": {"name": "train-1", "weight": 300, "quantum_us": 0, "profile": "large",
             "vram_bytes": 67108864, "cu_mask": 255, "doorbell_pages": 0, "preempt_timeout_us": 0,
             "full_access_timeout_ms": 0, "exclusive_full_access": false, "guard_flr": 0,
             "guard_exclusive": 0, "guard_exclusive_timeout": 0, "guard_interrupt": 0},
-     "disruption": "none", "in_use": "", "why": "no VF has this name"},
+     "disruption": "none", "needs": "nothing", "in_use": "", "blocked": "",
+     "why": "no VF has this name"},
     {"action": "resize", "target": "gpu0/vf2", "name": "old",
      "from": {"vram_bytes": 33554432, "guard_flr": 0},
      "to": {"vram_bytes": 67108864, "guard_flr": 4294967295},
-     "disruption": "vf-restart", "in_use": "a client has it open",
+     "disruption": "vf-restart", "needs": "vf-idle", "in_use": "a client has it open",
+     "blocked": "",
      "why": "VRAM, security can only change while its driver is unloaded"},
     {"action": "destroy", "target": "gpu0/vf3", "name": "batch",
      "from": {"name": "batch", "weight": 100, "quantum_us": 0, "profile": "",
               "vram_bytes": 33554432, "cu_mask": 0, "doorbell_pages": 0, "preempt_timeout_us": 0,
               "full_access_timeout_ms": 0, "exclusive_full_access": false, "guard_flr": 0,
               "guard_exclusive": 0, "guard_exclusive_timeout": 0, "guard_interrupt": 0},
-     "to": {}, "disruption": "vf-loss", "in_use": "",
+     "to": {}, "disruption": "vf-loss", "needs": "vf-idle", "in_use": "", "blocked": "",
      "why": "the configuration does not name it"}],
   "gpus": [{"gpu": "gpu0", "vram_bytes": 2130706432, "pf_vram_bytes": 16777216,
             "planned_vram_bytes": 201326592, "compute_units": 8, "doorbell_pages": 512}]
@@ -61,18 +66,20 @@ constexpr const char* kPlan = R"({
 
 constexpr const char* kEmptyPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
   "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
-  "from": {}, "to": {}, "disruption": "none", "in_use": "",
+  "from": {}, "to": {}, "disruption": "none", "needs": "nothing", "in_use": "", "blocked": "",
   "why": "it matches the configuration"}]})";
 
 constexpr const char* kAbsentPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
   "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
-  "from": {}, "to": {}, "disruption": "none", "in_use": "", "condition": "512 MiB are missing",
+  "from": {}, "to": {}, "disruption": "none", "needs": "nothing", "in_use": "", "blocked": "",
+  "condition": "512 MiB are missing",
   "why": "its definition matches the configuration, but the VF is not in service"}]})";
 
 constexpr const char* kHarmlessPlan = R"({"schema": "vgpu-plan-1", "label": "day",
   "is_empty": false, "disruption": "none", "steps": [{"action": "set", "target": "gpu0/vf1",
   "name": "web-1", "from": {"weight": 100}, "to": {"weight": 200}, "disruption": "none",
-  "in_use": "", "why": "takes effect with the next run table"}]})";
+  "needs": "nothing", "in_use": "", "blocked": "",
+  "why": "takes effect with the next run table"}]})";
 
 class ConfigurationVerbs : public testing::Cli {
 protected:

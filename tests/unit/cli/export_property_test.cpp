@@ -59,20 +59,21 @@ public:
     std::string apply(const std::string& config, const Options& options) override {
         return std::to_string(value_of(jobs.apply(config, as_daemon_options(options))));
     }
-    Properties await_job(const std::string& path,
-                         const std::function<void(const Properties&)>& /*on_change*/) override {
+    std::optional<Properties> await_job(const std::string& path,
+                                        const std::function<bool(const Properties&)>& /*is_enough*/,
+                                        const std::vector<pollfd>& /*stop_on*/) override {
         constexpr int kTurns = 100;
         for (int i = 0; i < kTurns; ++i) {
             jobs.step();
             world.pass(std::chrono::milliseconds(100));
             const daemon::JobView job = view(path);
-            if (job.state == "done") return {{"State", job.state}};
+            if (job.state == "done") return Properties{{"State", job.state}};
             if (job.error)
-                return {{"State", job.state},
-                        {"ErrorName", daemon::dbus_name_of(job.error->id)},
-                        {"Error", daemon::text_of(*job.error)}};
+                return Properties{{"State", job.state},
+                                  {"ErrorName", daemon::dbus_name_of(job.error->id)},
+                                  {"Error", daemon::text_of(*job.error)}};
         }
-        return {{"State", std::string("never over")}};
+        return Properties{{"State", std::string("never over")}};
     }
 
     World world{{"gpu0", "gpu1"}};
@@ -215,7 +216,7 @@ private:
                 R"({{"profiles": {{{}}}, "configs": {{"x": [{{"gpu": "*", "vfs": [{}]}}]}}}})",
                 profiles, vfs),
             {});
-        std::ignore = gpus_.await_job(job, nullptr);
+        std::ignore = gpus_.await_job(job, nullptr, {});
     }
     /// The longest that there may be, too.
     static std::string profile(std::uint64_t i) {

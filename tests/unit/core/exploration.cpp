@@ -289,8 +289,8 @@ std::string Exploration::check_waits(Path& path) {
 }
 
 std::string Exploration::check(Path& path) {
-    std::string wrong = world_->rig.pf->device.is_attached ? world_->check_engine() : "";
-    if (!wrong.empty()) return wrong;
+    std::string bad = world_->rig.pf->device.is_attached ? world_->check_engine() : "";
+    if (!bad.empty()) return bad;
     if (world_->rig.pf->scheduler.mismatches != 0) return "the scheduler met an impossible input";
     if (world_->rig.gpu.calls_back != 0) return "a service called the core";
     for (std::uint32_t n = kFirst; n <= kVfs; ++n)

@@ -21,7 +21,7 @@ using std::chrono_literals::operator""s;
 const Options kNobody{{"assignment_mode", std::string("none")}};
 const Options kForVfio{{"assignment_mode", std::string("vfio-pci")}};
 
-std::vector<std::string> texts_of(World& world, std::string_view kind) {
+std::vector<std::string> texts_of(World& world, EventKind kind) {
     std::vector<std::string> texts;
     for (const AdminEvent& admin_event : world.manager->take_admin_events())
         if (admin_event.kind == kind) texts.push_back(admin_event.text);

@@ -108,8 +108,8 @@ TEST(GpuSchedule, SlicesBecomeShorterWhereTurnsTakeTooLongForTheGap) {
     EXPECT_EQ(engine.table().entries[0].quantum_us, 8000u);
     engine.set_switch(500us);
     for (int i = 0; i < 1000; ++i) engine.run_one(100'000);
-    EXPECT_GE(engine.schedule().image().turn, 480us);
-    EXPECT_LE(engine.schedule().image().turn, 650us);
+    EXPECT_GE(engine.schedule().image().overhead, 480us);
+    EXPECT_LE(engine.schedule().image().overhead, 650us);
     EXPECT_GT(engine.tables(), tables);
     EXPECT_LE(engine.schedule().plan().worst_gap_us + 8 * 500, 60'000u);
     EXPECT_GE(engine.schedule().plan().quantum_us, 6900u);
@@ -123,12 +123,12 @@ TEST(GpuSchedule, SlicesBecomeShorterWhereTurnsTakeTooLongForTheGap) {
 TEST(GpuSchedule, WhatATurnTakesIsNotLearntFromPauses) {
     Engine engine(members_of({1, 1}));
     for (int i = 0; i < 200; ++i) engine.run_one(0);
-    const Nanoseconds before = engine.schedule().image().turn;
+    const Nanoseconds before = engine.schedule().image().overhead;
     engine.set_switch(30ms);
     for (int i = 0; i < 10; ++i) engine.run_one(0);
     engine.set_switch(0us);
     for (int i = 0; i < 100; ++i) engine.run_one(500'000'000);
-    EXPECT_LE(engine.schedule().image().turn, before + 100us);
+    EXPECT_LE(engine.schedule().image().overhead, before + 100us);
 }
 
 /// Neither runs of somebody alone in the engine, nor of a reservation, are turns of a table.
@@ -139,11 +139,11 @@ TEST(GpuSchedule, WhatATurnTakesIsLearntFromTurnsOfTheTableAlone) {
     ASSERT_TRUE(schedule.make_table(1, 1s));
     schedule.installed(1s);
     schedule.on_run(2, 6'000'000, 1s + 6ms);
-    const Nanoseconds before = schedule.image().turn;
+    const Nanoseconds before = schedule.image().overhead;
     Nanoseconds now = 1s + 6ms;
     for (int i = 0; i < 100; ++i) schedule.on_run(1, 500'000'000, now += 500ms);
     for (int i = 0; i < 100; ++i) schedule.on_run(1, 8'000'000, now += 8ms, 8'000'000);
-    EXPECT_EQ(schedule.image().turn, before);
+    EXPECT_EQ(schedule.image().overhead, before);
 }
 
 /// A host that was slow for a while is no reason for short slices for ever.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/gpu/managed_processes.h"
 
+#include "tests/unit/daemon/world.h"
+
 #include <gmock/gmock.h>
 #include <map>
 #include <set>
@@ -129,6 +131,32 @@ TEST_F(ManagedProcessesTest, AProgramThatEndsAtOnceHasFailedAndIsTriedAgainLater
     }
     EXPECT_GE(processes.started.size(), 8u);
     EXPECT_LE(processes.started.size(), 14u);
+}
+
+/// Of a GPU whose programs fail, and start again.
+TEST_F(ManagedProcessesTest, AGpuIsReportedAsFailedAndAsStartingAgain) {
+    testing::World world;
+    world.pf().is_there = false;
+    auto own = std::make_unique<ManagedProcesses>(config, gpu, processes, Supervision::Off);
+    GpuModel model(gpu, GpuPaths{.directory = "", .uapi_socket = "u", .vf_socket_dir = ""},
+                   {.backend = std::make_unique<testing::FakePfPort>(world.pf()),
+                    .managed_processes = std::move(own),
+                    .store = world.manager->store(),
+                    .clock = world.clock});
+    processes.fails = true;
+    const auto kinds_after = [&](Nanoseconds time) {
+        std::vector<EventKind> kinds;
+        for (Nanoseconds passed{0}; passed < time; passed += 100ms) {
+            world.clock.advance(100ms);
+            model.step();
+        }
+        for (const AdminEvent& event : model.take_admin_events()) kinds.push_back(event.kind);
+        return kinds;
+    };
+    EXPECT_THAT(kinds_after(1s), ElementsAre(EventKind::Failed));
+    processes.fails = false;
+    processes.sockets = {"/run/gpu0/pf.sock"};
+    EXPECT_THAT(kinds_after(10s), ElementsAre(EventKind::Starting));
 }
 
 TEST_F(ManagedProcessesTest, StaleSocketDoesNotLetThePfStartEarly) {

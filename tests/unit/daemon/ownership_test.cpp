@@ -149,7 +149,7 @@ TEST_F(Owners, MistakesAreNamed) {
     EXPECT_EQ(
         world.claim(vf, "a", {{"lease", std::uint64_t{1}}}).error().cause,
         "there is no option 'lease' here; did you mean 'lease_s'?; the options are: generation, "
-        "keep, lease_s");
+        "lease_s, persistent");
     EXPECT_EQ(world.claim(vf, "a", {{"lease_s", std::uint64_t{kMaxLeaseS} + 1}}).error().id,
               ErrorId::OutOfRange);
     EXPECT_EQ(world.claim({"gpu0", 9}, "a").error().id, ErrorId::NoSuchVf);

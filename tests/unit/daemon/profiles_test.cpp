@@ -153,7 +153,7 @@ TEST(Profiles, AutomaticSizesArePowersOfTwoAndLeaveThePfItsReserve) {
             const VfSpec& even = splits.profiles.at("gpu0-even-" + std::to_string(vfs));
             EXPECT_TRUE(std::has_single_bit(fair.resources.vram_bytes))
                 << fair.resources.vram_bytes;
-            EXPECT_EQ(even.resources.vram_bytes % gpu.vram_unit_bytes, 0u);
+            EXPECT_EQ(even.resources.vram_bytes % gpu.abilities[Change::VramBytes].unit, 0u);
             EXPECT_LE(fair.resources.vram_bytes, even.resources.vram_bytes);
             EXPECT_LE(vfs * even.resources.vram_bytes, gpu.vram_bytes)
                 << "without what the PF keeps";

@@ -129,6 +129,10 @@ TEST_F(SlurmJobs, ATaskOfAJobWithoutItsVfFailsTheJob) {
 TEST_F(SlurmJobs, ATaskOfAJobWithoutVfsIsLeftAlone) {
     slurm.jobs["17"] = {.gres = ""};
     EXPECT_EQ(jobs.task(life(0)).status, kDone);
+    vgpud.is_away = true;
+    EXPECT_EQ(jobs.task(life(0)).status, kDone) << "also while vgpud is away";
+    slurm.jobs["17"].gres = "vgpu:small(CNT:1)";
+    EXPECT_EQ(jobs.task(life(0)).status, kFailed);
 }
 
 TEST_F(SlurmJobs, TheEndOfAJobEndsItsClaims) {

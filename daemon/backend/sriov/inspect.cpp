@@ -30,7 +30,7 @@ Result<std::string> driver_of(Sysfs& files, const std::string& address) {
 }
 
 /// Fills in driver and use. False if the VF has vanished.
-bool look_at(Sysfs& files, VfFunction& vf) {
+bool inspect(Sysfs& files, VfFunction& vf) {
     const auto driver = driver_of(files, vf.address);
     if (!driver) {
         vf.reason = driver.error().cause;
@@ -60,7 +60,7 @@ std::optional<std::uint32_t> vf_of_link(std::string_view name) {
     return static_cast<std::uint32_t>(*index) + 1;
 }
 
-Result<std::vector<VfFunction>> look_at_vfs(Sysfs& files, const std::string& address) {
+Result<std::vector<VfFunction>> inspect_vfs(Sysfs& files, const std::string& address) {
     TRY(const auto names, checked(files.list(device_path(address))));
     std::vector<VfFunction> vfs;
     for (const std::string& name : names) {
@@ -69,7 +69,7 @@ Result<std::vector<VfFunction>> look_at_vfs(Sysfs& files, const std::string& add
         const auto target = files.link(device_path(address, name));
         if (!target) continue;
         VfFunction vf{.vf = *number, .address = *target, .driver = {}, .reason = {}};
-        if (look_at(files, vf)) vfs.push_back(std::move(vf));
+        if (inspect(files, vf)) vfs.push_back(std::move(vf));
     }
     std::sort(vfs.begin(), vfs.end(), [](const auto& a, const auto& b) { return a.vf < b.vf; });
     return vfs;
@@ -106,7 +106,7 @@ std::string describe_use(const VfFunction& vf) {
         case VfUse::Unknown:
             break;
     }
-    return fmt::format("{} cannot be looked at ({})", name, vf.reason);
+    return fmt::format("{} cannot be inspected ({})", name, vf.reason);
 }
 
 const VfFunction* PfFunction::find(std::uint32_t vf) const {
@@ -115,7 +115,7 @@ const VfFunction* PfFunction::find(std::uint32_t vf) const {
     return found == vfs.end() ? nullptr : &*found;
 }
 
-Result<PfFunction> SriovPf::look(Sysfs& files, const std::string& address) {
+Result<PfFunction> SriovPf::inspect(Sysfs& files, const std::string& address) {
     if (!files.has(device_path(address)))
         return fail(ErrorId::PfLost,
                     fmt::format("there is no PCI function {}; it was removed, or the address in "
@@ -131,22 +131,22 @@ Result<PfFunction> SriovPf::look(Sysfs& files, const std::string& address) {
     TRY(facts.total_vfs, read_id<std::uint16_t>(files, address, "sriov_totalvfs"));
     TRY(const auto autoprobe, read_id<std::uint8_t>(files, address, "sriov_drivers_autoprobe"));
     facts.is_autoprobing = autoprobe != 0;
-    TRY(facts.vfs, look_at_vfs(files, address));
+    TRY(facts.vfs, inspect_vfs(files, address));
     return facts;
 }
 
-Result<std::optional<VfFunction>> SriovPf::look_at(std::uint32_t vf) {
+Result<std::optional<VfFunction>> SriovPf::inspect(std::uint32_t vf) {
     std::optional<VfFunction> none;
     if (vf == 0) return none;
     const auto target = files_.link(pf_path(fmt::format("{}{}", kVfLink, vf - 1)));
     if (!target && target.error().code == ENOENT) return none;
     if (!target) return tl::make_unexpected(error_of(target.error()));
     VfFunction found{.vf = vf, .address = *target, .driver = {}, .reason = {}};
-    return sriov::look_at(files_, found) ? std::optional(found) : none;
+    return sriov::inspect(files_, found) ? std::optional(found) : none;
 }
 
 Result<> SriovPf::check_identity() {
-    TRY(const PfFunction now, look());
+    TRY(const PfFunction now, inspect());
     if (now.ids != identity_.ids)
         return fail(ErrorId::PfLost,
                     fmt::format("{} is now another card, {}; the one on record is {}. Nothing was "
