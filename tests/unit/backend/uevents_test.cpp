@@ -30,7 +30,9 @@ TEST(Uevents, ASocketThatIsNotOpenHasNone) {
     UeventSocket socket;
     EXPECT_EQ(socket.fd(), -1);
     EXPECT_TRUE(socket.read().events.empty());
-    if (socket.open()) EXPECT_FALSE(socket.read().has_lost);
+    if (socket.open()) {
+        EXPECT_FALSE(socket.read().has_lost);
+    }
 }
 
 }  // namespace
