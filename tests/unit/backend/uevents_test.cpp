@@ -30,9 +30,10 @@ TEST(Uevents, ASocketThatIsNotOpenHasNone) {
     UeventSocket socket;
     EXPECT_EQ(socket.fd(), -1);
     EXPECT_TRUE(socket.read().events.empty());
-    if (socket.open()) {
-        EXPECT_FALSE(socket.read().has_lost);
-    }
+    const auto opened = socket.open();
+    if (!opened) GTEST_SKIP() << "netlink is not allowed here: " << opened.error().cause;
+    EXPECT_GE(socket.fd(), 0);
+    EXPECT_FALSE(socket.read().has_lost);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Events for administrators (schemas/events.def) that no other test expects.
-#include "tests/unit/daemon/world.h"
+#include "tests/unit/daemon/admin_event_texts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,16 +12,10 @@ namespace {
 using ::testing::ElementsAre;
 using testing::FakePf;
 using ::testing::HasSubstr;
+using testing::texts_of;
 using testing::World;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
-
-std::vector<std::string> texts_of(World& world, EventKind kind) {
-    std::vector<std::string> texts;
-    for (const AdminEvent& admin_event : world.manager->take_admin_events())
-        if (admin_event.kind == kind) texts.push_back(admin_event.text);
-    return texts;
-}
 
 TEST(AdminEvents, WhatSysfsMayNotSetWhileVgpudManagesIsRefusedWithAWord) {
     World world;

@@ -3,8 +3,8 @@
 // Into whose hands a VF comes and what they find in it: assignment modes through GpuModel against a
 // platform that can do some and refuses others; VRAM that is emptied between two owners.
 #include "daemon/service/jobs/jobs.h"
+#include "tests/unit/daemon/admin_event_texts.h"
 #include "tests/unit/daemon/fake_assignment.h"
-#include "tests/unit/daemon/world.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,18 +15,12 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::texts_of;
 using testing::World;
 using std::chrono_literals::operator""s;
 
 const Options kNobody{{"assignment_mode", std::string("none")}};
 const Options kForVfio{{"assignment_mode", std::string("vfio-pci")}};
-
-std::vector<std::string> texts_of(World& world, EventKind kind) {
-    std::vector<std::string> texts;
-    for (const AdminEvent& admin_event : world.manager->take_admin_events())
-        if (admin_event.kind == kind) texts.push_back(admin_event.text);
-    return texts;
-}
 
 class AssignmentPolicy : public ::testing::Test {
 protected:

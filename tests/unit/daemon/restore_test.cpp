@@ -3,7 +3,7 @@
 // Defined and active state: after everything but the disk is gone, every defined VF comes back as
 // it was; one that cannot is shown with the reason and tried again; kills at every point in between
 // leave the old or the new definition.
-#include "tests/unit/daemon/world.h"
+#include "tests/unit/daemon/admin_event_texts.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,16 +15,10 @@ namespace {
 
 using testing::FakePf;
 using ::testing::HasSubstr;
+using testing::texts_of;
 using testing::World;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
-
-std::vector<std::string> texts_of(World& world, EventKind kind) {
-    std::vector<std::string> texts;
-    for (const AdminEvent& admin_event : world.manager->take_admin_events())
-        if (admin_event.kind == kind) texts.push_back(admin_event.text);
-    return texts;
-}
 
 /// The host is started anew: fresh PF core, no VF provisioned.
 void reboot(World& world) {
