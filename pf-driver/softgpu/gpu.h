@@ -118,7 +118,7 @@ private:
     void set_switch_mode(iov::SwitchMode mode) override { switch_mode_ = mode; }
 
     // iov::SwitchPort: documented there. Called with the action lock of the world switch held, by
-    // the device thread or by a thread that resets a VF.
+    // the thread that acts for the machine.
     std::optional<cp::RunReport> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
@@ -126,6 +126,7 @@ private:
     void clear(VfId id) override { vf(id).reset_blocks(ResetScope::FunctionLevel); }
     bool has_work(VfId id) override { return vf(id).has_work(); }
     bool is_stuck(VfId id) override { return vf(id).is_stuck(); }
+    bool is_switch_short() const override { return switch_mode_ == iov::SwitchMode::Pointer; }
     void interrupt(std::uint32_t bits) override { vsec().interrupt(bits); }
     void record(const vgpu_hw_run_log_entry& entry) override;
 

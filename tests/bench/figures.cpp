@@ -16,6 +16,8 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "pf-driver/hw/regs.h"
@@ -252,6 +254,49 @@ void scrub(Bench& bench) {
     row("  ratio to non-temporal stores", fmt::format("{:.2f}", stream / released), "");
 }
 
+/// What four VFs with slices of 8 ms get done together, over what one of them gets done alone. Both
+/// are measured in turns, by the counters that the waves keep in memory.
+void sharing() {
+    constexpr std::uint32_t kVfs = 4, kWaves = 64, kRounds = 5;
+    GpuStack stack;
+    stack.set_quantum(8000);
+    std::vector<std::unique_ptr<Guest>> guests;
+    std::vector<Buffer> counters;
+    for (std::uint32_t vf = 1; vf <= kVfs; ++vf) {
+        stack.provision(vf);
+        guests.push_back(std::make_unique<Guest>(stack, vf));
+        guests.back()->client.device().trace().set_recording(false);
+        counters.push_back(start_endless(*guests.back(), kWaves));
+        wait_progress(counters.back());
+    }
+    const auto rate = [&] {
+        const auto sum = [&] {
+            std::uint64_t total = 0;
+            for (const Buffer& counter : counters)
+                for (std::uint32_t wave = 0; wave < kWaves; ++wave)
+                    total += counter.load<std::uint32_t>(sizeof(std::uint32_t) * wave);
+            return total;
+        };
+        const auto before = sum();
+        const auto seconds =
+            seconds_of([] { std::this_thread::sleep_for(std::chrono::seconds(2)); });
+        return static_cast<double>(sum() - before) / seconds;
+    };
+    const auto set_others = [&](vgpu_pf_control_action action) {
+        for (std::uint32_t vf = 2; vf <= kVfs; ++vf) stack.pf().control(vf, action);
+    };
+    std::vector<double> ratios;
+    for (std::uint32_t round = 0; round < kRounds; ++round) {
+        const auto together = rate();
+        set_others(VGPU_PF_PAUSE);
+        ratios.push_back(together / rate());
+        set_others(VGPU_PF_RESUME);
+    }
+    std::ranges::sort(ratios);
+    row("work of four VFs with slices of 8 ms / of one alone",
+        fmt::format("{:.3f}", ratios[kRounds / 2]), ">= 0.993");
+}
+
 void run_all() {
     fmt::print("  {:<52} {:>24}   {}\n", "figure", "measured", "aim");
     Bench bench;
@@ -282,6 +327,7 @@ int main() {
     try {
         vgpu::test::run_all();
         vgpu::test::run_stepwise();
+        vgpu::test::sharing();
         return 0;
     } catch (const std::exception& error) {
         fmt::print(stderr, "vgpu-figures: {}\n", error.what());

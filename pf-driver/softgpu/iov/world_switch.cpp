@@ -283,7 +283,21 @@ void WorldSwitch::command(std::uint32_t dword) {
         view_.status = GPUIOV_STATUS_PENDING;
         has_new_command_ = true;
     }
-    notify_();
+    const std::unique_lock lock(action_, std::try_to_lock);
+    if (!lock.owns_lock() || !may_execute_at_once()) return notify_();
+    begin_command();
+    run_script();
+    if (is_executing_) notify_();  // a step is late
+}
+
+/// A VF that has used up its quantum is parked already: the next VF need not wait until the device
+/// thread wakes up.
+bool WorldSwitch::may_execute_at_once() {
+    take_quantum_ends();
+    const std::uint32_t command = view().command & GPUIOV_CMD_MASK;
+    const bool is_copy = command == GPUIOV_CMD_INIT || kCommands[command].event == E::Clear;
+    return (state_ == S::Held || state_ == S::Empty) && !is_executing_ && !is_copy &&
+           port_.is_switch_short();
 }
 
 WorldSwitch::View WorldSwitch::view() const {
@@ -296,7 +310,9 @@ void WorldSwitch::quantum_expired(const cp::RunReport& run) {
         const std::scoped_lock lock(mutex_);
         quantum_ends_.push_back(run);
     }
-    notify_();
+    const std::unique_lock lock(action_, std::try_to_lock);
+    if (!lock.owns_lock()) return notify_();
+    take_quantum_ends();
 }
 
 std::optional<Nanoseconds> WorldSwitch::next_due() const {

@@ -9,9 +9,10 @@
 // A command that a planned fault loses never ends: its function is stalled until it is reset.
 //
 // Threads: any thread may call command(), view(), quantum_expired(), state() and next_due(), which
-// are cheap. process() on the device thread does the work that these calls queue. Any thread that
-// may wait for a park may call reset() and with_parked(). The action lock is held during process(),
-// reset() and with_parked() and comes before every VF lock.
+// are cheap: command() and quantum_expired() act at once if nothing makes them wait, and otherwise
+// leave the work to process() on the device thread. Any thread that may wait for a park may call
+// reset() and with_parked(). The action lock is held while the machine acts, and during reset() and
+// with_parked(). It comes before every VF lock.
 #pragma once
 
 #include <array>
@@ -52,6 +53,8 @@ public:
     [[nodiscard]] virtual bool has_work(VfId vf) = 0;
     /// True if a planned fault keeps an engine of the VF from idling.
     [[nodiscard]] virtual bool is_stuck(VfId vf) = 0;
+    /// True if save() and load() take no longer than an access to a register.
+    [[nodiscard]] virtual bool is_switch_short() const = 0;
     /// Raises GPUIOV_INTR_* bits at the PF.
     virtual void interrupt(std::uint32_t bits) = 0;
     /// Records a stay that is over.
@@ -113,7 +116,8 @@ public:
 
     /// The PF wrote the command dword (GPUIOV_SCH_CMD_CONTROL): command and EXECUTE in byte 0,
     /// function in byte 1, next function in byte 2. Without EXECUTE the dword is only stored; with
-    /// it, status is PENDING on return. Ignored while a command executes, as on hardware.
+    /// it, the command executes on return or has ended. Ignored while a command executes, as on
+    /// hardware.
     void command(std::uint32_t dword);
     /// A consistent view; status DONE means that everything that the command asked for is in force.
     [[nodiscard]] View view() const;
@@ -152,6 +156,9 @@ private:
     static const std::array<CommandRow, 16> kCommands;
 
     // commands
+    /// Action lock held. True if the new command needs neither a park nor a long copy, so that the
+    /// thread of a client may execute it.
+    [[nodiscard]] bool may_execute_at_once();
     /// Action lock held. Records the stays that no command has closed before.
     void take_quantum_ends();
     void begin_command();

@@ -37,6 +37,7 @@ public:
     void clear(VfId id) override { calls.push_back(fmt::format("clear {}", raw(id))); }
     bool has_work(VfId) override { return is_busy; }
     bool is_stuck(VfId id) override { return id == stuck; }
+    [[nodiscard]] bool is_switch_short() const override { return is_short; }
     void interrupt(std::uint32_t bits) override { interrupts |= bits; }
     void record(const vgpu_hw_run_log_entry& entry) override { log.push_back(entry); }
 
@@ -61,6 +62,7 @@ public:
     VfId stuck = kPf;
     bool is_running = false;
     bool is_busy = true;
+    bool is_short = false;
     std::uint64_t runs = 0;
     Nanoseconds started{};
 

@@ -10,6 +10,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "tests/unit/iov/switch_rig.h"
 
@@ -226,6 +227,79 @@ TEST(WorldSwitch, QuantumEndHoldsTheVfAndTellsThePf) {
     EXPECT_EQ(rig.machine.state(), S::Running);
 }
 
+TEST(WorldSwitch, AQuantumEndIsRecordedAndReportedWithoutTheDeviceThread) {
+    SwitchRig rig;
+    rig.run_vf(1);
+    rig.engine.interrupts = 0;
+    rig.wakes = 0;
+    rig.machine.quantum_expired(rig.engine.end_run());
+    EXPECT_EQ(rig.machine.state(), S::Held);
+    EXPECT_EQ(rig.engine.interrupts, GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
+    EXPECT_EQ(rig.engine.log.size(), 1u);
+    EXPECT_EQ(rig.wakes, 0);
+}
+
+TEST(WorldSwitch, AShortSwitchAwayFromAParkedVfHasEndedWhenTheWriteReturns) {
+    SwitchRig rig;
+    rig.run_vf(1);
+    rig.machine.quantum_expired(rig.engine.end_run());
+    rig.engine.is_short = true;
+    rig.engine.calls.clear();
+    rig.wakes = 0;
+    rig.machine.command(GPUIOV_COMMAND(GPUIOV_CMD_CONTEXT_SWITCH, fcn(1), fcn(2)));
+    EXPECT_THAT(rig.engine.calls, ElementsAre("save 1", "load 2", "run 2"));
+    EXPECT_EQ(rig.machine.state(), S::Running);
+    EXPECT_EQ(rig.machine.view().status, GPUIOV_STATUS_DONE);
+    EXPECT_FALSE(rig.is_executing());
+    EXPECT_EQ(rig.wakes, 0);
+}
+
+TEST(WorldSwitch, CommandsThatParkCopyOrClearAreLeftToTheDeviceThread) {
+    const auto is_left = [](gpuiov_command command, unsigned vf, bool is_running, bool is_short) {
+        SwitchRig rig;
+        if (is_running) rig.run_vf(vf);
+        rig.engine.is_short = is_short;
+        rig.wakes = 0;
+        rig.machine.command(GPUIOV_COMMAND(command, fcn(vf), fcn(2)));
+        return rig.is_executing() && rig.wakes == 1;
+    };
+    EXPECT_TRUE(is_left(GPUIOV_CMD_CONTEXT_SWITCH, 1, true, true)) << "it parks";
+    EXPECT_TRUE(is_left(GPUIOV_CMD_RUN, 1, true, true)) << "it parks";
+    EXPECT_TRUE(is_left(GPUIOV_CMD_LOAD, 1, false, false)) << "it copies";
+    EXPECT_TRUE(is_left(GPUIOV_CMD_INIT, 1, false, true)) << "it clears";
+    EXPECT_TRUE(is_left(GPUIOV_CMD_CLEAR_VF_STATE, 1, false, true)) << "it clears";
+    EXPECT_FALSE(is_left(GPUIOV_CMD_LOAD, 1, false, true));
+}
+
+TEST(WorldSwitch, ACommandDuringAResetWaitsForTheDeviceThread) {
+    SwitchRig rig;
+    rig.engine.is_short = true;
+    rig.machine.reset(VfId{1}, [&rig] {
+        std::thread([&rig] {
+            rig.machine.command(GPUIOV_COMMAND(GPUIOV_CMD_LOAD, fcn(1), 0));
+        }).join();
+        EXPECT_THAT(rig.engine.calls, IsEmpty());
+    });
+    EXPECT_EQ(rig.wakes, 1);
+    rig.machine.process();
+    EXPECT_THAT(rig.engine.calls, ElementsAre("load 1"));
+}
+
+TEST(WorldSwitch, ALateStepOfAShortSwitchEndsOnTheDeviceThread) {
+    SwitchRig rig;
+    rig.engine.is_short = true;
+    ASSERT_TRUE(rig.faults.add({.vf = VfId{1},
+                                .point = FaultPoint::Load,
+                                .effect = FaultEffect::Late,
+                                .delay = Nanoseconds{500}}));
+    rig.machine.command(GPUIOV_COMMAND(GPUIOV_CMD_LOAD, fcn(1), 0));
+    EXPECT_TRUE(rig.is_executing());
+    EXPECT_EQ(rig.wakes, 1) << "the device thread learns when the step is due";
+    rig.clock.advance(Nanoseconds{500});
+    rig.machine.process();
+    EXPECT_EQ(rig.machine.view().status, GPUIOV_STATUS_DONE);
+}
+
 TEST(WorldSwitch, AQuantumEndThatCrossesAnIdleIsRecordedOnce) {
     SwitchRig rig;
     rig.run_vf(1);
@@ -246,7 +320,8 @@ TEST_P(CrossedQuantumEnd, IsRecordedBeforeTheNextStayBegins) {
     rig.run_vf(1);
     rig.clock.advance(Nanoseconds{2000});
     rig.engine.on_park = [&rig, has_ended = false]() mutable {
-        if (!std::exchange(has_ended, true)) rig.machine.quantum_expired(rig.engine.end_run());
+        if (std::exchange(has_ended, true)) return;
+        std::thread([&rig] { rig.machine.quantum_expired(rig.engine.end_run()); }).join();
     };
     EXPECT_EQ(rig.command(GetParam(), 1, 2), GPUIOV_STATUS_DONE);
     EXPECT_EQ(rig.machine.state(), S::Running);
