@@ -31,16 +31,9 @@ Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after,
                           const Requester& requester) {
     TRY_VOID(admit(after));
     TRY_VOID(check_needs(before, after, requester));
-    TRY_VOID(ports_.store.commit(id_, after));
+    TRY_VOID(commit(after));
     const auto moved = move_assignment_modes(before, after);
-    if (moved) return {};
-    if (const auto undone = ports_.store.commit(id_, before); !undone) {
-        for (const auto& [vf, one] : after.vfs) {
-            const auto known = before.vfs.find(vf);
-            if (known == before.vfs.end() || known->second != one) unrecorded_.insert(vf);
-        }
-        emit(0, EventKind::RecordLeft, undone.error().cause);
-    }
+    if (!moved) put(0, before);
     return moved;
 }
 
@@ -104,7 +97,7 @@ void GpuModel::reset_assignment_mode(const VfRecord& record) {
 
 void GpuModel::check_assignment_modes() {
     if (!ports_.assignment_mode) return;
-    const GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord record = record_.get();
     for (const auto& [vf, one] : defined_) {
         const auto now = ports_.assignment_mode->get(vf);
         assignment_modes_[vf] = now.value_or(AssignmentMode::Default);

@@ -32,7 +32,7 @@ EventKind event_of(GpuState state) {
 
 /// The record of a VF, or a new one for a VF that this vgpud did not make.
 VfRecord GpuModel::record_for(const VfFacts& active) const {
-    const GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord record = record_.get();
     const auto known = record.vfs.find(active.vf);
     if (known != record.vfs.end() && is_vf(active, known->second.spec.uuid)) return known->second;
     VfRecord found{.vf = active.vf,
@@ -120,7 +120,7 @@ Result<> GpuModel::read_all_vfs() {
 
 /// Reconciles records and PF core; each case says which of the two wins.
 Result<> GpuModel::adopt_vfs() {
-    GpuRecord record = record_to_be();
+    GpuRecord record = record_.get();
     defined_.clear();
     scrubbed_.clear();
     to_scrub_.clear();
@@ -139,19 +139,9 @@ Result<> GpuModel::adopt_vfs() {
     const auto active = active_;
     for (const auto& [vf, state] : active) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only(id_)) return {};
-    if (const auto kept = ports_.store.commit(id_, record); !kept) {
-        for (const auto& [vf, one] : defined_) unrecorded_.insert(vf);
-        emit(0, EventKind::RecordLeft, kept.error().cause);
-    } else {
-        unrecorded_.clear();
-        unmade_.clear();
-    }
-    for (const VfRecord& desired : missing) {
-        const auto done = desired.next ? finish_resize(desired.vf) : restore_vf(desired);
-        if (done) continue;
-        if (!pf_.is_connected()) return done;
-        emit(desired.vf, EventKind::RecordLeft, done.error().cause);
-    }
+    put(0, record);
+    for (const VfRecord& desired : missing)
+        TRY_VOID(desired.next ? finish_resize(desired.vf) : restore_vf(desired));
     return {};
 }
 

@@ -51,7 +51,7 @@ Result<GpuInventory> GpuModel::inventory() {
     TRY_VOID(check_gpu());
     for (const std::uint32_t vf : vfs()) refresh(vf);
     TRY_VOID(usable());
-    const GpuRecord record = record_to_be();
+    const GpuRecord record = record_.get();
     GpuInventory all = capacity();
     all.settings = record.settings;
     for (const auto& [vf, active] : active_) {
@@ -74,15 +74,13 @@ Result<> GpuModel::configure(const Settings& settings) {
     for (const auto& [vf, change] : settings.vfs) {
         TRY_VOID(known(vf));
         TRY_VOID(defined_here(vf));
-        TRY_VOID(record_again(vf));
     }
-    const GpuRecord before = ports_.store.gpu(id_);
+    const GpuRecord before = record_.get();
     GpuRecord record = before;
     apply(settings.gpu, record.settings);
     for (const auto& [vf, change] : settings.vfs)
         apply(change, record.vfs.try_emplace(vf, defined_.at(vf)).first->second.spec);
     TRY_VOID(settle(before, record, {.force = settings.force}));
-    for (const auto& [vf, change] : settings.vfs) defined_[vf] = record.vfs.at(vf);
     refresh_members(ports_.clock.now());
     return {};
 }
@@ -94,13 +92,12 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
     VfSpec desired = defined_.at(vf).spec;
     desired.resources = resources;
     TRY_VOID(check_capacity(capacity(), desired));
-    TRY_VOID(record_again(vf));
     TRY_VOID(check_owner(vf, "resize", force, ""));
     TRY_VOID(check_all_idle(need_of(*abilities_, differences(defined_.at(vf).spec, desired)),
                             describe_name(vf), {.force = force}));
     const VfFacts active = active_.at(vf);
     if (active.state == VGPU_PF_VF_ABSENT) return redefine(vf, resources);
-    const GpuRecord before = ports_.store.gpu(id_);
+    const GpuRecord before = record_.get();
     GpuRecord after = before;
     VfRecord& record = after.vfs.try_emplace(vf, defined_.at(vf)).first->second;
     const bool is_under_way = active.state == VGPU_PF_VF_SCRUBBING && record.next.has_value();
@@ -112,12 +109,12 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
     record.next = VfNext{.resources = resources,
                          .replaces = active.generation,
                          .needs_scrub = record.next && record.next->needs_scrub};
-    TRY_VOID(ports_.store.commit(id_, after));
-    defined_[vf] = record;
+    TRY_VOID(commit(after));
     // The scrub continues; finish_scrub() reads the new target.
     if (is_under_way) return {};
     if (const auto released = pf_.ask(&Backend::release, vf, active.generation); !released) {
-        undo_resize(vf, before);
+        // If the PF core is lost, it may have released the VF, so `next` stays.
+        if (pf_.is_connected()) put(vf, before);
         return tl::make_unexpected(
             Error{released.error().id,
                   fmt::format("{}/vf{}: resize refused: {}", id_, vf, released.error().cause)});
@@ -128,78 +125,9 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
     return {};
 }
 
-/// If the PF core is lost, it may have released the VF, so `next` stays.
-void GpuModel::undo_resize(std::uint32_t vf, const GpuRecord& before) {
-    if (!pf_.is_connected()) return;
-    if (const auto known = before.vfs.find(vf); known != before.vfs.end())
-        defined_[vf] = known->second;
-    else
-        defined_[vf].next.reset();
-    undo_record(vf, before);
-}
-
-/// Writes the previous record again. The caller has restored `defined_`.
-void GpuModel::undo_record(std::uint32_t vf, const GpuRecord& before) {
-    const auto undone = ports_.store.commit(id_, before);
-    if (undone) return;
-    unrecorded_.insert(vf);
-    emit(vf, EventKind::RecordLeft, undone.error().cause);
-}
-
-void GpuModel::put_defined(std::uint32_t vf, GpuRecord& record) const {
-    const auto known = record.vfs.find(vf);
-    const auto shown = defined_.find(vf);
-    if (known != record.vfs.end() && shown != defined_.end() &&
-        known->second.spec.uuid == shown->second.spec.uuid)
-        known->second = shown->second;
-}
-
-GpuRecord GpuModel::record_to_be() const {
-    GpuRecord record = ports_.store.gpu(id_);
-    for (const std::uint32_t vf : unrecorded_) put_defined(vf, record);
-    for (const auto& [vf, uuid] : unmade_) {
-        const auto known = record.vfs.find(vf);
-        if (known != record.vfs.end() && known->second.spec.uuid == uuid)
-            known->second.is_releasing = true;
-    }
-    return record;
-}
-
-Result<> GpuModel::record_again(std::uint32_t vf) {
-    if (!unrecorded_.contains(vf)) return {};
-    GpuRecord record = ports_.store.gpu(id_);
-    put_defined(vf, record);
-    TRY_VOID(ports_.store.commit(id_, record));
-    unrecorded_.erase(vf);
-    return {};
-}
-
-/// Erases records of failed creates. A VF that the PF core made after all stays until it is
-/// scrubbed.
-Result<> GpuModel::erase_uncreated() {
-    if (unmade_.empty()) return {};
-    GpuRecord record = ports_.store.gpu(id_);
-    for (const auto& [vf, uuid] : unmade_) {
-        const auto known = record.vfs.find(vf);
-        if (known != record.vfs.end() && known->second.spec.uuid == uuid && !active_.contains(vf))
-            record.vfs.erase(known);
-    }
-    TRY_VOID(ports_.store.commit(id_, record));
-    unmade_.clear();
-    return {};
-}
-
-void GpuModel::record_all_again(Nanoseconds now) {
-    if (now < scrub_retry_at_) return;
-    const auto unrecorded = unrecorded_;
-    for (const std::uint32_t vf : unrecorded)
-        if (!record_again(vf)) scrub_retry_at_ = now + kRefresh;
-    if (!erase_uncreated()) scrub_retry_at_ = now + kRefresh;
-}
-
 /// Gives an ABSENT VF its new resources, or its old resources if the PF core refuses.
 Result<> GpuModel::finish_resize(std::uint32_t vf) {
-    GpuRecord record = ports_.store.gpu(id_);
+    GpuRecord record = record_.get();
     VfRecord old_one = record.vfs.at(vf);
     old_one.next.reset();
     VfRecord new_one = old_one;
@@ -209,8 +137,9 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     if (!made && !pf_.is_connected()) return made;
     if (made) {
         refresh_members(ports_.clock.now());
-        unrecorded_.insert(vf);
-        return record_again(vf);
+        record.vfs[vf] = new_one;
+        put(vf, record);
+        return {};
     }
     emit(vf, EventKind::NotResized,
          fmt::format("'{}' did not get {}: {}", new_one.spec.name,
@@ -219,11 +148,9 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     // with `next` on record and another generation must have its new resources, even if the PF core
     // reports no difference.
     record.vfs[vf] = old_one;
-    const auto kept = ports_.store.commit(id_, record);
+    put(vf, record);
     made = restore_vf(old_one);
     refresh_members(ports_.clock.now());
-    if (!kept) unrecorded_.insert(vf);
-    TRY_VOID(kept);
     return made;
 }
 

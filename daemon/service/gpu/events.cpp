@@ -308,7 +308,7 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
 
 /// Writes the record first, because then the PF core may reuse the VRAM.
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
-    GpuRecord record = ports_.store.gpu(id_);
+    GpuRecord record = record_.get();
     record.scrubs[vf] = generation;
     const auto known = record.vfs.find(vf);
     const bool comes_back = known != record.vfs.end() && !known->second.is_releasing;
@@ -318,7 +318,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     // One record contains the end of the scrub and the VF's future. After a crash before or after
     // the write, the VF is still SCRUBBING, and the next vgpud has the device verify the VRAM
     // (adopt_vf).
-    TRY_VOID(ports_.store.commit(id_, record));
+    TRY_VOID(commit(record));
     scrubbed_.erase(vf);
     TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, generation));
     ask_again();
@@ -423,7 +423,7 @@ void GpuModel::ask_again() {
 
 void GpuModel::refresh_members(Nanoseconds now) {
     are_members_stale_ = false;
-    const GpuSettings settings = ports_.store.settings(id_);
+    const GpuSettings settings = record_.settings();
     std::vector<GpuSchedule::Member> members;
     for (const auto& [vf, active] : active_) {
         const auto shown = defined_.find(vf);

@@ -15,6 +15,7 @@ GpuModel::GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports)
       ports_(std::move(ports)),
       pf_(std::move(ports_.backend),
           [this](const Error& error) { lose(error, ports_.clock.now()); }),
+      record_(ports_.store, id_),
       schedule_(trace_source()) {}
 
 trace::Recorder::Source GpuModel::trace_source() const {
@@ -40,7 +41,7 @@ void GpuModel::step() {
     read_events(now);
     obey_policies();
     // Before finish_scrubs(), which uses the record.
-    record_all_again(now);
+    retry_record(now);
     finish_scrubs(now);
     refresh_all(now);
     // Read the VFs that refresh_all() marked now, so that the table is planned from one state.
@@ -140,7 +141,7 @@ std::string GpuModel::state_text() const {
 }
 
 GpuView GpuModel::view() {
-    const GpuSettings settings = ports_.store.settings(id_);
+    const GpuSettings settings = record_.settings();
     const scheduler::Plan& plan = schedule_->plan();
     GpuFacts info = info_;
     if (info.core) info.core->device_time_ns = 0;
@@ -162,6 +163,31 @@ GpuView GpuModel::view() {
             .info = std::move(info),
             .table = table,
             .events_lost = abilities_->has_run_tables ? std::optional(events_lost_) : std::nullopt};
+}
+
+Result<> GpuModel::commit(const GpuRecord& after) {
+    TRY_VOID(record_.commit(after));
+    show(after);
+    return {};
+}
+
+void GpuModel::put(std::uint32_t vf, const GpuRecord& after) {
+    if (const auto done = record_.put(after); !done)
+        emit(vf, EventKind::RecordLeft, done.error().cause);
+    show(after);
+}
+
+/// A VF that is not the one on record keeps the record that was made up for it.
+void GpuModel::show(const GpuRecord& record) {
+    for (auto& [vf, shown] : defined_) {
+        const auto known = record.vfs.find(vf);
+        if (known != record.vfs.end() && known->second.spec.uuid == shown.spec.uuid)
+            shown = known->second;
+    }
+}
+
+void GpuModel::retry_record(Nanoseconds now) {
+    if (now >= scrub_retry_at_ && !record_.retry()) scrub_retry_at_ = now + kRefresh;
 }
 
 std::vector<AdminEvent> GpuModel::take_admin_events() {

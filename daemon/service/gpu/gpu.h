@@ -15,6 +15,7 @@
 #include "daemon/ports/assignment_port.h"
 #include "daemon/ports/clock.h"
 #include "daemon/ports/owner_port.h"
+#include "daemon/service/gpu/durable_record.h"
 #include "daemon/service/gpu/managed_processes.h"
 #include "daemon/service/gpu/pf_link.h"
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -345,7 +346,7 @@ private:
     [[nodiscard]] std::string client_of(std::uint32_t vf) const;
     [[nodiscard]] bool comes_back(std::uint32_t vf) const;
     Result<> cancel_recreate(std::uint32_t vf);
-    /// Restores the record after the PF core refused a create that is on record already.
+    /// After the PF core did not make a VF that is on record already.
     void undo_create(const VfRecord& desired, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf();
     [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request);
@@ -360,24 +361,22 @@ private:
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
-    void undo_resize(std::uint32_t vf, const GpuRecord& before);
-    /// Restores the record after the PF core refused a change that is on record already.
-    void undo_record(std::uint32_t vf, const GpuRecord& before);
-    /// Copies the VF's record in defined_ into `record`, if both describe the same VF.
-    void put_defined(std::uint32_t vf, GpuRecord& record) const;
-    /// The record, including all changes that the disk has refused.
-    [[nodiscard]] GpuRecord record_to_be() const;
-    /// Tries again to write a record that the disk refused.
-    Result<> record_again(std::uint32_t vf);
-    /// Erases records of failed creates. Only while connected, because active_ then shows whether
-    /// the VF was made after all.
-    Result<> erase_uncreated();
-    void record_all_again(Nanoseconds now);
-    /// Requires `next` in the record, and a VF without resources.
+    /// Requires `next` in the record, and a VF without resources. Fails only if the PF core is
+    /// lost.
     Result<> finish_resize(std::uint32_t vf);
     /// Finds out which of its two sets of resources a VF in service has, and whether it owes a
     /// scrub.
     void settle_next(VfRecord& record, const VfFacts& active) const;
+
+    // the record (gpu.cpp)
+    /// Makes `after` durable, then shows it. A failure changes nothing.
+    Result<> commit(const GpuRecord& after);
+    /// Shows `after`, which has happened already, and makes it durable now or later. If the disk
+    /// refuses, emits an event of `vf` (0: of the GPU).
+    void put(std::uint32_t vf, const GpuRecord& after);
+    void show(const GpuRecord& record);
+    /// Tries again to write what the disk has refused.
+    void retry_record(Nanoseconds now);
 
     /// VF 0: the GPU.
     void emit(std::uint32_t vf, EventKind kind, std::string text);
@@ -389,6 +388,7 @@ private:
     GpuPaths paths_;
     Ports ports_;
     PfLink pf_;
+    DurableRecord record_;
     GpuState state_ = GpuState::Starting;
     std::string message_ = "not attached yet";
     std::string managed_processes_message_;
@@ -417,9 +417,6 @@ private:
     std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
     std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
     std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
-    std::set<std::uint32_t> unrecorded_;               ///< VFs whose record on disk is older
-    std::map<std::uint32_t, Uuid> unmade_;             ///< refused creates whose record is still on
-                                                       ///< disk
     Nanoseconds scrub_retry_at_{0};
     Nanoseconds rescrub_at_{0};
     std::set<std::uint32_t> dirty_;        ///< VFs to read again

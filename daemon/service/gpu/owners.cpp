@@ -60,8 +60,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     TRY_VOID(known(vf));
     TRY_VOID(in_service(vf));
     TRY_VOID(defined_here(vf));
-    TRY_VOID(record_again(vf));
-    GpuRecord record = ports_.store.gpu(id_);
+    GpuRecord record = record_.get();
     VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
     if (one.is_releasing)
         return fail(ErrorId::WrongState, fmt::format("{} is being destroyed", describe_name(vf)));
@@ -84,9 +83,9 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     // Generations are never reused on this GPU, so that a late release names a claim that no longer
     // exists.
     record.claims = std::max(record.claims, one.owner.generation);
-    TRY_VOID(ports_.store.commit(id_, record));
-    if (defined_.at(vf).owner.generation != one.owner.generation) unattached_since_.erase(vf);
-    defined_[vf] = one;
+    const bool is_new = defined_.at(vf).owner.generation != one.owner.generation;
+    TRY_VOID(commit(record));
+    if (is_new) unattached_since_.erase(vf);
     probe_owner(vf, one.owner, {}, ports_.clock.now());
     return one.owner.generation;
 }
@@ -98,9 +97,7 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
     VfRecord& one = record.vfs.at(vf);
     one.owner = {};
     require_scrub(one);
-    if (const auto kept = ports_.store.commit(id_, record); !kept)
-        return tl::make_unexpected(kept.error());
-    defined_[vf] = one;
+    if (const auto kept = commit(record); !kept) return tl::make_unexpected(kept.error());
     to_scrub_.try_emplace(vf, ports_.clock.now());
     probe_owner(vf, {}, {}, ports_.clock.now());
     step();
@@ -116,8 +113,7 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     TRY_VOID(ports_.store.writable(id_));
     TRY_VOID(known(vf));
     TRY_VOID(check_owner_name(owner));
-    TRY_VOID(record_again(vf));
-    GpuRecord record = ports_.store.gpu(id_);
+    GpuRecord record = record_.get();
     const auto one = record.vfs.find(vf);
     if (one == record.vfs.end()) return {};
     TRY_VOID(check_release(one->second.owner, owner, generation, describe_name(vf)));
@@ -127,8 +123,7 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     const bool is_same = defined_.at(vf).spec.uuid == one->second.spec.uuid;
     if (after != AfterRelease::Pause || !outlives_stops(one->second.owner)) one->second.owner = {};
     if (scrubs && was_owned && is_same) require_scrub(one->second);
-    TRY_VOID(ports_.store.commit(id_, record));
-    if (is_same) defined_[vf] = one->second;
+    TRY_VOID(commit(record));
     probe_owner(vf, one->second.owner, {}, ports_.clock.now());
     if (defined_.at(vf).next) to_scrub_.try_emplace(vf, ports_.clock.now());
     step();

@@ -93,7 +93,7 @@ Result<> GpuModel::refresh_before_change(std::uint32_t vf) {
 /// Finds the first free number. A number with a socket that a client has open comes last, because
 /// that client would find the new VF.
 Result<std::uint32_t> GpuModel::free_vf() {
-    const GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord record = record_.get();
     std::optional<std::uint32_t> open;
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
         if (active_.contains(vf) || record.vfs.contains(vf)) continue;
@@ -168,7 +168,6 @@ Result<> GpuModel::check_new(const VfRecord& desired) const {
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(usable());
-    TRY_VOID(erase_uncreated());
     TRY_VOID(check_gpu());
     TRY_VOID(in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
@@ -178,11 +177,11 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     if (desired.spec.uuid == Uuid{}) desired.spec.uuid = make_uuid();
     TRY_VOID(check_room(desired.spec));
     TRY_VOID(check_new(desired));
-    const GpuRecord before = ports_.store.gpu(id_);
+    const GpuRecord before = record_.get();
     GpuRecord after = before;
     after.vfs[vf] = desired;
     TRY_VOID(admit(after));
-    TRY_VOID(ports_.store.commit(id_, after));
+    TRY_VOID(commit(after));
     if (auto made = provision(desired); !made) {
         undo_create(desired, before);
         return tl::make_unexpected(
@@ -208,10 +207,7 @@ void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
         after.vfs[desired.vf] = desired;
         after.vfs[desired.vf].is_releasing = true;
     }
-    if (const auto undone = ports_.store.commit(id_, after); !undone) {
-        unmade_[desired.vf] = desired.spec.uuid;
-        emit(desired.vf, EventKind::RecordLeft, undone.error().cause);
-    }
+    put(desired.vf, after);
 }
 
 Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
@@ -245,7 +241,6 @@ Result<> GpuModel::check_all_idle(Need need, std::string_view whose,
 
 Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {
     TRY_VOID(refresh_before_change(vf));
-    TRY_VOID(record_again(vf));
     const VfFacts active = active_.at(vf);
     const bool is_scrubbing = active.state == VGPU_PF_VF_SCRUBBING;
     if (is_scrubbing && !comes_back(vf)) return {};
@@ -253,17 +248,13 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     TRY_VOID(check_owner(vf, "destroy", force, by));
     if (is_scrubbing) return cancel_recreate(vf);
     if (active.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
-    const GpuRecord before = ports_.store.gpu(id_);
+    const GpuRecord before = record_.get();
     GpuRecord after = before;
     const bool is_defined = after.vfs.contains(vf) && defined_here(vf);
     if (is_defined) after.vfs[vf].is_releasing = true;
-    TRY_VOID(ports_.store.commit(id_, after));
-    if (is_defined) defined_[vf].is_releasing = true;
+    TRY_VOID(commit(after));
     if (const auto released = pf_.ask(&Backend::release, vf, active.generation); !released) {
-        if (pf_.is_connected()) {
-            defined_[vf].is_releasing = false;
-            undo_record(vf, before);
-        }
+        if (pf_.is_connected()) put(vf, before);
         return tl::make_unexpected(
             in_words(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
     }
@@ -275,7 +266,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
 
 /// Whether a VF that is being scrubbed comes back afterwards.
 bool GpuModel::comes_back(std::uint32_t vf) const {
-    const GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord record = record_.get();
     const auto known = record.vfs.find(vf);
     return known != record.vfs.end() && !known->second.is_releasing &&
            known->second.spec.uuid == defined_.at(vf).spec.uuid;
@@ -284,12 +275,11 @@ bool GpuModel::comes_back(std::uint32_t vf) const {
 /// Keeps a VF from coming back after its scrub. The scrub continues; finish_scrub() reads the new
 /// record.
 Result<> GpuModel::cancel_recreate(std::uint32_t vf) {
-    GpuRecord record = ports_.store.gpu(id_);
+    GpuRecord record = record_.get();
     VfRecord& one = record.vfs.at(vf);
     one.is_releasing = true;
     one.next.reset();
-    TRY_VOID(ports_.store.commit(id_, record));
-    defined_[vf] = one;
+    TRY_VOID(commit(record));
     refresh_members(ports_.clock.now());
     step();
     return {};
@@ -299,13 +289,11 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Reques
     TRY_VOID(ports_.store.writable(id_));
     TRY_VOID(known(vf));
     TRY_VOID(defined_here(vf));
-    TRY_VOID(record_again(vf));
-    const GpuRecord before = ports_.store.gpu(id_);
+    const GpuRecord before = record_.get();
     GpuRecord record = before;
     VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
     apply(change, one.spec);
     TRY_VOID(settle(before, record, requester));
-    defined_[vf] = one;
     are_members_stale_ = true;
     only_change_ = vf;
     return {};
@@ -313,7 +301,7 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Reques
 
 Result<> GpuModel::change_gpu(const GpuChange& change) {
     TRY_VOID(ports_.store.writable(id_));
-    const GpuRecord before = ports_.store.gpu(id_);
+    const GpuRecord before = record_.get();
     GpuRecord record = before;
     apply(change, record.settings);
     TRY_VOID(settle(before, record, {}));
@@ -351,7 +339,6 @@ void GpuModel::forget(std::uint32_t vf) {
     active_.erase(vf);
     defined_.erase(vf);
     scrubbed_.erase(vf);
-    unrecorded_.erase(vf);
     refusals_.erase(vf);
     assignment_mode_conditions_.erase(vf);
     orphans_.erase(vf);

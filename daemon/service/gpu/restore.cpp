@@ -19,7 +19,7 @@ std::uint32_t incarnation_of(const VfFacts& active) {
 }  // namespace
 
 bool GpuModel::is_replaced(std::uint32_t vf) const {
-    const auto defined = ports_.store.uuid(id_, vf);
+    const auto defined = record_.uuid(vf);
     return defined && !is_vf(active_.at(vf), *defined);
 }
 
@@ -30,7 +30,7 @@ std::string GpuModel::condition(std::uint32_t vf) const {
     if (why != refusals_.end() && why->second.generation == incarnation_of(active->second))
         return why->second.text;
     if (incarnation_of(active->second) == 0 || !is_replaced(vf)) return "";
-    const std::string name = ports_.store.gpu(id_).vfs.at(vf).spec.name;
+    const std::string name = record_.get().vfs.at(vf).spec.name;
     return fmt::format(
         "'{}' is defined here, but another VF {} (UUID {}) is in service; destroy it to restore "
         "'{}'",
@@ -75,7 +75,7 @@ void GpuModel::reset_vf(const VfRecord& desired) {
 /// The VF has no resources. Forgets it if it is not defined; else keeps it in view, for
 /// restore_missing().
 void GpuModel::record_absent(const VfFacts& absent) {
-    const GpuRecord record = record_to_be();
+    const GpuRecord record = record_.get();
     const auto desired = record.vfs.find(absent.vf);
     const bool is_defined = desired != record.vfs.end() && !desired->second.is_releasing;
     if (!is_defined) return forget(absent.vf);
@@ -93,7 +93,7 @@ void GpuModel::restore_missing(Nanoseconds now) {
     // Missing resources rarely return by themselves. Requests that may free resources reset
     // restore_at_.
     restore_at_ = now + kRestoreRetry;
-    const GpuRecord record = ports_.store.gpu(id_);
+    const GpuRecord record = record_.get();
     for (const auto& [vf, desired] : record.vfs) {
         const auto active = active_.find(vf);
         if (active == active_.end() || !is_absent(*active) || desired.is_releasing) continue;
@@ -106,9 +106,9 @@ void GpuModel::restore_missing(Nanoseconds now) {
 
 /// Erases the record of a VF without resources, which needs no scrub.
 Result<> GpuModel::forget_definition(std::uint32_t vf) {
-    GpuRecord record = ports_.store.gpu(id_);
+    GpuRecord record = record_.get();
     record.vfs.erase(vf);
-    TRY_VOID(ports_.store.commit(id_, record));
+    TRY_VOID(commit(record));
     reset_assignment_mode(defined_.at(vf));
     forget(vf);
     emit(vf, EventKind::Released,
@@ -118,12 +118,11 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
 
 /// Defines other resources for a VF that has none, and tries at once to get them.
 Result<> GpuModel::redefine(std::uint32_t vf, const VfResources& resources) {
-    GpuRecord record = ports_.store.gpu(id_);
+    GpuRecord record = record_.get();
     VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
     one.spec.resources = resources;
     one.next.reset();
-    TRY_VOID(ports_.store.commit(id_, record));
-    defined_[vf] = one;
+    TRY_VOID(commit(record));
     restore_at_ = Nanoseconds{0};
     step();
     return {};

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// DurableRecord: the record of one GPU, and the only place that writes it. To change the record,
+// edit a copy of get(), then:
+//   commit  for what shall happen: after a failure nothing has changed
+//   put     for what has happened already: if the disk refuses it, get() has it all the same, and
+//           the next commit(), put() or retry() writes it
+#pragma once
+
+#include "daemon/service/state/store.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace vgpu::daemon {
+
+class DurableRecord {
+public:
+    DurableRecord(StateStore& store, std::string gpu) : store_(store), gpu_(std::move(gpu)) {}
+
+    [[nodiscard]] GpuRecord get() const { return owed_ ? *owed_ : store_.gpu(gpu_); }
+    /// Parts of get() that are often needed, without a copy of the VFs.
+    [[nodiscard]] GpuSettings settings() const {
+        return owed_ ? owed_->settings : store_.settings(gpu_);
+    }
+    /// The UUID of the VF that is defined under this number; none if no VF is.
+    [[nodiscard]] std::optional<Uuid> uuid(std::uint32_t vf) const {
+        if (!owed_) return store_.uuid(gpu_, vf);
+        const auto at = owed_->vfs.find(vf);
+        return at == owed_->vfs.end() ? std::nullopt : std::optional(at->second.spec.uuid);
+    }
+
+    /// StateReadOnly, StateNotWritten. Blocks on the disk.
+    Result<> commit(const GpuRecord& after) {
+        TRY_VOID(store_.commit(gpu_, after));
+        owed_.reset();
+        return {};
+    }
+    /// As commit(), but get() is `after` even if the disk refuses.
+    Result<> put(const GpuRecord& after) {
+        auto done = commit(after);
+        if (!done) owed_ = after;
+        return done;
+    }
+    /// Writes what the disk has refused, if anything.
+    Result<> retry() { return owed_ ? commit(GpuRecord(*owed_)) : Result<>(); }
+
+private:
+    StateStore& store_;
+    std::string gpu_;
+    std::optional<GpuRecord> owed_;  ///< what the disk has refused
+};
+
+}  // namespace vgpu::daemon
