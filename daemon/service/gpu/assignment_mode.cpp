@@ -80,14 +80,22 @@ Result<> GpuModel::set_assignment_mode(std::uint32_t vf, AssignmentMode assignme
     if (const auto set = ports_.assignment_mode->set(vf, assignment_mode); !set)
         return fail(set.error().id, fmt::format("{}/vf{}: assignment mode '{}': {}", id_, vf,
                                                 name_of(assignment_mode), set.error().cause));
-    assignment_mode_conditions_.erase(vf);
-    if (const auto now = ports_.assignment_mode->get(vf)) assignment_modes_[vf] = *now;
+    if (const auto at = vfs_.find(vf); at != vfs_.end()) {
+        at->second.assignment_mode_condition.clear();
+        read_assignment_mode(at->second);
+    }
     return {};
+}
+
+/// Default if it cannot be read.
+void GpuModel::read_assignment_mode(Vf& one) {
+    if (ports_.assignment_mode)
+        one.assignment_mode =
+            ports_.assignment_mode->get(one.defined.vf).value_or(AssignmentMode::Default);
 }
 
 /// The VF is gone. The next VF with its number begins with the default assignment mode.
 void GpuModel::reset_assignment_mode(const VfRecord& record) {
-    assignment_mode_conditions_.erase(record.vf);
     if (record.spec.assignment_policy.assignment_mode == AssignmentMode::Default ||
         !ports_.assignment_mode)
         return;
@@ -98,13 +106,12 @@ void GpuModel::reset_assignment_mode(const VfRecord& record) {
 void GpuModel::check_assignment_modes() {
     if (!ports_.assignment_mode) return;
     const GpuRecord record = record_.get();
-    for (const auto& [vf, one] : defined_) {
-        const auto now = ports_.assignment_mode->get(vf);
-        assignment_modes_[vf] = now.value_or(AssignmentMode::Default);
-        const AssignmentMode desired = one.spec.assignment_policy.assignment_mode;
+    for (auto& [vf, one] : vfs_) {
+        read_assignment_mode(one);
+        const AssignmentMode desired = one.defined.spec.assignment_policy.assignment_mode;
         if (desired == AssignmentMode::Default || !is_defined_in(record, vf) ||
-            ports_.store.is_read_only(id_) || (now && *now == desired)) {
-            assignment_mode_conditions_.erase(vf);
+            ports_.store.is_read_only(id_) || one.assignment_mode == desired) {
+            one.assignment_mode_condition.clear();
             continue;
         }
         const auto set = set_assignment_mode(vf, desired);
@@ -114,7 +121,7 @@ void GpuModel::check_assignment_modes() {
                              name_of(desired)));
             continue;
         }
-        std::string& condition = assignment_mode_conditions_[vf];
+        std::string& condition = one.assignment_mode_condition;
         if (condition != set.error().cause)
             emit(vf, EventKind::AssignmentModeFailed, set.error().cause);
         condition = set.error().cause;

@@ -47,16 +47,14 @@ VfRecord GpuModel::record_for(const VfFacts& active) const {
 /// Attaches completely or not at all. After a failure VFs are shown as before.
 void GpuModel::try_attach(Nanoseconds now) {
     if (now < retry_at_) return;
-    const auto active = active_;
-    const auto shown = defined_;
+    const VfTable shown = vfs_;
     auto attached = attach(now);
     if (attached) {
         pf_.attached();
         retry_delay_ = kFirstRetry;
         return;
     }
-    active_ = active;
-    defined_ = shown;
+    vfs_ = shown;
     lose(attached.error(), now);
 }
 
@@ -76,9 +74,9 @@ Result<> GpuModel::attach(Nanoseconds now) {
     schedule_.apply(trace::Restarted{});
     waits_.on_lost();
     refresh_members(now);
-    maybe_idle_.clear();
-    for (const auto& [vf, active] : active_) {
-        if (active.has_work())
+    for (auto& [vf, one] : vfs_) {
+        one.may_be_idle = false;
+        if (one.active.has_work())
             schedule_.on_wake(vf, now);
         else
             record_inactive_idle(vf, now);
@@ -90,10 +88,8 @@ Result<> GpuModel::attach(Nanoseconds now) {
     }
     refreshed_at_ = now;
     notice_device_state();
-    const auto in_service = std::count_if(active_.begin(), active_.end(), [](const auto& entry) {
-        return entry.second.state != VGPU_PF_VF_ABSENT;
-    });
-    emit(0, EventKind::Attached, fmt::format("{} VFs in service", in_service));
+    const auto in_service = numbers_where(vfs_, [](const Vf& one) { return !one.is_absent(); });
+    emit(0, EventKind::Attached, fmt::format("{} VFs in service", in_service.size()));
     return {};
 }
 
@@ -105,39 +101,42 @@ Result<> GpuModel::read_all_vfs() {
     for (int i = 0; i < kTries; ++i) {
         if (events_) events_->skip_to_end();
         const std::uint64_t before = events_ ? events_->next_seq() : 0;
-        active_.clear();
+        std::erase_if(vfs_, [this](const auto& at) { return at.first > info_.total_vfs; });
         for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
-            TRY(const VfFacts active, ask_vf(vf));
-            if (active.state != VGPU_PF_VF_ABSENT) active_[vf] = active;
+            TRY(VfFacts active, ask_vf(vf));
+            if (active.state != VGPU_PF_VF_ABSENT || vfs_.contains(vf))
+                vfs_[vf].active = std::move(active);
         }
         if (!events_ || events_->next_seq() == before) break;
     }
-    counted_service_ns_.clear();
-    counted_reserved_ns_.clear();
-    for (const auto& [vf, active] : active_) count_from(active);
+    for (auto& [vf, one] : vfs_) {
+        count_from(one);
+        one.scrubbed.reset();
+        one.released_at.reset();
+    }
     return {};
 }
 
 /// Reconciles records and PF core; each case says which of the two wins.
 Result<> GpuModel::adopt_vfs() {
     GpuRecord record = record_.get();
-    defined_.clear();
-    scrubbed_.clear();
-    to_scrub_.clear();
     if (!ports_.store.records().contains(id_)) {
         record.settings = {.quantum_us = config_.quantum_us, .max_gap_ms = config_.max_gap_ms};
     }
     std::vector<VfRecord> missing;
     for (auto at = record.vfs.begin(); at != record.vfs.end();) {
-        const bool is_active = active_.contains(at->first);
+        const auto shown = vfs_.find(at->first);
+        const bool is_active = shown != vfs_.end() && !shown->second.is_absent();
         if (!is_active && !at->second.is_releasing) missing.push_back(at->second);
         const bool is_over = !is_active && at->second.is_releasing;
         if (is_over && !ports_.store.is_read_only(id_)) reset_assignment_mode(at->second);
         at = is_over ? record.vfs.erase(at) : std::next(at);
     }
-    // A copy: adopt_vf() may change active_.
-    const auto active = active_;
-    for (const auto& [vf, state] : active) TRY_VOID(adopt_vf(vf, record));
+    std::erase_if(vfs_, [&](const auto& at) {
+        return at.second.is_absent() && !record.vfs.contains(at.first);
+    });
+    for (auto& [vf, one] : vfs_)
+        if (!one.is_absent()) TRY_VOID(adopt_vf(one, record));
     if (ports_.store.is_read_only(id_)) return {};
     put(0, record);
     for (const VfRecord& desired : missing)
@@ -145,23 +144,24 @@ Result<> GpuModel::adopt_vfs() {
     return {};
 }
 
-Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
-    const VfFacts& active = active_.at(vf);
+Result<> GpuModel::adopt_vf(Vf& one, GpuRecord& record) {
+    const VfFacts& active = one.active;
+    const std::uint32_t vf = active.vf;
     const auto known = record.vfs.find(vf);
     const bool is_known = known != record.vfs.end() && is_vf(active, known->second.spec.uuid);
-    defined_[vf] = is_known ? known->second : record_for(active);
+    one.defined = is_known ? known->second : record_for(active);
     if (active.state == VGPU_PF_VF_SCRUBBING) {
         // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
-        note_scrub(active);
+        note_scrub(one);
         return {};
     }
     if (is_known) {
         settle_next(known->second, active);
-        defined_[vf] = known->second;
+        one.defined = known->second;
         // If the previous vgpud owed a scrub, this vgpud owes it as well.
-        if (known->second.next) to_scrub_.try_emplace(vf, ports_.clock.now());
+        if (known->second.next) one.released_at = ports_.clock.now();
         if (!known->second.is_releasing || ports_.store.is_read_only(id_)) return {};
-        return go_on_releasing(known->second, active);
+        return go_on_releasing(known->second, one);
     }
     if (known != record.vfs.end()) {
         // Same number, other UUID: another program made this VF. Leave both alone: one computes,
@@ -169,20 +169,20 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
         emit(vf, EventKind::Replaced, condition(vf));
         return {};
     }
-    record.vfs[vf] = defined_[vf];
+    record.vfs[vf] = one.defined;
     emit(vf, EventKind::Found,
          fmt::format("VF {} was in service but unknown; weight {} is assumed", vf,
-                     defined_[vf].spec.weight));
+                     one.defined.spec.weight));
     return {};
 }
 
 /// Continues a destroy that an earlier vgpud began. If the PF core refuses, the VF stays, as in
 /// destroy().
-Result<> GpuModel::go_on_releasing(VfRecord& record, const VfFacts& active) {
-    const auto released = pf_.ask(&Backend::release, record.vf, active.generation);
+Result<> GpuModel::go_on_releasing(VfRecord& record, Vf& one) {
+    const auto released = pf_.ask(&Backend::release, record.vf, one.active.generation);
     if (released || !pf_.is_connected()) return released;
     record.is_releasing = false;
-    defined_[record.vf] = record;
+    one.defined = record;
     emit(
         record.vf, EventKind::NotReleased,
         fmt::format("'{}' was being destroyed when vgpud ended; now the PF core refuses it, so the "
@@ -214,10 +214,12 @@ Result<> GpuModel::provision(const VfRecord& desired) {
     if (desired.spec.assignment_policy.assignment_mode != AssignmentMode::Default)
         TRY_VOID(set_assignment_mode(desired.vf, desired.spec.assignment_policy.assignment_mode));
     TRY_VOID(pf_.ask(&Backend::provision, request));
-    TRY(const VfFacts active, ask_vf(desired.vf));
-    active_[desired.vf] = active;
-    defined_[desired.vf] = desired;
-    count_from(active);
+    TRY(VfFacts active, ask_vf(desired.vf));
+    Vf& one = vfs_[desired.vf];
+    one.active = std::move(active);
+    one.defined = desired;
+    count_from(one);
+    read_assignment_mode(one);
     return {};
 }
 
@@ -251,9 +253,9 @@ Result<> GpuModel::read_info() {
     return {};
 }
 
-void GpuModel::count_from(const VfFacts& active) {
-    counted_service_ns_[active.vf] = active.service_ns.value_or(0);
-    counted_reserved_ns_[active.vf] = active.reserved_ns();
+void GpuModel::count_from(Vf& one) {
+    one.counted_service_ns = one.active.service_ns.value_or(0);
+    one.counted_reserved_ns = one.active.reserved_ns();
 }
 
 void GpuModel::notice_device_state() {

@@ -54,7 +54,8 @@ Result<GpuInventory> GpuModel::inventory() {
     const GpuRecord record = record_.get();
     GpuInventory all = capacity();
     all.settings = record.settings;
-    for (const auto& [vf, active] : active_) {
+    for (const auto& [vf, one] : vfs_) {
+        const VfFacts& active = one.active;
         // The total is free plus used, because get_info() reports only what is free now. VFs being
         // scrubbed still count.
         all.vram_bytes += active.vram_bytes.value_or(0);
@@ -78,8 +79,7 @@ Result<> GpuModel::configure(const Settings& settings) {
     const GpuRecord before = record_.get();
     GpuRecord record = before;
     apply(settings.gpu, record.settings);
-    for (const auto& [vf, change] : settings.vfs)
-        apply(change, record.vfs.try_emplace(vf, defined_.at(vf)).first->second.spec);
+    for (const auto& [vf, change] : settings.vfs) apply(change, record_in(record, vf).spec);
     TRY_VOID(settle(before, record, {.force = settings.force}));
     refresh_members(ports_.clock.now());
     return {};
@@ -89,17 +89,18 @@ Result<> GpuModel::configure(const Settings& settings) {
 Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force force) {
     TRY_VOID(refresh_before_change(vf));
     TRY_VOID(defined_here(vf));
-    VfSpec desired = defined_.at(vf).spec;
+    const Vf& one = vfs_.at(vf);
+    VfSpec desired = one.defined.spec;
     desired.resources = resources;
     TRY_VOID(check_capacity(capacity(), desired));
     TRY_VOID(check_owner(vf, "resize", force, ""));
-    TRY_VOID(check_all_idle(need_of(*abilities_, differences(defined_.at(vf).spec, desired)),
+    TRY_VOID(check_all_idle(need_of(*abilities_, differences(one.defined.spec, desired)),
                             describe_name(vf), {.force = force}));
-    const VfFacts active = active_.at(vf);
+    const VfFacts active = one.active;
     if (active.state == VGPU_PF_VF_ABSENT) return redefine(vf, resources);
     const GpuRecord before = record_.get();
     GpuRecord after = before;
-    VfRecord& record = after.vfs.try_emplace(vf, defined_.at(vf)).first->second;
+    VfRecord& record = record_in(after, vf);
     const bool is_under_way = active.state == VGPU_PF_VF_SCRUBBING && record.next.has_value();
     if (active.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
         return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));

@@ -122,8 +122,8 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
                 record_idle(event.vf, time_of(event, now));
             return;
         case VGPU_PF_EVENT_STATE:
-            if (is_mere_switch(event) && active_.contains(event.vf)) {
-                active_[event.vf].state = static_cast<std::uint32_t>(event.arg);
+            if (is_mere_switch(event) && vfs_.contains(event.vf)) {
+                vfs_.at(event.vf).active.state = static_cast<std::uint32_t>(event.arg);
                 return;
             }
             break;
@@ -131,7 +131,8 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
             policies_.push_back(event);
             return;
         case VGPU_PF_EVENT_SCRUBBED:
-            scrubbed_[event.vf] = static_cast<std::uint32_t>(event.arg);
+            if (!vfs_.contains(event.vf)) return record_impossible(event, now);
+            vfs_.at(event.vf).scrubbed = static_cast<std::uint32_t>(event.arg);
             break;
         case VGPU_PF_EVENT_DEVICE_LOST:
         case VGPU_PF_EVENT_DEVICE_BACK:
@@ -150,8 +151,10 @@ void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds end = std::clamp(
         Nanoseconds{std::min<std::uint64_t>(event.time_ns, INT64_MAX / 2)} - device_clock_ahead_,
         Nanoseconds::zero(), now + kAhead);
-    counted_service_ns_[event.vf] += event.duration_ns;
-    counted_reserved_ns_[event.vf] += event.reserved_ns;
+    if (const auto at = vfs_.find(event.vf); at != vfs_.end()) {
+        at->second.counted_service_ns += event.duration_ns;
+        at->second.counted_reserved_ns += event.reserved_ns;
+    }
     schedule_.apply(trace::Ran{
         .end = end, .vf = event.vf, .ns = length.count(), .reserved_ns = reserved.count()});
     waits_.on_run(event.vf, length, end);
@@ -252,44 +255,43 @@ void GpuModel::on_lost_events(std::uint64_t count) {
          fmt::format("{} events were overwritten; shares are reconciled", count));
     count_missed_service();
     // Lost events may include state changes, so all VFs are read again.
-    for (const auto& [vf, active] : active_) {
+    for (auto& [vf, one] : vfs_) {
         dirty_.insert(vf);
-        maybe_idle_.insert(vf);
+        one.may_be_idle = true;
     }
 }
 
 /// Adds the service in lost events: the PF core's counters minus the service counted here.
 void GpuModel::count_missed_service() {
-    for (auto& [vf, active] : active_) {
-        auto now_active = ask_vf(vf);
-        if (!now_active) return;
-        active = *now_active;
-        std::uint64_t& counted = counted_service_ns_[vf];
-        std::uint64_t& reserved = counted_reserved_ns_[vf];
+    for (auto& [vf, one] : vfs_) {
+        auto active = ask_vf(vf);
+        if (!active) return;
+        one.active = *std::move(active);
         // Reserved service is part of all service, even if the counters contradict.
-        const std::uint64_t service = active.service_ns.value_or(0);
-        const std::uint64_t missed = service - std::min(counted, service);
+        const std::uint64_t service = one.active.service_ns.value_or(0);
+        const std::uint64_t reserved = one.active.reserved_ns();
+        const std::uint64_t missed = service - std::min(one.counted_service_ns, service);
         const std::uint64_t missed_reserved =
-            active.reserved_ns() - std::min(reserved, active.reserved_ns());
+            reserved - std::min(one.counted_reserved_ns, reserved);
         if (missed > 0)
             schedule_.apply(trace::Missed{
                 .vf = vf,
                 .ns = static_cast<std::int64_t>(missed),
                 .reserved_ns = static_cast<std::int64_t>(std::min(missed, missed_reserved))});
-        count_from(active);
-        note_scrub(active);
+        count_from(one);
+        note_scrub(one);
     }
     if (events_) events_->skip_to_end();
 }
 
 void GpuModel::finish_scrubs(Nanoseconds now) {
-    if (scrubbed_.empty() || now < scrub_retry_at_ || ports_.store.is_read_only(id_)) return;
-    const auto scrubbed = scrubbed_;
-    for (const auto& [vf, generation] : scrubbed) {
-        const auto active = active_.find(vf);
-        if (active == active_.end() || active->second.state != VGPU_PF_VF_SCRUBBING ||
-            active->second.generation != generation) {
-            scrubbed_.erase(vf);
+    if (now < scrub_retry_at_ || ports_.store.is_read_only(id_)) return;
+    for (const std::uint32_t vf :
+         numbers_where(vfs_, [](const Vf& one) { return one.scrubbed.has_value(); })) {
+        Vf& one = vfs_.at(vf);
+        const std::uint32_t generation = *one.scrubbed;
+        if (one.active.state != VGPU_PF_VF_SCRUBBING || one.active.generation != generation) {
+            one.scrubbed.reset();
             vgpu_pf_event scrubbed_event{};
             scrubbed_event.type = VGPU_PF_EVENT_SCRUBBED;
             scrubbed_event.vf = vf;
@@ -319,7 +321,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     // the write, the VF is still SCRUBBING, and the next vgpud has the device verify the VRAM
     // (adopt_vf).
     TRY_VOID(commit(record));
-    scrubbed_.erase(vf);
+    vfs_.at(vf).scrubbed.reset();
     TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, generation));
     ask_again();
     restore_at_ = Nanoseconds{0};
@@ -352,10 +354,11 @@ Result<VfFacts> GpuModel::ask_vf(std::uint32_t vf) {
     return active;
 }
 
-void GpuModel::note_scrub(const VfFacts& active) {
+void GpuModel::note_scrub(Vf& one) {
+    const VfFacts& active = one.active;
     if (active.state == VGPU_PF_VF_SCRUBBING &&
         pf_.ask(&Backend::verify_zero, active.vf, active.generation))
-        scrubbed_[active.vf] = active.generation;
+        one.scrubbed = active.generation;
 }
 
 Result<> GpuModel::read_vf(std::uint32_t vf) {
@@ -365,15 +368,20 @@ Result<> GpuModel::read_vf(std::uint32_t vf) {
         record_absent(*active);
         return {};
     }
-    active_[vf] = *active;
-    clients_.erase(vf);  // The VF may have another client now.
-    const bool may_be_idle = maybe_idle_.erase(vf) != 0;
-    if (!events_) note_scrub(*active);
-    if (active->has_work())
+    const auto [at, is_new] = vfs_.try_emplace(vf);
+    Vf& one = at->second;
+    one.active = *std::move(active);
+    one.client.reset();  // The VF may have another client now.
+    if (is_new) {
+        one.defined = record_for(one.active);
+        count_from(one);
+    }
+    const bool may_be_idle = std::exchange(one.may_be_idle, false);
+    if (!events_ || is_new) note_scrub(one);
+    if (one.active.has_work())
         schedule_.on_wake(vf, ports_.clock.now());
     else if (may_be_idle)
         record_inactive_idle(vf, ports_.clock.now());
-    if (!defined_.contains(vf)) defined_[vf] = record_for(*active);
     return {};
 }
 
@@ -390,8 +398,7 @@ void GpuModel::refresh_all(Nanoseconds now) {
     if (!check_gpu()) return;
     checked_at_ = now;
     check_assignment_modes();
-    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
-        if (active_.contains(vf)) dirty_.insert(vf);
+    for (const auto& [vf, one] : vfs_) dirty_.insert(vf);
 }
 
 void GpuModel::refresh(Freshness desired) {
@@ -425,12 +432,9 @@ void GpuModel::refresh_members(Nanoseconds now) {
     are_members_stale_ = false;
     const GpuSettings settings = record_.settings();
     std::vector<GpuSchedule::Member> members;
-    for (const auto& [vf, active] : active_) {
-        const auto shown = defined_.find(vf);
-        if (!may_compete(active.state) || shown == defined_.end() || shown->second.is_releasing)
-            continue;
-        members.push_back(GpuSchedule::member_of(vf, shown->second.spec, settings.quantum_us));
-    }
+    for (const auto& [vf, one] : vfs_)
+        if (may_compete(one.active.state) && !one.defined.is_releasing)
+            members.push_back(GpuSchedule::member_of(vf, one.defined.spec, settings.quantum_us));
     if (abilities_->has_run_tables) {
         check_loosened(members);
         schedule_.set_members(members, settings.max_gap_ms, now);
@@ -453,7 +457,7 @@ void GpuModel::check_loosened(const std::vector<GpuSchedule::Member>& members) {
     for (const GpuSchedule::Member& member : members) {
         const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
         if (is_strict || !schedule_->is_strict(member.vf)) continue;
-        maybe_idle_.insert(member.vf);
+        vfs_.at(member.vf).may_be_idle = true;
         dirty_.insert(member.vf);
     }
 }

@@ -23,7 +23,7 @@ trace::Recorder::Source GpuModel::trace_source() const {
             .names =
                 [this] {
                     std::map<std::uint32_t, std::string> names;
-                    for (const auto& [vf, record] : defined_) names[vf] = record.spec.name;
+                    for (const auto& [vf, one] : vfs_) names[vf] = one.defined.spec.name;
                     return names;
                 },
             .unix_time = [this] { return ports_.clock.unix_time().count(); }};
@@ -62,8 +62,9 @@ Nanoseconds GpuModel::wake_at() const {
     if (ports_.managed_processes) at = std::min(at, managed_processes_at_);
     if (const auto due = fold_.next_due()) at = std::min(at, *due);
     // Events and refreshes show clients that disconnect; this time is for a client that does not.
-    for (const auto& [vf, since] : to_scrub_)
-        at = std::min(at, std::max(since + kDetachTimeout, scrub_begin_at_));
+    for (const auto& [vf, one] : vfs_)
+        if (one.released_at)
+            at = std::min(at, std::max(*one.released_at + kDetachTimeout, scrub_begin_at_));
     return at;
 }
 
@@ -73,9 +74,7 @@ std::vector<int> GpuModel::wait_fds() const {
 }
 
 std::vector<std::uint32_t> GpuModel::vfs() const {
-    std::vector<std::uint32_t> numbers;
-    for (const auto& [vf, active] : active_) numbers.push_back(vf);
-    return numbers;
+    return numbers_where(vfs_, [](const Vf&) { return true; });
 }
 
 std::string GpuModel::socket_of(std::uint32_t vf) const {
@@ -85,31 +84,28 @@ std::string GpuModel::socket_of(std::uint32_t vf) const {
 
 std::string GpuModel::client_of(std::uint32_t vf) const {
     const std::string socket = socket_of(vf);
-    if (!active_.at(vf).is_attached || socket.empty() || ports_.owners == nullptr) return "";
+    if (!vfs_.at(vf).active.is_attached || socket.empty() || ports_.owners == nullptr) return "";
     return printable(ports_.owners->client_of(socket));
 }
 
 VfView GpuModel::view(std::uint32_t vf) {
-    VfView view{.gpu = id_, .record = defined_.at(vf), .active = active_.at(vf), .socket = ""};
-    view.socket = socket_of(vf);
-    const auto [client, is_new] = clients_.try_emplace(vf);
-    if (is_new) client->second = client_of(vf);
-    view.client = client->second;
+    Vf& one = vfs_.at(vf);
+    if (!one.client) one.client = client_of(vf);
+    VfView view{.gpu = id_, .record = one.defined, .active = one.active, .socket = socket_of(vf)};
+    view.client = *one.client;
     view.abilities = abilities_;
     view.service_ns = view.active.service_ns;
     if (abilities_->has_run_tables) {
-        const auto counted = counted_service_ns_.find(vf);
-        view.service_ns = counted == counted_service_ns_.end() ? 0 : counted->second;
+        view.service_ns = one.counted_service_ns;
         view.timing = timing(vf);
     }
-    if (const auto at = assignment_modes_.find(vf); at != assignment_modes_.end())
-        view.assignment_mode = at->second;
+    view.assignment_mode = one.assignment_mode;
     view.lease_expires = ports_.store.leases().wall_time(view.record.owner.expires);
     view.condition = condition(vf);
-    for (const auto* conditions : {&assignment_mode_conditions_, &name_clashes_})
-        if (const auto at = conditions->find(vf); view.condition.empty() && at != conditions->end())
-            view.condition = at->second;
-    if (const auto at = orphans_.find(vf); at != orphans_.end()) view.orphan = at->second;
+    if (view.condition.empty()) view.condition = one.assignment_mode_condition;
+    if (const auto at = name_clashes_.find(vf); view.condition.empty() && at != name_clashes_.end())
+        view.condition = at->second;
+    view.orphan = one.orphan;
     return view;
 }
 
@@ -179,11 +175,15 @@ void GpuModel::put(std::uint32_t vf, const GpuRecord& after) {
 
 /// A VF that is not the one on record keeps the record that was made up for it.
 void GpuModel::show(const GpuRecord& record) {
-    for (auto& [vf, shown] : defined_) {
+    for (auto& [vf, one] : vfs_) {
         const auto known = record.vfs.find(vf);
-        if (known != record.vfs.end() && known->second.spec.uuid == shown.spec.uuid)
-            shown = known->second;
+        if (known != record.vfs.end() && known->second.spec.uuid == one.defined.spec.uuid)
+            one.defined = known->second;
     }
+}
+
+VfRecord& GpuModel::record_in(GpuRecord& record, std::uint32_t vf) const {
+    return record.vfs.try_emplace(vf, vfs_.at(vf).defined).first->second;
 }
 
 void GpuModel::retry_record(Nanoseconds now) {

@@ -18,6 +18,7 @@
 #include "daemon/service/gpu/durable_record.h"
 #include "daemon/service/gpu/managed_processes.h"
 #include "daemon/service/gpu/pf_link.h"
+#include "daemon/service/gpu/vf_table.h"
 #include "daemon/service/slicing/gpu_schedule.h"
 #include "daemon/service/slicing/wait_account.h"
 #include "daemon/service/state/store.h"
@@ -166,9 +167,8 @@ public:
 
     /// VFs that have resources or a record.
     [[nodiscard]] std::vector<std::uint32_t> vfs() const;
-    [[nodiscard]] bool has_vf(std::uint32_t vf) const { return active_.contains(vf); }
-    [[nodiscard]] bool has_record(std::uint32_t vf) const { return defined_.contains(vf); }
-    /// `vf`: one of vfs() with a record. Does not ask the PF core.
+    [[nodiscard]] bool has_vf(std::uint32_t vf) const { return vfs_.contains(vf); }
+    /// `vf`: one of vfs(). Does not ask the PF core.
     [[nodiscard]] VfView view(std::uint32_t vf);
     [[nodiscard]] VfTiming timing(std::uint32_t vf);
     [[nodiscard]] GpuView view();
@@ -212,12 +212,12 @@ private:
     void try_attach(Nanoseconds now);
     /// After a failure everything is as after lose(), except for state that was read.
     Result<> attach(Nanoseconds now);
-    /// Fills active_ and the counters that RUN events continue.
+    /// Reads all VFs, and the counters that RUN events continue.
     Result<> read_all_vfs();
     /// Reconciles records and device: unknown VFs get a record, missing VFs are made again.
     Result<> adopt_vfs();
-    Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
-    Result<> go_on_releasing(VfRecord& record, const VfFacts& active);
+    Result<> adopt_vf(Vf& one, GpuRecord& record);
+    Result<> go_on_releasing(VfRecord& record, Vf& one);
     /// The record of the VF with this UUID, because the number may have been given to another VF.
     [[nodiscard]] VfRecord record_for(const VfFacts& active) const;
     /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
@@ -228,16 +228,11 @@ private:
     void lose(const Error& error, Nanoseconds now);
     Result<> read_info();
     /// RUN events add to these counters.
-    void count_from(const VfFacts& active);
+    static void count_from(Vf& one);
     void notice_device_state();
     void become(GpuState state, std::string message);
 
     // VFs that are defined and not in service (restore.cpp)
-    /// Why the PF core did not make or scrub a VF. Valid for one generation only.
-    struct Refusal {
-        std::uint32_t generation = 0;  ///< 0: the VF has no resources
-        std::string text{};
-    };
     /// Why the VF is not as defined; empty if it is.
     [[nodiscard]] std::string condition(std::uint32_t vf) const;
     [[nodiscard]] std::size_t count_troubled() const;
@@ -268,6 +263,7 @@ private:
     Result<> move_assignment_modes(const GpuRecord& before, const GpuRecord& after);
     Result<> set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode);
     void reset_assignment_mode(const VfRecord& record);
+    void read_assignment_mode(Vf& one);
     void check_assignment_modes();
 
     // owners (owners.cpp)
@@ -275,15 +271,15 @@ private:
     [[nodiscard]] Result<> check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                        const std::string& by) const;
     void require_scrub(VfRecord& record) const;
+    void owe_scrub(Vf& one);
     void scrub_released(Nanoseconds now);
     void retry_scrubs(Nanoseconds now);
-    [[nodiscard]] Result<> scrub_released(std::uint32_t vf, const VfFacts& active);
+    [[nodiscard]] Result<> begin_scrub(std::uint32_t vf);
     tl::unexpected<Error> scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                              const OwnerRecord& before);
     /// Emits events and sets `orphan` in views; never ends a claim.
     void find_orphans(Nanoseconds now);
-    void probe_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
-                     Nanoseconds now);
+    void probe_owner(Vf& one, std::optional<bool> exists, Nanoseconds now);
 
     // events (events.cpp)
     /// Reads all events in bounded batches, then reads each VF whose state may have changed once.
@@ -312,7 +308,7 @@ private:
     /// GET_VF. Checks that numbers are plausible, because the PF core is another process.
     Result<VfFacts> ask_vf(std::uint32_t vf);
     /// A scrub that is over, if its event may have been missed or there are no events.
-    void note_scrub(const VfFacts& active);
+    void note_scrub(Vf& one);
     Result<> check_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
@@ -356,8 +352,7 @@ private:
     [[nodiscard]] GpuInventory capacity() const;
     /// NoSchedule or OutOfRange. Paused VFs count, because they may resume without asking.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
-    /// Forgets the VF, because its number will be another VF's. Keeps the assignment of its
-    /// function, and a record that could not be erased: both belong to the number.
+    /// Forgets the VF, because its number will be another VF's.
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
@@ -375,6 +370,8 @@ private:
     /// refuses, emits an event of `vf` (0: of the GPU).
     void put(std::uint32_t vf, const GpuRecord& after);
     void show(const GpuRecord& record);
+    /// The record of a VF in view; added if it has none.
+    VfRecord& record_in(GpuRecord& record, std::uint32_t vf) const;
     /// Tries again to write what the disk has refused.
     void retry_record(Nanoseconds now);
 
@@ -410,36 +407,18 @@ private:
     std::uint64_t impossible_ = 0;  ///< events since the last log line
     Nanoseconds impossible_at_{0};  ///< earliest time of the next line
     std::string table_condition_;
-    std::map<std::uint32_t, VfFacts> active_;    ///< VFs that are not ABSENT
-    std::map<std::uint32_t, VfRecord> defined_;  ///< record of each VF; made up if read-only
-    /// Service from RUN events, on top of the PF core's counters at attach. Later differences to
-    /// these counters are service in lost events.
-    std::map<std::uint32_t, std::uint64_t> counted_service_ns_;
-    std::map<std::uint32_t, std::uint64_t> counted_reserved_ns_;  ///< part of it
-    std::map<std::uint32_t, std::uint32_t> scrubbed_;  ///< seen complete, not yet durable
+    VfTable vfs_;
     Nanoseconds scrub_retry_at_{0};
     Nanoseconds rescrub_at_{0};
-    std::set<std::uint32_t> dirty_;        ///< VFs to read again
-    std::set<std::uint32_t> maybe_idle_;   ///< VFs whose IDLE may be lost
+    std::set<std::uint32_t> dirty_;        ///< numbers to read again, also of VFs not in view
     std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet handled
     trace::Recorder schedule_;
     WaitAccount waits_;
-    std::map<std::uint32_t, Refusal> refusals_;  ///< last refusal per VF
     Nanoseconds restore_at_{0};
-    std::map<std::uint32_t, AssignmentMode>
-        assignment_modes_;  ///< per VF: who gets the function, as last read
-    std::map<std::uint32_t, std::string>
-        assignment_mode_conditions_;                     ///< per VF: why not as defined
-    std::map<std::uint32_t, std::string> name_clashes_;  ///< per VF: the other VFs with its
-                                                         ///< name
-    std::map<std::uint32_t, std::string> orphans_;       ///< per VF: why its claim looks
-                                                         ///< forgotten
-    std::map<std::uint32_t, Nanoseconds> unattached_since_;
-    std::map<std::uint32_t, std::string>
-        clients_;  ///< as last reported; read again after each refresh
+    /// Per VF: the other VFs with its name. Manager says so, also of VFs that are not in view yet.
+    std::map<std::uint32_t, std::string> name_clashes_;
     Nanoseconds owners_at_{0};
-    std::map<std::uint32_t, Nanoseconds> to_scrub_;  ///< per VF: time of the release
-    Nanoseconds scrub_begin_at_{0};                  ///< earliest time, after a refusal
+    Nanoseconds scrub_begin_at_{0};  ///< earliest time, after a refusal
     std::shared_ptr<const vgpu_pf_run_table> table_;
     EventFold fold_;
     std::vector<AdminEvent> admin_events_;

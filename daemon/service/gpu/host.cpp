@@ -192,8 +192,7 @@ GpuSnapshot GpuHost::snapshot_without_vfs() {
 void GpuHost::publish(std::vector<Answer> answers) {
     const auto before = snapshot();
     GpuSnapshot current = snapshot_without_vfs();
-    for (const std::uint32_t vf : model_->vfs())
-        if (model_->has_record(vf)) current.vfs.set(vf, model_->view(vf), before->vfs);
+    for (const std::uint32_t vf : model_->vfs()) current.vfs.set(vf, model_->view(vf), before->vfs);
     published_at_ = current.made_at;
     has_unpublished_ = false;
     publish_snapshot(std::move(current), std::move(answers));

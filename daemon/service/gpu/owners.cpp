@@ -52,7 +52,7 @@ bool may_scrub(const OwnerRecord& owner) {
 }  // namespace
 
 std::string GpuModel::describe_name(std::uint32_t vf) const {
-    return fmt::format("{}/vf{} ('{}')", id_, vf, defined_.at(vf).spec.name);
+    return fmt::format("{}/vf{} ('{}')", id_, vf, vfs_.at(vf).defined.spec.name);
 }
 
 Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& request) {
@@ -61,7 +61,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     TRY_VOID(in_service(vf));
     TRY_VOID(defined_here(vf));
     GpuRecord record = record_.get();
-    VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
+    VfRecord& one = record_in(record, vf);
     if (one.is_releasing)
         return fail(ErrorId::WrongState, fmt::format("{} is being destroyed", describe_name(vf)));
     if (one.next)
@@ -74,7 +74,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     TRY(one.owner, daemon::claim(one.owner, full,
                                  {.target = describe_name(vf),
                                   .now = ports_.store.leases().now(),
-                                  .is_attached = active_.at(vf).is_attached,
+                                  .is_attached = vfs_.at(vf).active.is_attached,
                                   .next_generation = record.claims + 1,
                                   .boot = ports_.store.leases().boot()}));
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
@@ -83,10 +83,11 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     // Generations are never reused on this GPU, so that a late release names a claim that no longer
     // exists.
     record.claims = std::max(record.claims, one.owner.generation);
-    const bool is_new = defined_.at(vf).owner.generation != one.owner.generation;
+    Vf& shown = vfs_.at(vf);
+    const bool is_new = shown.defined.owner.generation != one.owner.generation;
     TRY_VOID(commit(record));
-    if (is_new) unattached_since_.erase(vf);
-    probe_owner(vf, one.owner, {}, ports_.clock.now());
+    if (is_new) shown.unattached_since.reset();
+    probe_owner(shown, {}, ports_.clock.now());
     return one.owner.generation;
 }
 
@@ -98,8 +99,8 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
     one.owner = {};
     require_scrub(one);
     if (const auto kept = commit(record); !kept) return tl::make_unexpected(kept.error());
-    to_scrub_.try_emplace(vf, ports_.clock.now());
-    probe_owner(vf, {}, {}, ports_.clock.now());
+    owe_scrub(vfs_.at(vf));
+    probe_owner(vfs_.at(vf), {}, ports_.clock.now());
     step();
     return fail(
         ErrorId::WrongState,
@@ -120,12 +121,13 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     const bool scrubs =
         after != AfterRelease::Keep || one->second.spec.assignment_policy.scrubs_on_release;
     const bool was_owned = !one->second.owner.name.empty();
-    const bool is_same = defined_.at(vf).spec.uuid == one->second.spec.uuid;
+    Vf& shown = vfs_.at(vf);
+    const bool is_same = shown.defined.spec.uuid == one->second.spec.uuid;
     if (after != AfterRelease::Pause || !outlives_stops(one->second.owner)) one->second.owner = {};
     if (scrubs && was_owned && is_same) require_scrub(one->second);
     TRY_VOID(commit(record));
-    probe_owner(vf, one->second.owner, {}, ports_.clock.now());
-    if (defined_.at(vf).next) to_scrub_.try_emplace(vf, ports_.clock.now());
+    probe_owner(shown, {}, ports_.clock.now());
+    if (shown.defined.next) owe_scrub(shown);
     step();
     return {};
 }
@@ -134,7 +136,7 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
 /// a new owner. If the PF core is lost, a recorded resize or destroy may be dropped, but not the
 /// scrub.
 void GpuModel::require_scrub(VfRecord& record) const {
-    const VfFacts& active = active_.at(record.vf);
+    const VfFacts& active = vfs_.at(record.vf).active;
     const bool has_vram = active.state != VGPU_PF_VF_ABSENT && active.state != VGPU_PF_VF_SCRUBBING;
     if (!has_vram) return;
     if (!record.next)
@@ -142,29 +144,31 @@ void GpuModel::require_scrub(VfRecord& record) const {
     record.next->needs_scrub = true;
 }
 
+void GpuModel::owe_scrub(Vf& one) {
+    if (!one.released_at) one.released_at = ports_.clock.now();
+}
+
 /// Begins owed scrubs once the device reports that the client is gone, or after kDetachTimeout.
 void GpuModel::scrub_released(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
-    // A copy: releases erase entries.
-    const auto owed = to_scrub_;
-    for (const auto& [vf, since] : owed) {
-        const auto active = active_.find(vf);
-        const bool is_owed = active != active_.end() && defined_.contains(vf) &&
-                             defined_.at(vf).next && may_scrub(defined_.at(vf).owner) &&
-                             active->second.generation == defined_.at(vf).next->replaces &&
-                             active->second.state != VGPU_PF_VF_SCRUBBING;
+    for (const std::uint32_t vf :
+         numbers_where(vfs_, [](const Vf& one) { return one.released_at.has_value(); })) {
+        Vf& one = vfs_.at(vf);
+        const bool is_owed = one.defined.next && may_scrub(one.defined.owner) &&
+                             one.active.generation == one.defined.next->replaces &&
+                             one.active.state != VGPU_PF_VF_SCRUBBING;
         if (!is_owed) {
-            to_scrub_.erase(vf);
+            one.released_at.reset();
             continue;
         }
-        const bool is_open = active->second.is_attached;
-        if (is_open && now - since < kDetachTimeout) continue;
+        const bool is_open = one.active.is_attached;
+        if (is_open && now - *one.released_at < kDetachTimeout) continue;
         if (is_open)
             emit(vf, EventKind::Revoked,
                  fmt::format("{} was released {} s ago and a client still has it open; that client "
                              "loses the VF",
                              describe_name(vf), kDetachTimeout.count() / 1'000'000'000));
-        if (const auto begun = scrub_released(vf, active->second); !begun) {
+        if (const auto begun = begin_scrub(vf); !begun) {
             scrub_begin_at_ = now + kRefresh;
             emit(vf, EventKind::NotScrubbed, begun.error().cause);
         }
@@ -173,12 +177,13 @@ void GpuModel::scrub_released(Nanoseconds now) {
 }
 
 /// Releases the VF in the PF core. After a failure scrub_released(now) retries later.
-Result<> GpuModel::scrub_released(std::uint32_t vf, const VfFacts& active) {
-    const auto released = pf_.ask(&Backend::release, vf, active.generation);
+Result<> GpuModel::begin_scrub(std::uint32_t vf) {
+    Vf& one = vfs_.at(vf);
+    const auto released = pf_.ask(&Backend::release, vf, one.active.generation);
     if (!released)
         return fail(released.error().id, fmt::format("{} could not be scrubbed: {}",
                                                      describe_name(vf), released.error().cause));
-    to_scrub_.erase(vf);
+    one.released_at.reset();
     refresh(vf);
     refresh_members(ports_.clock.now());
     return {};
@@ -189,9 +194,12 @@ Result<> GpuModel::scrub_released(std::uint32_t vf, const VfFacts& active) {
 /// succeeds.
 void GpuModel::retry_scrubs(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < rescrub_at_) return;
-    const auto active = active_;
-    for (const auto& [vf, one] : active) {
-        if (one.state != VGPU_PF_VF_SCRUBBING || one.last_error == VGPU_PF_REASON_NONE) continue;
+    const auto has_failed = [](const Vf& one) {
+        return one.active.state == VGPU_PF_VF_SCRUBBING &&
+               one.active.last_error != VGPU_PF_REASON_NONE;
+    };
+    for (const std::uint32_t vf : numbers_where(vfs_, has_failed)) {
+        const VfFacts one = vfs_.at(vf).active;
         rescrub_at_ = now + kRestoreRetry;
         std::string why = fmt::format("its VRAM could not be scrubbed ({}); vgpud tries again",
                                       reason_name(one.last_error));
@@ -207,7 +215,7 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
 /// A request that ends an owner's work must name that owner, or use force.
 Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                const std::string& by) const {
-    const OwnerRecord& owner = defined_.at(vf).owner;
+    const OwnerRecord& owner = vfs_.at(vf).defined.owner;
     if (owner.name.empty() || is_same_owner(owner.name, by) || force == Force::Yes) return {};
     if (is_expired(owner, ports_.store.leases().now())) return {};
     return fail(ErrorId::Claimed, fmt::format("{} belongs to {}; {} it on behalf of the owner "
@@ -218,32 +226,30 @@ Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force fo
 void GpuModel::find_orphans(Nanoseconds now) {
     if (now < owners_at_) return;
     owners_at_ = now + kOwnerCheck;
-    const bool has_lease = std::any_of(defined_.begin(), defined_.end(), [](const auto& entry) {
-        return entry.second.owner.lease_s > 0;
+    const bool has_lease = std::any_of(vfs_.begin(), vfs_.end(), [](const auto& entry) {
+        return entry.second.defined.owner.lease_s > 0;
     });
     if (has_lease) ports_.store.record_time(id_);
     Present present(ports_.owners);
-    for (const auto& [vf, record] : defined_)
-        probe_owner(vf, record.owner, present.has(record.owner.name), now);
+    for (auto& [vf, one] : vfs_) probe_owner(one, present.has(one.defined.owner.name), now);
 }
 
-void GpuModel::probe_owner(std::uint32_t vf, const OwnerRecord& owner, std::optional<bool> exists,
-                           Nanoseconds now) {
-    const auto active = active_.find(vf);
-    const bool is_attached = active != active_.end() && active->second.is_attached;
-    if (is_attached || owner.name.empty()) unattached_since_.erase(vf);
-    const Nanoseconds since = is_attached || owner.name.empty()
-                                  ? now
-                                  : unattached_since_.try_emplace(vf, now).first->second;
+void GpuModel::probe_owner(Vf& one, std::optional<bool> exists, Nanoseconds now) {
+    const OwnerRecord& owner = one.defined.owner;
+    const bool is_attached = one.active.is_attached;
+    if (is_attached || owner.name.empty())
+        one.unattached_since.reset();
+    else if (!one.unattached_since)
+        one.unattached_since = now;
+    const Nanoseconds since = one.unattached_since.value_or(now);
     const std::string cause = orphan_cause(
         owner, {.now = ports_.store.leases().now(),
                 .is_attached = is_attached,
                 .unattached_for = std::chrono::duration_cast<std::chrono::seconds>(now - since),
                 .exists = exists});
-    std::string& known_cause = orphans_[vf];
-    if (cause == known_cause) return;
-    known_cause = cause;
-    if (!cause.empty()) emit(vf, EventKind::Orphan, cause);
+    if (cause == one.orphan) return;
+    one.orphan = cause;
+    if (!cause.empty()) emit(one.defined.vf, EventKind::Orphan, cause);
 }
 
 }  // namespace vgpu::daemon

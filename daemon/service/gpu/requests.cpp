@@ -78,7 +78,7 @@ Result<> GpuModel::in_reach() const {
 }
 
 Result<> GpuModel::known(std::uint32_t vf) const {
-    if (active_.contains(vf) && defined_.contains(vf)) return {};
+    if (vfs_.contains(vf)) return {};
     return fail(ErrorId::NoSuchVf, fmt::format("{} has no VF {} in service", id_, vf));
 }
 
@@ -96,7 +96,7 @@ Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = record_.get();
     std::optional<std::uint32_t> open;
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
-        if (active_.contains(vf) || record.vfs.contains(vf)) continue;
+        if (vfs_.contains(vf) || record.vfs.contains(vf)) continue;
         const auto absent = pf_.ask(&Backend::get_vf, vf);
         if (!absent) return tl::make_unexpected(absent.error());
         if (!absent->is_attached) return vf;
@@ -111,7 +111,7 @@ Result<std::uint32_t> GpuModel::free_vf() {
 Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
     if (request.vf == 0) return free_vf();
     const bool exists = request.vf <= info_.total_vfs;
-    if (exists && !active_.contains(request.vf)) return request.vf;
+    if (exists && !vfs_.contains(request.vf)) return request.vf;
     return fail(ErrorId::NoFreeVf,
                 fmt::format("{}/vf{} {}", id_, request.vf,
                             exists ? "is in use or being scrubbed" : "does not exist"));
@@ -128,7 +128,7 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     if (request.spec.resources.vram_bytes > 0 || !abilities_->can(Change::VramBytes))
         return request.spec.resources.vram_bytes;
     const std::uint64_t vfs_left =
-        info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, active_.size());
+        info_.total_vfs - std::min<std::uint64_t>(info_.total_vfs - 1, vfs_.size());
     const std::uint64_t part = std::min(
         vram_available(), round_down(info_.vram.value_or(VramFacts{}).free_bytes / vfs_left,
                                      info_.abilities[Change::VramBytes].unit));
@@ -196,13 +196,11 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
 /// A PF core that is lost may still make the VF, so its record stays, to be released later.
 void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
     GpuRecord after = before;
-    const auto function = assignment_modes_.find(desired.vf);
-    const bool had_assignment_mode =
-        function != assignment_modes_.end() &&
-        function->second == desired.spec.assignment_policy.assignment_mode;
     if (pf_.is_connected()) {
-        // after a refusal nothing has changed in the platform
-        if (had_assignment_mode) reset_assignment_mode(desired);
+        // If the platform refused the assignment mode, nothing has changed there.
+        if (ports_.assignment_mode && ports_.assignment_mode->get(desired.vf) ==
+                                          desired.spec.assignment_policy.assignment_mode)
+            reset_assignment_mode(desired);
     } else {
         after.vfs[desired.vf] = desired;
         after.vfs[desired.vf].is_releasing = true;
@@ -211,13 +209,14 @@ void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
 }
 
 Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force force) const {
-    if (!active_.at(vf).is_attached || force == Force::Yes) return {};
+    const Vf& one = vfs_.at(vf);
+    if (!one.active.is_attached || force == Force::Yes) return {};
     const std::string socket = socket_of(vf), client = client_of(vf);
     return fail(
         ErrorId::WrongState,
         fmt::format("{}/vf{} ('{}') is attached: {} has it open{}, and its driver would lose the "
                     "VF; shut down or suspend that VM first, or {} the VF with option 'force'",
-                    id_, vf, defined_.at(vf).spec.name, client.empty() ? "a client" : client,
+                    id_, vf, one.defined.spec.name, client.empty() ? "a client" : client,
                     socket.empty() ? "" : " (" + socket + ")", verb));
 }
 
@@ -225,13 +224,12 @@ Result<> GpuModel::check_all_idle(Need need, std::string_view whose,
                                   const Requester& requester) const {
     if (need.needs != Needs::AllIdle) return {};
     std::vector<std::string> users;
-    for (const auto& [vf, active] : active_) {
-        if (!defined_.contains(vf)) continue;
-        if (active.is_attached)
+    for (const auto& [vf, one] : vfs_) {
+        if (one.active.is_attached)
             users.push_back(describe_name(vf) + " is open");
         else if (!check_owner(vf, "set", requester.force, requester.owner))
-            users.push_back(fmt::format("{} belongs to {}", describe_name(vf),
-                                        claim_text(defined_.at(vf).owner)));
+            users.push_back(
+                fmt::format("{} belongs to {}", describe_name(vf), claim_text(one.defined.owner)));
     }
     if (users.empty()) return {};
     return fail(ErrorId::VfsInUse, fmt::format("{}: {} of {} {}, but {}",
@@ -241,7 +239,7 @@ Result<> GpuModel::check_all_idle(Need need, std::string_view whose,
 
 Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by) {
     TRY_VOID(refresh_before_change(vf));
-    const VfFacts active = active_.at(vf);
+    const VfFacts active = vfs_.at(vf).active;
     const bool is_scrubbing = active.state == VGPU_PF_VF_SCRUBBING;
     if (is_scrubbing && !comes_back(vf)) return {};
     if (!is_scrubbing) TRY_VOID(check_attached(vf, "destroy", force));
@@ -269,7 +267,7 @@ bool GpuModel::comes_back(std::uint32_t vf) const {
     const GpuRecord record = record_.get();
     const auto known = record.vfs.find(vf);
     return known != record.vfs.end() && !known->second.is_releasing &&
-           known->second.spec.uuid == defined_.at(vf).spec.uuid;
+           known->second.spec.uuid == vfs_.at(vf).defined.spec.uuid;
 }
 
 /// Keeps a VF from coming back after its scrub. The scrub continues; finish_scrub() reads the new
@@ -291,8 +289,7 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Reques
     TRY_VOID(defined_here(vf));
     const GpuRecord before = record_.get();
     GpuRecord record = before;
-    VfRecord& one = record.vfs.try_emplace(vf, defined_.at(vf)).first->second;
-    apply(change, one.spec);
+    apply(change, record_in(record, vf).spec);
     TRY_VOID(settle(before, record, requester));
     are_members_stale_ = true;
     only_change_ = vf;
@@ -312,7 +309,7 @@ Result<> GpuModel::change_gpu(const GpuChange& change) {
 Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                            const std::string& by) {
     TRY_VOID(refresh_before_change(vf));
-    const VfFacts active = active_.at(vf);
+    const VfFacts active = vfs_.at(vf).active;
     const ActionRow& row = row_of_action(action);
     TRY_VOID(check_offered(id_, *abilities_, row.needed, ""));
     const std::string target = fmt::format("{}/vf{}", id_, vf);
@@ -336,18 +333,7 @@ Result<> GpuModel::dump(int fd) {
 }
 
 void GpuModel::forget(std::uint32_t vf) {
-    active_.erase(vf);
-    defined_.erase(vf);
-    scrubbed_.erase(vf);
-    refusals_.erase(vf);
-    assignment_mode_conditions_.erase(vf);
-    orphans_.erase(vf);
-    unattached_since_.erase(vf);
-    clients_.erase(vf);
-    to_scrub_.erase(vf);
-    maybe_idle_.erase(vf);
-    counted_service_ns_.erase(vf);
-    counted_reserved_ns_.erase(vf);
+    vfs_.erase(vf);
     waits_.forget(vf);
 }
 

@@ -111,7 +111,7 @@ public:
 
     void by_create() {
         expect_refused("create", error_of(world_.gpu().create(request_for(wrong_))));
-        EXPECT_FALSE(world_.gpu().has_record(2));
+        EXPECT_FALSE(world_.gpu().has_vf(2));
     }
     void by_plan() {
         const auto inventory = world_.gpu().inventory();
