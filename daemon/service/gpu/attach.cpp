@@ -31,8 +31,7 @@ EventKind event_of(GpuState state) {
 }  // namespace
 
 /// The record of a VF, or a new one for a VF that this vgpud did not make.
-VfRecord GpuModel::record_for(const VfFacts& active) const {
-    const GpuRecord record = record_.get();
+VfRecord GpuModel::record_for(const VfFacts& active, const GpuRecord& record) const {
     const auto known = record.vfs.find(active.vf);
     if (known != record.vfs.end() && is_vf(active, known->second.spec.uuid)) return known->second;
     VfRecord found{.vf = active.vf,
@@ -112,68 +111,71 @@ Result<> GpuModel::read_all_vfs() {
     for (auto& [vf, one] : vfs_) {
         count_from(one);
         one.scrubbed.reset();
-        one.released_at.reset();
     }
     return {};
 }
 
-/// Reconciles records and PF core; each case says which of the two wins.
+/// What changes the record is made durable together, before VFs are made again.
 Result<> GpuModel::adopt_vfs() {
     GpuRecord record = record_.get();
     if (!ports_.store.records().contains(id_)) {
         record.settings = {.quantum_us = config_.quantum_us, .max_gap_ms = config_.max_gap_ms};
     }
-    std::vector<VfRecord> missing;
-    for (auto at = record.vfs.begin(); at != record.vfs.end();) {
-        const auto shown = vfs_.find(at->first);
-        const bool is_active = shown != vfs_.end() && !shown->second.is_absent();
-        if (!is_active && !at->second.is_releasing) missing.push_back(at->second);
-        const bool is_over = !is_active && at->second.is_releasing;
-        if (is_over && !ports_.store.is_read_only(id_)) reset_assignment_mode(at->second);
-        at = is_over ? record.vfs.erase(at) : std::next(at);
-    }
-    std::erase_if(vfs_, [&](const auto& at) {
-        return at.second.is_absent() && !record.vfs.contains(at.first);
-    });
-    for (auto& [vf, one] : vfs_)
-        if (!one.is_absent()) TRY_VOID(adopt_vf(one, record));
+    std::set<std::uint32_t> numbers;
+    for (const auto& [vf, one] : record.vfs) numbers.insert(vf);
+    for (const auto& [vf, one] : vfs_) numbers.insert(vf);
+    for (const std::uint32_t vf : numbers) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only(id_)) return {};
     put(0, record);
-    for (const VfRecord& desired : missing)
-        TRY_VOID(desired.next ? finish_resize(desired.vf) : restore_vf(desired));
+    for (const auto& [vf, desired] : record.vfs)
+        if (!vfs_.contains(vf) || vfs_.at(vf).is_absent()) TRY_VOID(make_again(desired));
     return {};
 }
 
-Result<> GpuModel::adopt_vf(Vf& one, GpuRecord& record) {
-    const VfFacts& active = one.active;
-    const std::uint32_t vf = active.vf;
+Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
+    const auto shown = vfs_.find(vf);
+    const VfFacts active = shown == vfs_.end() ? VfFacts{.vf = vf} : shown->second.active;
     const auto known = record.vfs.find(vf);
-    const bool is_known = known != record.vfs.end() && is_vf(active, known->second.spec.uuid);
-    one.defined = is_known ? known->second : record_for(active);
-    if (active.state == VGPU_PF_VF_SCRUBBING) {
-        // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
-        note_scrub(one);
-        return {};
+    VfRecord* desired = known == record.vfs.end() ? nullptr : &known->second;
+    if (active.state != VGPU_PF_VF_ABSENT) shown->second.defined = record_for(active, record);
+    switch (action_for(desired, active)) {
+        case VfAction::Forget:
+            vfs_.erase(vf);
+            if (desired == nullptr) return {};
+            if (!ports_.store.is_read_only(id_)) reset_assignment_mode(*desired);
+            record.vfs.erase(known);
+            return {};
+        case VfAction::Record:
+            record.vfs[vf] = shown->second.defined;
+            report_found(shown->second.defined);
+            return {};
+        case VfAction::Leave:
+            emit(vf, EventKind::Replaced, condition(vf));
+            return {};
+        case VfAction::Release:
+            if (ports_.store.is_read_only(id_)) return {};
+            return go_on_releasing(*desired, shown->second);
+        case VfAction::EndChange:
+        case VfAction::Empty:
+            settle_next(*desired, active);
+            shown->second.defined = *desired;
+            return {};
+        case VfAction::Await:
+            // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
+            note_scrub(shown->second);
+            return {};
+        case VfAction::Keep:
+        case VfAction::Restore:
+        case VfAction::Resize:
+            return {};
     }
-    if (is_known) {
-        settle_next(known->second, active);
-        one.defined = known->second;
-        // If the previous vgpud owed a scrub, this vgpud owes it as well.
-        if (known->second.next) one.released_at = ports_.clock.now();
-        if (!known->second.is_releasing || ports_.store.is_read_only(id_)) return {};
-        return go_on_releasing(known->second, one);
-    }
-    if (known != record.vfs.end()) {
-        // Same number, other UUID: another program made this VF. Leave both alone: one computes,
-        // and the record is the operator's.
-        emit(vf, EventKind::Replaced, condition(vf));
-        return {};
-    }
-    record.vfs[vf] = one.defined;
-    emit(vf, EventKind::Found,
-         fmt::format("VF {} was in service but unknown; weight {} is assumed", vf,
-                     one.defined.spec.weight));
     return {};
+}
+
+void GpuModel::report_found(const VfRecord& found) {
+    emit(found.vf, EventKind::Found,
+         fmt::format("VF {} was in service but unknown; weight {} is assumed", found.vf,
+                     found.spec.weight));
 }
 
 /// Continues a destroy that an earlier vgpud began. If the PF core refuses, the VF stays, as in
@@ -182,6 +184,7 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, Vf& one) {
     const auto released = pf_.ask(&Backend::release, record.vf, one.active.generation);
     if (released || !pf_.is_connected()) return released;
     record.is_releasing = false;
+    settle_next(record, one.active);
     one.defined = record;
     emit(
         record.vf, EventKind::NotReleased,
@@ -189,6 +192,14 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, Vf& one) {
                     "VF stays: {}",
                     record.spec.name, released.error().cause));
     return {};
+}
+
+/// Makes a VF that has no resources, as far as the record wants one. Fails only if the PF core is
+/// lost.
+Result<> GpuModel::make_again(const VfRecord& desired) {
+    const VfAction action = action_for(&desired, {.vf = desired.vf});
+    if (action == VfAction::Resize) return finish_resize(desired.vf);
+    return action == VfAction::Restore ? restore_vf(desired) : Result<>();
 }
 
 /// Makes a VF that is on record but missing in the PF core, as after a restart of both.
@@ -218,6 +229,7 @@ Result<> GpuModel::provision(const VfRecord& desired) {
     Vf& one = vfs_[desired.vf];
     one.active = std::move(active);
     one.defined = desired;
+    one.refusal.reset();
     count_from(one);
     read_assignment_mode(one);
     return {};

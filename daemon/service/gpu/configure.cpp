@@ -63,7 +63,7 @@ Result<GpuInventory> GpuModel::inventory() {
         const auto known = record.vfs.find(vf);
         if (known == record.vfs.end() || known->second.is_releasing) continue;
         VfRecord defined = known->second;
-        if (active.state != VGPU_PF_VF_SCRUBBING) settle_next(defined, active);
+        settle_next(defined, active);
         all.vfs.push_back(
             inventory_of(defined, active, all, ports_.store.leases().now(), condition(vf)));
     }
@@ -133,7 +133,6 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     old_one.next.reset();
     VfRecord new_one = old_one;
     new_one.spec.resources = record.vfs.at(vf).next->resources;
-    reset_vf(record.vfs.at(vf));
     auto made = provision(new_one);
     if (!made && !pf_.is_connected()) return made;
     if (made) {
@@ -155,22 +154,15 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     return made;
 }
 
-/// Finds the resources of a VF after a crash during a resize. If the generation is unchanged, the
-/// VF was not released, and a required scrub is still to be done (require_scrub). With another
-/// generation the VF came back with one of the two sets of resources.
+/// Finds the resources of a VF after a crash during a resize. A VF that was not released keeps its
+/// old ones, and a scrub that it owes is still to be done. A VF that came back has one of the two.
 void GpuModel::settle_next(VfRecord& record, const VfFacts& active) const {
-    if (!record.next) return;
-    const VfNext next = *record.next;
-    const bool came_back = active.generation != next.replaces;
-    // Earlier versions of vgpud recorded a required scrub only as unchanged resources.
-    const bool needs_scrub =
-        next.needs_scrub || (record.owner.name.empty() && next.resources == record.spec.resources);
-    record.next.reset();
-    if (came_back && looks_like(active, next.resources, capacity()))
+    const VfAction action = action_for(&record, active);
+    if (action == VfAction::Empty) record.next->resources = record.spec.resources;
+    if (action != VfAction::EndChange) return;
+    const VfNext next = *std::exchange(record.next, std::nullopt);
+    if (active.generation != next.replaces && looks_like(active, next.resources, capacity()))
         record.spec.resources = next.resources;
-    if (!came_back && needs_scrub)
-        record.next = VfNext{
-            .resources = record.spec.resources, .replaces = active.generation, .needs_scrub = true};
 }
 
 }  // namespace vgpu::daemon

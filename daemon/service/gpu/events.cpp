@@ -308,34 +308,30 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
     }
 }
 
-/// Writes the record first, because then the PF core may reuse the VRAM.
+/// Writes the record first, because then the PF core may reuse the VRAM. One record contains the
+/// end of the scrub and the VF's future. After a crash before or after the write, the VF is still
+/// SCRUBBING, and the next vgpud has the device verify the VRAM (adopt_vf).
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     GpuRecord record = record_.get();
     record.scrubs[vf] = generation;
     const auto known = record.vfs.find(vf);
-    const bool comes_back = known != record.vfs.end() && !known->second.is_releasing;
-    const VfRecord desired = comes_back ? known->second : VfRecord{};
-    const VfRecord released = known != record.vfs.end() ? known->second : VfRecord{};
+    const VfRecord desired = known == record.vfs.end() ? VfRecord{.vf = vf} : known->second;
+    const bool comes_back =
+        known != record.vfs.end() && action_for(&desired, {.vf = vf}) != VfAction::Forget;
     if (!comes_back) record.vfs.erase(vf);
-    // One record contains the end of the scrub and the VF's future. After a crash before or after
-    // the write, the VF is still SCRUBBING, and the next vgpud has the device verify the VRAM
-    // (adopt_vf).
     TRY_VOID(commit(record));
     vfs_.at(vf).scrubbed.reset();
     TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, generation));
     ask_again();
     restore_at_ = Nanoseconds{0};
-    if (!comes_back) reset_assignment_mode(released);
-    if (desired.next) return finish_resize(vf);
     if (comes_back) {
         reset_vf(desired);
-        TRY_VOID(restore_vf(desired));
-        refresh_members(ports_.clock.now());
-        return {};
+        are_members_stale_ = true;
+        return make_again(desired);
     }
+    reset_assignment_mode(desired);
     emit(vf, EventKind::Released, fmt::format("VF {} is scrubbed and free", vf));
     dirty_.insert(vf);
-    ask_again();
     return {};
 }
 
@@ -373,7 +369,7 @@ Result<> GpuModel::read_vf(std::uint32_t vf) {
     one.active = *std::move(active);
     one.client.reset();  // The VF may have another client now.
     if (is_new) {
-        one.defined = record_for(one.active);
+        one.defined = record_for(one.active, record_.get());
         count_from(one);
     }
     const bool may_be_idle = std::exchange(one.may_be_idle, false);

@@ -63,7 +63,7 @@ Nanoseconds GpuModel::wake_at() const {
     if (const auto due = fold_.next_due()) at = std::min(at, *due);
     // Events and refreshes show clients that disconnect; this time is for a client that does not.
     for (const auto& [vf, one] : vfs_)
-        if (one.released_at)
+        if (one.released_at && state_ == GpuState::Ok)
             at = std::min(at, std::max(*one.released_at + kDetachTimeout, scrub_begin_at_));
     return at;
 }

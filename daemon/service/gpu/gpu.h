@@ -18,6 +18,7 @@
 #include "daemon/service/gpu/durable_record.h"
 #include "daemon/service/gpu/managed_processes.h"
 #include "daemon/service/gpu/pf_link.h"
+#include "daemon/service/gpu/reconcile.h"
 #include "daemon/service/gpu/vf_table.h"
 #include "daemon/service/slicing/gpu_schedule.h"
 #include "daemon/service/slicing/wait_account.h"
@@ -216,10 +217,12 @@ private:
     Result<> read_all_vfs();
     /// Reconciles records and device: unknown VFs get a record, missing VFs are made again.
     Result<> adopt_vfs();
-    Result<> adopt_vf(Vf& one, GpuRecord& record);
+    Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
+    void report_found(const VfRecord& found);
     Result<> go_on_releasing(VfRecord& record, Vf& one);
     /// The record of the VF with this UUID, because the number may have been given to another VF.
-    [[nodiscard]] VfRecord record_for(const VfFacts& active) const;
+    [[nodiscard]] VfRecord record_for(const VfFacts& active, const GpuRecord& record) const;
+    Result<> make_again(const VfRecord& desired);
     /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
     /// and shows the reason (show_unrestored()).
     Result<> restore_vf(const VfRecord& desired);
@@ -271,7 +274,6 @@ private:
     [[nodiscard]] Result<> check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                        const std::string& by) const;
     void require_scrub(VfRecord& record) const;
-    void owe_scrub(Vf& one);
     void scrub_released(Nanoseconds now);
     void retry_scrubs(Nanoseconds now);
     [[nodiscard]] Result<> begin_scrub(std::uint32_t vf);
@@ -359,8 +361,7 @@ private:
     /// Requires `next` in the record, and a VF without resources. Fails only if the PF core is
     /// lost.
     Result<> finish_resize(std::uint32_t vf);
-    /// Finds out which of its two sets of resources a VF in service has, and whether it owes a
-    /// scrub.
+    /// Ends the change of a VF in service, unless it owes a scrub.
     void settle_next(VfRecord& record, const VfFacts& active) const;
 
     // the record (gpu.cpp)

@@ -43,12 +43,6 @@ std::string full_name(const std::string& owner, const OwnerPort* owners) {
     return start_time ? fmt::format("pid:{}:{}", process->pid, *start_time) : owner;
 }
 
-/// Whether the VF has no owner, or is reserved for an owner that has stopped. Claims are refused
-/// while a VF owes a scrub.
-bool may_scrub(const OwnerRecord& owner) {
-    return owner.name.empty() || outlives_stops(owner);
-}
-
 }  // namespace
 
 std::string GpuModel::describe_name(std::uint32_t vf) const {
@@ -99,7 +93,6 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
     one.owner = {};
     require_scrub(one);
     if (const auto kept = commit(record); !kept) return tl::make_unexpected(kept.error());
-    owe_scrub(vfs_.at(vf));
     probe_owner(vfs_.at(vf), {}, ports_.clock.now());
     step();
     return fail(
@@ -127,7 +120,6 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     if (scrubs && was_owned && is_same) require_scrub(one->second);
     TRY_VOID(commit(record));
     probe_owner(shown, {}, ports_.clock.now());
-    if (shown.defined.next) owe_scrub(shown);
     step();
     return {};
 }
@@ -144,23 +136,17 @@ void GpuModel::require_scrub(VfRecord& record) const {
     record.next->needs_scrub = true;
 }
 
-void GpuModel::owe_scrub(Vf& one) {
-    if (!one.released_at) one.released_at = ports_.clock.now();
-}
-
 /// Begins owed scrubs once the device reports that the client is gone, or after kDetachTimeout.
 void GpuModel::scrub_released(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
-    for (const std::uint32_t vf :
-         numbers_where(vfs_, [](const Vf& one) { return one.released_at.has_value(); })) {
+    const auto is_owed = [](const Vf& one) {
+        return action_for(&one.defined, one.active) == VfAction::Empty;
+    };
+    for (auto& [vf, one] : vfs_)
+        if (!is_owed(one)) one.released_at.reset();
+    for (const std::uint32_t vf : numbers_where(vfs_, is_owed)) {
         Vf& one = vfs_.at(vf);
-        const bool is_owed = one.defined.next && may_scrub(one.defined.owner) &&
-                             one.active.generation == one.defined.next->replaces &&
-                             one.active.state != VGPU_PF_VF_SCRUBBING;
-        if (!is_owed) {
-            one.released_at.reset();
-            continue;
-        }
+        if (!one.released_at) one.released_at = now;
         const bool is_open = one.active.is_attached;
         if (is_open && now - *one.released_at < kDetachTimeout) continue;
         if (is_open)

@@ -66,8 +66,8 @@ void GpuModel::reset_vf(const VfRecord& desired) {
 void GpuModel::record_absent(const VfFacts& absent) {
     const GpuRecord record = record_.get();
     const auto desired = record.vfs.find(absent.vf);
-    const bool is_defined = desired != record.vfs.end() && !desired->second.is_releasing;
-    if (!is_defined) return forget(absent.vf);
+    const VfRecord* known = desired == record.vfs.end() ? nullptr : &desired->second;
+    if (action_for(known, absent) == VfAction::Forget) return forget(absent.vf);
     const auto at = vfs_.find(absent.vf);
     if (at != vfs_.end() && at->second.is_absent())
         at->second.active = absent;
@@ -86,12 +86,10 @@ void GpuModel::restore_missing(Nanoseconds now) {
     const GpuRecord record = record_.get();
     for (const std::uint32_t vf : absent) {
         const auto at = record.vfs.find(vf);
-        if (at == record.vfs.end() || at->second.is_releasing) continue;
-        const auto done = at->second.next ? finish_resize(vf) : restore_vf(at->second);
-        if (!pf_.is_connected()) return;
-        if (done) ask_again();
+        if (at != record.vfs.end() && !make_again(at->second)) return;
     }
-    refresh_members(now);
+    ask_again();
+    are_members_stale_ = true;
 }
 
 /// Erases the record of a VF without resources, which needs no scrub.
