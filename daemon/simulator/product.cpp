@@ -460,6 +460,7 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
                                            .weight = weight,
                                            .quantum_us = quantum_us,
                                            .qos = qos_of(setup)}}));
+    vgpud_.step();
     ++vf.incarnation;
     vf.weight = weight;
     vf.driver.emplace(pf_, vf.number);
@@ -515,7 +516,9 @@ Result<> ProductRun::leave(std::uint32_t index) {
     if (running_ == index) running_ = 0;
     vf.is_throttled = false;
     vf.driver.reset();
-    return vgpud_.destroy(number, daemon::Force::Yes);
+    TRY_VOID(vgpud_.destroy(number, daemon::Force::Yes));
+    vgpud_.step();
+    return {};
 }
 
 // --- reports to the observer

@@ -4,7 +4,7 @@
 // GET_VF, events), the operator's records (StateStore) and time slicing (GpuSchedule).
 //   attach   connect, take the policy lease, adopt VFs in service, make what is missing
 //   step     read events, finish scrubs, install run tables, detect losses and recover
-//   requests create, destroy, set, control: checked, made durable, then done
+//   requests create, destroy, set, control: checked, made durable, then done; step() does the rest
 //
 // Create: record durable, PROVISION, table. Destroy: record durable, RELEASE, scrub seen, scrub
 // durable, SCRUB_DURABLE. A new vgpud can continue from any point in between. Blocks while its PF

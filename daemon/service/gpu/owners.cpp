@@ -94,7 +94,6 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
     require_scrub(one);
     if (const auto kept = commit(record); !kept) return tl::make_unexpected(kept.error());
     probe_owner(vfs_.at(vf), {}, ports_.clock.now());
-    step();
     return fail(
         ErrorId::WrongState,
         fmt::format(
@@ -120,7 +119,6 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     if (scrubs && was_owned && is_same) require_scrub(one->second);
     TRY_VOID(commit(record));
     probe_owner(shown, {}, ports_.clock.now());
-    step();
     return {};
 }
 
@@ -171,7 +169,7 @@ Result<> GpuModel::begin_scrub(std::uint32_t vf) {
                                                      describe_name(vf), released.error().cause));
     one.released_at.reset();
     refresh(vf);
-    refresh_members(ports_.clock.now());
+    are_members_stale_ = true;
     return {};
 }
 

@@ -187,9 +187,8 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
         return tl::make_unexpected(
             in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
     }
-    refresh_members(ports_.clock.now());
+    are_members_stale_ = true;
     ask_again();
-    step();
     return vf;
 }
 
@@ -257,8 +256,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
             in_words(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
     }
     refresh(vf);
-    refresh_members(ports_.clock.now());
-    step();
+    are_members_stale_ = true;
     return {};
 }
 
@@ -278,8 +276,7 @@ Result<> GpuModel::cancel_recreate(std::uint32_t vf) {
     one.is_releasing = true;
     one.next.reset();
     TRY_VOID(commit(record));
-    refresh_members(ports_.clock.now());
-    step();
+    are_members_stale_ = true;
     return {};
 }
 
@@ -322,8 +319,8 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
         !done) {
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
     }
-    dirty_.insert(vf);
-    step();
+    refresh(vf);
+    are_members_stale_ = true;
     return {};
 }
 

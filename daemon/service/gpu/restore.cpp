@@ -112,8 +112,7 @@ Result<> GpuModel::redefine(std::uint32_t vf, const VfResources& resources) {
     one.next.reset();
     TRY_VOID(commit(record));
     restore_at_ = Nanoseconds{0};
-    step();
-    return {};
+    return make_again(one);
 }
 
 Result<> GpuModel::in_service(std::uint32_t vf) const {
