@@ -2,22 +2,22 @@
 //
 // The state machine of WorldSwitch: its diagram, its table, its actions.
 //
-//   Empty --Load,Init--> Loading --Done--> Held --Run--> Starting --Done--> Running
-//     ^                                    |  ^                             |  |
-//     |                                    |  +---------- QuantumEnd -------+  +--Run--> Starting
-//     +---Done-- Saving <------Save--------+  |                             |
-//                                             +---Done-- Idling <---Idle----+
+//   Empty --Load,Init--> Loading --Done--> Loaded --Run--> Starting --Done--> Running
+//     ^                                    |  ^                               |  |
+//     |                                    |  +----------- QuantumEnd --------+  +--Run--> Starting
+//     +---Done-- Saving <------Save--------+  |                               |
+//                                             +----Done-- Idling <---Idle-----+
 //
 //   Every arrow, one per line of kRows; a test compares this list with the table:
 //     Empty --Load--> Loading          Empty --Init--> Loading        Empty --Clear--> Empty
-//     Loading --Done--> Held           Loading --Lost--> Stalled
-//     Held --Run--> Starting           Held --Save--> Saving          Held --Idle--> Held
-//     Held --Lost--> Stalled
+//     Loading --Done--> Loaded         Loading --Lost--> Stalled
+//     Loaded --Run--> Starting         Loaded --Save--> Saving        Loaded --Idle--> Loaded
+//     Loaded --Lost--> Stalled
 //     Starting --Done--> Running       Starting --Lost--> Stalled
-//     Running --Run--> Starting        Running --Idle--> Idling       Running --QuantumEnd--> Held
-//     Idling --Done--> Held            Idling --Lost--> Stalled
-//     Saving --Done--> Empty           Saving --Lost--> Stalled
-//     any --Reset--> Empty
+//     Running --Run--> Starting        Running --Idle--> Idling
+//     Running --QuantumEnd--> Loaded
+//     Idling --Done--> Loaded          Idling --Lost--> Stalled
+//     Saving --Done--> Empty           Saving --Lost--> Stalled       any --Reset--> Empty
 //
 // Loading, Starting, Idling and Saving last as long as their work; a planned fault can prolong them
 // (late) or end them in Stalled (lost, wrong). A QuantumEnd that arrives after a command has
@@ -35,7 +35,7 @@ using S = SwitchState;
 using E = SwitchEvent;
 
 constexpr std::array<std::string_view, kSwitchStates> kStateNames{
-    "Empty", "Loading", "Held", "Starting", "Running", "Idling", "Saving", "Stalled", "Mismatch"};
+    "Empty", "Loading", "Loaded", "Starting", "Running", "Idling", "Saving", "Stalled", "Mismatch"};
 constexpr std::array<std::string_view, kSwitchEvents> kEventNames{
     "Load", "Init", "Run", "Idle", "Save", "Clear", "Done", "QuantumEnd", "Lost", "Reset"};
 
@@ -83,18 +83,18 @@ const WorldSwitch::Cell& WorldSwitch::cell(SwitchState state, SwitchEvent event)
         Row{S::Empty, E::Load, {S::Loading, &W::enter_loading}},
         Row{S::Empty, E::Init, {S::Loading, &W::enter_loading}},
         Row{S::Empty, E::Clear, {S::Empty, &W::clear_function}},
-        Row{S::Loading, E::Done, {S::Held, &W::exit_loading}},
+        Row{S::Loading, E::Done, {S::Loaded, &W::exit_loading}},
         Row{S::Loading, E::Lost, {S::Stalled}},
-        Row{S::Held, E::Run, {S::Starting}},
-        Row{S::Held, E::Save, {S::Saving}},
-        Row{S::Held, E::Idle, {S::Held}},
-        Row{S::Held, E::Lost, {S::Stalled}},
+        Row{S::Loaded, E::Run, {S::Starting}},
+        Row{S::Loaded, E::Save, {S::Saving}},
+        Row{S::Loaded, E::Idle, {S::Loaded}},
+        Row{S::Loaded, E::Lost, {S::Stalled}},
         Row{S::Starting, E::Done, {S::Running, &W::exit_starting}},
         Row{S::Starting, E::Lost, {S::Stalled}},
         Row{S::Running, E::Run, {S::Starting}},
         Row{S::Running, E::Idle, {S::Idling}},
-        Row{S::Running, E::QuantumEnd, {S::Held}},
-        Row{S::Idling, E::Done, {S::Held, &W::exit_idling}},
+        Row{S::Running, E::QuantumEnd, {S::Loaded}},
+        Row{S::Idling, E::Done, {S::Loaded, &W::exit_idling}},
         Row{S::Idling, E::Lost, {S::Stalled}},
         Row{S::Saving, E::Done, {S::Empty, &W::exit_saving}},
         Row{S::Saving, E::Lost, {S::Stalled}},
@@ -320,7 +320,7 @@ std::optional<Nanoseconds> WorldSwitch::next_due() const {
     return seen_due_;
 }
 
-/// Handles quantum ends first: a RUN that the PF sends in answer to one must find the VF Held.
+/// Handles quantum ends first: a RUN that the PF sends in answer to one must find the VF Loaded.
 void WorldSwitch::process() {
     const std::scoped_lock lock(action_);
     take_quantum_ends();
@@ -380,7 +380,7 @@ void WorldSwitch::run_script() {
     if (is_executing_) finish(GPUIOV_STATUS_DONE);
 }
 
-bool WorldSwitch::is_for_held(const Step& step) const {
+bool WorldSwitch::is_for_loaded(const Step& step) const {
     if (step.function == kPf || raw(step.function) > total_vfs_) return false;
     const bool is_for_any =
         step.event == E::Load || step.event == E::Init || step.event == E::Clear;
@@ -391,7 +391,7 @@ bool WorldSwitch::is_for_held(const Step& step) const {
 /// sets due_.
 bool WorldSwitch::begin_step() {
     const auto [event, function] = current();
-    if (!is_for_held(current()) || cell(state_, event).is_refused) {
+    if (!is_for_loaded(current()) || cell(state_, event).is_refused) {
         log::warn("VF{}: world switch: {} refused in {} of VF{}", raw(function), name(event),
                   name(state_), raw(function_));
         finish(GPUIOV_STATUS_ABORTED);
@@ -451,7 +451,7 @@ void WorldSwitch::reset(VfId vf, const std::function<void()>& reset_blocks) {
 
 bool WorldSwitch::with_parked(VfId vf, const std::function<void()>& work) {
     const std::scoped_lock lock(action_);
-    if (vf == function_ && state_ != S::Held) return false;
+    if (vf == function_ && state_ != S::Loaded) return false;
     work();
     return true;
 }

@@ -65,7 +65,7 @@ public:
 enum class SwitchState : std::uint8_t {
     Empty,     ///< no function is in the engine
     Loading,   ///< the function's state is being loaded
-    Held,      ///< in the engine, stopped
+    Loaded,    ///< in the engine, stopped
     Starting,  ///< about to run
     Running,
     Idling,   ///< its work is being stopped
@@ -136,7 +136,7 @@ public:
     /// `vf` is not in the engine, no command can load it during the reset.
     void reset(VfId vf, const std::function<void()>& reset_blocks);
     /// Runs `work` under the action lock, so that no command acts meanwhile; false if `vf` is in
-    /// the engine. A VF in state Held counts as parked.
+    /// the engine. A VF in state Loaded counts as parked.
     [[nodiscard]] bool with_parked(VfId vf, const std::function<void()>& work);
 
     /// Every pair of state and event has a cell; it is Mismatch where the event is impossible.
@@ -164,7 +164,7 @@ private:
     void begin_command();
     void run_script();
     [[nodiscard]] const Step& current() const { return script_[position_]; }
-    [[nodiscard]] bool is_for_held(const Step& step) const;
+    [[nodiscard]] bool is_for_loaded(const Step& step) const;
     [[nodiscard]] bool begin_step();
     void end_step();
     /// Clears EXECUTE, then raises GFX_CMD_COMPLETE: to the PF a command is complete when EXECUTE

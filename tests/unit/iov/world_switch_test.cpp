@@ -219,7 +219,7 @@ TEST(WorldSwitch, QuantumEndHoldsTheVfAndTellsThePf) {
     rig.clock.advance(Nanoseconds{2000});
     rig.machine.quantum_expired(rig.engine.end_run());
     rig.machine.process();
-    EXPECT_EQ(rig.machine.state(), S::Held);
+    EXPECT_EQ(rig.machine.state(), S::Loaded);
     EXPECT_EQ(rig.engine.interrupts, GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
     ASSERT_EQ(rig.engine.log.size(), 1u);
     EXPECT_EQ(rig.engine.log[0].reason, VGPU_RUN_END_QUANTUM);
@@ -307,7 +307,7 @@ TEST(WorldSwitch, AQuantumEndThatCrossesAnIdleIsRecordedOnce) {
     EXPECT_EQ(rig.command(GPUIOV_CMD_IDLE, 1), GPUIOV_STATUS_DONE);
     rig.machine.quantum_expired(ended);
     rig.machine.process();
-    EXPECT_EQ(rig.machine.state(), S::Held);
+    EXPECT_EQ(rig.machine.state(), S::Loaded);
     ASSERT_EQ(rig.engine.log.size(), 1u);
     EXPECT_EQ(rig.engine.log[0].reason, VGPU_RUN_END_QUANTUM);
 }
