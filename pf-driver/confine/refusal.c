@@ -59,12 +59,12 @@ static void log_refusal(unsigned call)
 
 static void refuse(int signal_number, siginfo_t *info, void *context)
 {
-	int kept = errno;
+	int saved_errno = errno;
 
 	(void)signal_number;
 	log_refusal((unsigned)info->si_syscall);
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = -EPERM;
-	errno = kept;
+	errno = saved_errno;
 }
 
 int vgpu_refusal_handle(const char *program)

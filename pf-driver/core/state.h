@@ -51,7 +51,7 @@ struct vgpu_pf_bulk {
 	bool is_under_way; /* the device may be executing an operation, perhaps an abandoned one */
 	uint64_t started_ns;
 	uint64_t poll_delay_ns;
-	struct vgpu_os_dma kept; /* memory of the abandoned operation */
+	struct vgpu_os_dma retained; /* memory of the abandoned operation */
 };
 
 /* sizes of the buffer of a stream in bytes, vf_state.c */
@@ -131,7 +131,7 @@ struct vgpu_pf_checkpoint {
 /* device_reset.c: the reset of the whole device */
 struct vgpu_pf_device_reset {
 	uint64_t count;
-	bool is_wanted; /* a reset begins when the core settles: no smaller reset has helped */
+	bool is_due; /* a reset begins when the core settles: no smaller reset has helped */
 	bool is_under_way;
 	uint64_t deadline_ns;
 	bool is_lost; /* the device was lost in its reset: its checkpoint is not valid any more */

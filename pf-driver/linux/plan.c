@@ -11,10 +11,10 @@
 
 #include "pf-driver/linux/platform.h"
 
-#define SHORTEST_US 500u /* shortest turn; world switches would take most of a shorter one */
+#define SHORTEST_US 500u /* shortest slice; world switches would take most of a shorter one */
 #define PPM_OF_PCT  (VGPU_SHARE_FULL_PPM / 100)
 
-static u64 wanted_us(const struct vgpu_policy *policy)
+static u64 requested_us(const struct vgpu_policy *policy)
 {
 	u64 quantum_us = policy->exec_quantum_ms ? (u64)policy->exec_quantum_ms * USEC_PER_MSEC
 						 : VGPU_PF_QUANTUM_DEFAULT_US;
@@ -49,7 +49,7 @@ static u64 cycle_of(const struct vgpu_platform *platform, u32 vfs)
 	u64 cycle_us = 0;
 
 	for (u32 i = 1; i <= platform->total_vfs; i++)
-		cycle_us += vfs & BIT(i) ? wanted_us(&platform->policies.vfs[i]) : 0;
+		cycle_us += vfs & BIT(i) ? requested_us(&platform->policies.vfs[i]) : 0;
 	cycle_us = max_t(u64, cycle_us, SHORTEST_US);
 	return max_us ? min(cycle_us, max_us) : cycle_us;
 }
@@ -74,7 +74,7 @@ static void make_plan(const struct vgpu_platform *platform, struct vgpu_plan *pl
 			const struct vgpu_policy *policy = &platform->policies.vfs[i];
 
 			shares[count++] = (struct vgpu_share){
-				.weight = wanted_us(policy),
+				.weight = requested_us(policy),
 				.min_ppm = min_ppm(policy, plan->cycle_us),
 				.max_ppm = policy->max_pct * PPM_OF_PCT,
 			};
@@ -87,11 +87,12 @@ static void make_plan(const struct vgpu_platform *platform, struct vgpu_plan *pl
 
 static u32 quantum_us(const struct vgpu_platform *platform, const struct vgpu_plan *plan, u32 vf)
 {
-	u64 wanted = wanted_us(&platform->policies.vfs[vf]);
+	u64 quantum = requested_us(&platform->policies.vfs[vf]);
 
 	if (plan->vfs & BIT(vf))
-		wanted = DIV_ROUND_CLOSEST_ULL(plan->cycle_us * plan->ppm[vf], VGPU_SHARE_FULL_PPM);
-	return (u32)clamp_t(u64, wanted, SHORTEST_US, VGPU_PF_QUANTUM_MAX_US);
+		quantum =
+			DIV_ROUND_CLOSEST_ULL(plan->cycle_us * plan->ppm[vf], VGPU_SHARE_FULL_PPM);
+	return (u32)clamp_t(u64, quantum, SHORTEST_US, VGPU_PF_QUANTUM_MAX_US);
 }
 
 /*

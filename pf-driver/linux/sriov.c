@@ -122,7 +122,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long action, void
 
 /* ---- assignment mode ---- */
 
-static const char *wanted_override(const struct vgpu_platform_vf *vf)
+static const char *driver_override(const struct vgpu_platform_vf *vf)
 {
 	enum vgpu_pf_vf_state state = READ_ONCE(vf->seen.state);
 	bool has_resources = state != VGPU_PF_VF_ABSENT && state != VGPU_PF_VF_SCRUBBING;
@@ -162,7 +162,7 @@ static void reclaim(struct vgpu_platform_vf *vf, struct pci_dev *function)
  */
 static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 {
-	const char *override = wanted_override(vf);
+	const char *override = driver_override(vf);
 	bool is_transferred = !override || strcmp(override, OVERRIDE_NOBODY) != 0;
 	int error;
 

@@ -149,15 +149,15 @@ static int store_stop(struct vgpu_platform *platform, u32 vf, const char *text)
 {
 	struct vgpu_pf_control request = {
 		.size = sizeof(request), .vf = vf, .action = VGPU_PF_STOP};
-	bool is_wanted;
-	int error = kstrtobool(text, &is_wanted);
+	bool is_set;
+	int error = kstrtobool(text, &is_set);
 
-	if (error || !is_wanted)
+	if (error || !is_set)
 		return -EINVAL;
 	return vgpu_platform_request(platform, VGPU_PF_OP_CONTROL, &request);
 }
 
-/* the PF takes no turns in the engine */
+/* the PF gets no slices of the engine */
 static ssize_t show_zero(struct vgpu_platform_vf *vf, char *text)
 {
 	return sysfs_emit(text, "0\n");

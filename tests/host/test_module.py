@@ -424,7 +424,7 @@ class Binding(ModuleTest):
         self.write('reset', 1)
         self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
         self.assertEqual(self.vm.check('dmesg | grep -c "device lost" || true'), lost)
-        self.assertIn('device parked', self.vm.dmesg())
+        self.assertIn('device suspended', self.vm.dmesg())
         self.write('sriov_admin/vf1/profile/vram_quota', 0)
         self.assertEqual(self.quotas(), [0] * VFS)
 

@@ -45,9 +45,9 @@ static int write_operation(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 
 static void free_retained(struct vgpu_pf *pf)
 {
-	if (pf->bulk.kept.cpu)
-		pf->os->ops->dma_free(pf->os, &pf->bulk.kept);
-	pf->bulk.kept.cpu = NULL;
+	if (pf->bulk.retained.cpu)
+		pf->os->ops->dma_free(pf->os, &pf->bulk.retained);
+	pf->bulk.retained.cpu = NULL;
 }
 
 /*
@@ -74,7 +74,7 @@ static bool is_device_free(struct vgpu_pf *pf)
 
 static void keep_memory(struct vgpu_pf *pf, struct vgpu_os_dma *memory)
 {
-	pf->bulk.kept = *memory;
+	pf->bulk.retained = *memory;
 	memory->cpu = NULL;
 }
 
@@ -131,7 +131,7 @@ static void wait_more(struct vgpu_pf *pf)
 /* Check whether the operation in progress has ended, and start the next one. */
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
-	/* each operation takes two turns; the loop is bounded, as owners may add operations */
+	/* each operation takes two iterations; the loop is bounded, as owners may add operations */
 	for (uint32_t round = 0; round < 2 * VGPU_BULK_QUEUE && pf->bulk.used; round++) {
 		int error;
 

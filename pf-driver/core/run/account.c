@@ -9,7 +9,7 @@
  *   SLICE RESERVE CONTRACT     the time beyond the grant
  *   UNCONTENDED IDLE_RESIDENT  the time beyond the quantum and beyond the start of another VF's
  *                              wait, whichever is later; none if no VF waits
- *   BOOST                      none: its turn was not in the table
+ *   BOOST                      none: its slice was not in the table
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -70,7 +70,7 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 	vgpu_pf_event_push(pf, &event);
 }
 
-/* idle time of a run that has no end; it is not service, because no other VF had work */
+/* idle time of a run without a time limit; not service, because no other VF had work */
 static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_log_entry *entry)
 {
 	if (!run || vgpu_pf_run_kind(run)->has_end)
@@ -213,14 +213,14 @@ void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 /* percentile of the durations of world switches in ns, rounded up to a quarter of an octave */
 static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 {
-	uint64_t wanted = pf->scheduler.switches.count * per_mille / 1000;
+	uint64_t rank = pf->scheduler.switches.count * per_mille / 1000;
 	uint64_t seen = 0;
 
 	if (pf->scheduler.switches.count == 0)
 		return 0;
 	for (uint32_t bucket = 0; bucket < VGPU_SWITCH_BUCKETS; bucket++) {
 		seen += pf->scheduler.switches.histogram[bucket];
-		if (seen > wanted)
+		if (seen > rank)
 			return vgpu_min_u64(bucket_ns(bucket), pf->scheduler.switches.max_ns);
 	}
 	return pf->scheduler.switches.max_ns;

@@ -42,8 +42,8 @@ static bool is_in_engine(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
-	uint32_t held = vgpu_pf_run_contract_throttled(pf);
-	uint32_t ready = scheduler->work.busy & ~held;
+	uint32_t throttled = vgpu_pf_run_contract_throttled(pf);
+	uint32_t ready = scheduler->work.busy & ~throttled;
 	uint32_t woken = 0;
 	struct vgpu_vf *vf;
 
@@ -58,7 +58,7 @@ void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 			woken |= bit;
 		else
 			vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, vf->number,
-					     scheduler->work.busy & held & bit
+					     scheduler->work.busy & throttled & bit
 						     ? VGPU_PF_IDLE_CAPPED
 						     : VGPU_PF_IDLE_INACTIVE,
 					     0);

@@ -327,7 +327,7 @@ void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
 	else if (vgpu_pf_timer_now(pf) < pf->scheduler.recover_deadline_ns)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
 	else
-		pf->device_reset.is_wanted = true;
+		pf->device_reset.is_due = true;
 }
 
 /* ---- decisions, start and stop ---- */

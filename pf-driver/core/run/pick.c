@@ -271,7 +271,7 @@ static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
 }
 
-/* adds the VF in the engine: if it leaves for any other VF, its own turn may be the next one */
+/* adds the VF in the engine: if it leaves for any other VF, its own slice may be the next one */
 static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t priority_class)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -291,7 +291,7 @@ static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t pr
  * picks the VF with the earliest deadline instead, and the cursor stays at the entry. The cursor
  * passes entries of VFs that are too far ahead.
  */
-static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing,
+static bool next_share(struct vgpu_pf *pf, uint32_t eligible, uint32_t competing,
 		       uint32_t priority_class, struct vgpu_run *run)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
@@ -303,7 +303,7 @@ static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing,
 		struct vgpu_vf *vf = &pf->vfs[entry.vf];
 		int64_t slice = (int64_t)(entry.quantum_us * VGPU_NS_PER_US);
 
-		if (entry.vf == 0 || !vgpu_has_bit(turns, entry.vf))
+		if (entry.vf == 0 || !vgpu_has_bit(eligible, entry.vf))
 			continue;
 		outlook = vgpu_pf_run_outlook_is_far(pf, vf)
 				  ? VGPU_OUTLOOK_ALLOWED
@@ -323,7 +323,7 @@ static bool next_share(struct vgpu_pf *pf, uint32_t turns, uint32_t competing,
 }
 
 /*
- * Lets the late VF run now, or the VF whose turn it is if the latter has less time left. The VF
+ * Lets the late VF run now, or the VF of the next slice if the latter has less time left. The VF
  * gets a full slice if shares and gaps of the others allow it: a short boost adds a switch, which
  * could make the next VF late as well.
  */
@@ -346,14 +346,14 @@ static void set_boost(struct vgpu_pf *pf, uint32_t competing, uint32_t late, str
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t priority_class = priority_class_of(pf, competing);
-	uint32_t turns = competing;
+	uint32_t eligible = competing;
 	uint32_t late;
 
 	competing = with_current(pf, competing, priority_class);
-	/* a VF that ran uncontended has had its turn: only its deadline can make it the next VF */
+	/* a VF that ran uncontended has had its slice: only its deadline can make it the next VF */
 	if (pf->scheduler.run.kind != VGPU_RUN_UNCONTENDED)
-		turns = competing;
-	if (!next_share(pf, turns, competing, priority_class, run))
+		eligible = competing;
+	if (!next_share(pf, eligible, competing, priority_class, run))
 		return false;
 	late = first_late(pf, competing, run);
 	if (late)

@@ -75,8 +75,8 @@ static int check_reservation(struct vgpu_pf *pf, const struct vgpu_pf_contract *
 	if (terms->budget_ns < VGPU_PF_CONTRACT_MIN_NS || terms->budget_ns > terms->period_ns ||
 	    terms->period_ns > VGPU_PF_CONTRACT_MAX_NS)
 		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a budget of %llu ns in %llu ns; 100 "
-					 "us to its period, that at most 10 s",
+					 "run table: VF%u has a budget of %llu ns in %llu ns; "
+					 "100 us to the period, period at most 10 s",
 					 vf, LLU(terms->budget_ns), LLU(terms->period_ns));
 	if (terms->ahead > VGPU_PF_CONTRACT_MAX_AHEAD)
 		return vgpu_pf_text_fail(pf, -EINVAL,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Resets the whole device (pf->device_reset.is_wanted) when the reset of a VF or the wait for the
+ * Resets the whole device (pf->device_reset.is_due) when the reset of a VF or the wait for the
  * engine has not helped. Every VF loses its state. When the device is back, the core programs the
  * VFs again.
  */
@@ -13,7 +13,7 @@
 /* Reset the whole device, unless a reset is in progress. */
 void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 {
-	pf->device_reset.is_wanted = false;
+	pf->device_reset.is_due = false;
 	if (pf->device_reset.is_under_way)
 		return;
 	pf->device_reset.is_under_way = true;

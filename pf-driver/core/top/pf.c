@@ -41,7 +41,7 @@ static void settle_engine(struct vgpu_pf *pf)
 		vgpu_pf_inbox_settle(pf);
 		return;
 	}
-	if (pf->device_reset.is_wanted)
+	if (pf->device_reset.is_due)
 		vgpu_pf_device_reset_begin(pf);
 	/* a run that has ended may have taken its VF out of the engine */
 	vgpu_pf_run_engine_poll(pf);
@@ -161,7 +161,7 @@ static void detach_device(struct vgpu_pf *pf)
 	pf->device.is_attached = false;
 	pf->device_reset.is_lost |= pf->device_reset.is_under_way;
 	pf->device_reset.is_under_way = false;
-	pf->device_reset.is_wanted = false;
+	pf->device_reset.is_due = false;
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_LOST, 0, 0, 0);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_run_account_stop(pf);
@@ -187,7 +187,7 @@ void vgpu_pf_suspend(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
 		return;
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "device parked: it will be reset or lose its power");
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "device suspended: it will be reset or lose power");
 	detach_device(pf);
 }
 

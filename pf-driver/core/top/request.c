@@ -177,11 +177,11 @@ static int dump(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 /* the lease ends with its client: vgpu_pf_request_gone() */
 static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
-	const struct vgpu_pf_lease *wanted = request->payload;
+	const struct vgpu_pf_lease *params = request->payload;
 
-	if (wanted->acquire > 1)
+	if (params->acquire > 1)
 		return vgpu_pf_text_fail(pf, -EINVAL, "acquire must be 0 or 1");
-	pf->requests.lease_holder = wanted->acquire ? request->client : 0;
+	pf->requests.lease_holder = params->acquire ? request->client : 0;
 	return 0;
 }
 

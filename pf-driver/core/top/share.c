@@ -21,9 +21,9 @@ static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 /* a part at the level 2^shift / divisor of the whole */
 static uint32_t part_of(const struct vgpu_share *share, uint32_t shift, uint64_t divisor)
 {
-	uint64_t wanted = (share->weight * VGPU_SHARE_FULL_PPM << shift) / divisor;
+	uint64_t unclamped = (share->weight * VGPU_SHARE_FULL_PPM << shift) / divisor;
 
-	return (uint32_t)vgpu_max_u64(share->min_ppm, vgpu_min_u64(share->max_ppm, wanted));
+	return (uint32_t)vgpu_max_u64(share->min_ppm, vgpu_min_u64(share->max_ppm, unclamped));
 }
 
 static uint64_t sum_at(const struct vgpu_share *shares, uint32_t count, uint32_t shift,

@@ -66,10 +66,10 @@ uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 {
 	uint64_t now = vgpu_pf_timer_now(pf);
 	uint32_t used = vf->guard.used[kind];
-	uint32_t kept = used < VGPU_GUARD_RECORDS ? used : VGPU_GUARD_RECORDS;
+	uint32_t retained = used < VGPU_GUARD_RECORDS ? used : VGPU_GUARD_RECORDS;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < kept; i++)
+	for (uint32_t i = 0; i < retained; i++)
 		count += now - vf->guard.times_ns[kind][i] < windows[kind].seconds * VGPU_NS_PER_S;
 	return count;
 }

@@ -177,7 +177,7 @@ static void poll_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	}
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: FLR did not finish in %u ms (ETIMEDOUT)",
 			 vf->number, RESET_FLR_MS);
-	pf->device_reset.is_wanted = true;
+	pf->device_reset.is_due = true;
 }
 
 static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)

@@ -113,7 +113,7 @@ void add_jobs(Digest& digest, const vgpu_pf& pf) {
     }
     digest.add(pf.provision.vf);
     digest.add(pf.verify.vf);
-    digest.add((pf.device.is_attached ? 1u : 0u) | (pf.device_reset.is_wanted ? 2u : 0u) |
+    digest.add((pf.device.is_attached ? 1u : 0u) | (pf.device_reset.is_due ? 2u : 0u) |
                (pf.device_reset.is_under_way ? 4u : 0u) | (pf.device_reset.is_lost ? 8u : 0u));
     for (std::uint32_t id = 0; id < VGPU_PF_TIMERS; ++id)
         if (id != VGPU_PF_TIMER_WATCHDOG) digest.add_time(pf.timers.at_ns[id]);

@@ -403,8 +403,8 @@ TEST(Contracts, NonsenseIsRefusedWithItsVf) {
         return rig.message();
     };
     EXPECT_EQ(refused(1, reservation(20 * kMs, 10 * kMs)),
-              "run table: VF1 has a budget of 20000000 ns in 10000000 ns; 100 us to its period, "
-              "that at most 10 s");
+              "run table: VF1 has a budget of 20000000 ns in 10000000 ns; 100 us to the period, "
+              "period at most 10 s");
     EXPECT_THAT(refused(2, reservation(50 * kUs, 10 * kMs)),
                 HasSubstr("VF2 has a budget of 50000"));
     EXPECT_THAT(refused(2, reservation(kMs, 11 * kSecond)), HasSubstr("at most 10 s"));

@@ -275,7 +275,7 @@ TEST(DeviceLoss, ADeviceThatIsParkedIsLostToItsVfsButNotInTheLog) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
     EXPECT_EQ(rig.events(VGPU_PF_EVENT_DEVICE_LOST).size(), 1u);
     EXPECT_THAT(rig.gpu.log_lines, testing::Not(testing::Contains("device lost")));
-    EXPECT_THAT(rig.gpu.log_lines, testing::Contains(testing::StartsWith("device parked")));
+    EXPECT_THAT(rig.gpu.log_lines, testing::Contains(testing::StartsWith("device suspended")));
 }
 
 // --- a core that ends in order
