@@ -73,7 +73,7 @@ static int allow_below(int ruleset_fd, const char *directory, uint64_t access)
 	return result ? -errno : 0;
 }
 
-/* the directories of the process's sockets: make and remove sockets and notes, read nothing */
+/* the directories of the process's sockets: make and remove sockets and files, read nothing */
 static int add_rules(int ruleset_fd, uint64_t handled)
 {
 	int error = 0;

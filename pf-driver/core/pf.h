@@ -374,7 +374,7 @@ void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms);
 uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf);
 
 /**
- * vgpu_pf_quantum_of() - get the length of a VF's first turn in the newest run table
+ * vgpu_pf_quantum_of() - get the quantum of a VF's first entry in the newest run table
  * @pf: the PF
  * @vf: 1..total_vfs
  *

@@ -60,7 +60,7 @@ enum vgpu_assignment_mode {
 
 enum vgpu_priority {
 	VGPU_PRIORITY_LOW = 0, /* its turns only if it has work */
-	VGPU_PRIORITY_NORMAL,  /* keeps its turns; all VFs or none */
+	VGPU_PRIORITY_NORMAL,  /* keeps its slices; all VFs or none */
 	VGPU_PRIORITY_HIGH,    /* may preempt a running quantum when it wakes */
 	VGPU_PRIORITIES,
 };
@@ -78,7 +78,7 @@ struct vgpu_policy {
 /* admin; the plan's input */
 struct vgpu_policies {
 	struct vgpu_policy vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
-	bool is_strict;				     /* all VFs keep their turns */
+	bool is_strict;				     /* all VFs keep their slices */
 };
 
 struct vgpu_platform;

@@ -68,7 +68,7 @@ u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Length of a VF's turns in the lease holder's run table, in ms, rounded up; without a lease, that
+ * Length of a VF's slices in the lease holder's run table, in ms, rounded up; without a lease, that
  * of sysfs, where 0 is the default.
  */
 u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf)
@@ -413,7 +413,7 @@ static const struct policy_row rows[] = {
 };
 
 /*
- * The priority that cannot be written. Either all VFs keep their turns while they are idle (NORMAL)
+ * The priority that cannot be written. Either all VFs keep their slices while idle (NORMAL)
  * or none does (LOW), so one VF cannot change between the two. Not all VFs can be HIGH.
  */
 static enum vgpu_priority refused_priority(const struct vgpu_platform *platform, u32 vf)

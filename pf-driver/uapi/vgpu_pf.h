@@ -393,7 +393,7 @@ struct vgpu_pf_control {
 #define VGPU_PF_TABLE_ENTRIES 1024u
 
 /**
- * struct vgpu_pf_run_entry - one turn of a VF
+ * struct vgpu_pf_run_entry - one time slice of a VF
  * @vf: VF number
  * @quantum_us: 100..1000000
  */
@@ -471,11 +471,11 @@ struct vgpu_pf_contract {
  * @flags: enum vgpu_pf_table_flags
  * @reserve: VFs that may preempt a running quantum when they wake, each with a budget per cycle
  *	(quantum_us). For a VF that also has entries, the budget is an advance: it is deducted from
- *	the VF's next turns, and never exceeds the quantum of the VF's first entry.
+ *	the VF's next slices, and never exceeds the quantum of the VF's first entry.
  * @entries: the scheduler cycles through entries[0 .. count) and gives each VF its quantum. It
  *	skips a VF without work.
  * @contracts: of VF index + 1
- * @weights: of VF index + 1, 1 to 10000; 0: the VF is served only in its turns. The PF core follows
+ * @weights: of VF index + 1, 1 to 10000; 0: the VF gets only its slices. The PF core follows
  *	the entries as long as no VF's lag exceeds the longest entry. If all weights are 0, each VF
  *	except those of a gang gets a weight in proportion to the time of its entries (6 ms if the
  *	VF has none). GET_RUN_TABLE returns these weights.

@@ -78,7 +78,7 @@ static int64_t retained_ns(const struct vgpu_vf *vf)
 /*
  * The amount of tokens, in ns, with which a throttled VF competes again. It is enough for a slice,
  * because short slices would cost the other VFs world switches. It is less than a full bucket, so
- * that tokens which come while the VF waits for its turn are not lost.
+ * that tokens which come while the VF waits for its slice are not lost.
  */
 static int64_t amount_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {

@@ -73,7 +73,7 @@ static const struct decision_row decisions[] = {
 	[DECISION_EXCLUSIVE] = {"stops the table", WHO_ADMITTED, vgpu_pf_run_pick_exclusive},
 	/* a gang whose slot is open; else, among VFs with work and budget, the earliest deadline */
 	[DECISION_RESERVATION] = {"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
-	/* a VF with work and budget; the run is deducted from the VF's own turns */
+	/* a VF with work and budget; the run is deducted from the VF's own slices */
 	[DECISION_RESERVE] = {"reserve section", WHO_FIRST_PRIORITY_CLASS,
 			      vgpu_pf_run_pick_reserve},
 	/* a VF with work, off the engine for longer than max_gap_ms: a short run, charged */

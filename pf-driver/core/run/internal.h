@@ -42,7 +42,7 @@ struct vgpu_run_kind_row {
 	bool may_be_cut;   /* preempted by an urgent run or a higher class: the rest is resumed */
 	bool has_end;	   /* ends with its quantum; if not, idle time is not counted as service */
 	bool is_by_weight; /* counts for the VF's share by weight */
-	bool is_urgent;	   /* preempts; only a reservation or a higher priority class preempts it */
+	bool is_urgent;	   /* preempts others; only a reservation or a higher class preempts it */
 	bool has_grant;	   /* the time beyond granted_ns is an overrun */
 };
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);

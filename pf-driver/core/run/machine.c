@@ -17,7 +17,7 @@
  *
  * EXPIRED: a VF is in the engine, and its quantum has expired. BROKEN: a command failed, or a
  * command of the previous core is in execution; a timer polls the engine until it is usable again,
- * and after RECOVER_MS (scaled) resets the device. The inputs FOUND_... come from a look at the
+ * and after RECOVER_MS (scaled) resets the device. The inputs FOUND_... come from a read of the
  * engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls this function, decide.c
  * chooses the next VF, and preempt.c decides whether the VF in the engine must leave.
  */

@@ -156,7 +156,7 @@ bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 /*
  * Has a VF had more than FAR_SLICES slices too much? Then it hung, or the host stood still. Such a
- * VF keeps its turns: the tables of vgpud make it pay in parts, so that no VF waits too long.
+ * VF keeps its slices: the tables of vgpud make it pay in parts, so that no VF waits too long.
  */
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {

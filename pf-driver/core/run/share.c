@@ -10,7 +10,7 @@
  *   lag(VF) = (V - R) * weight        > 0: the VF is owed service; < 0: it has had too much
  *
  * The deadline of a VF is the V at which the VF is owed a slice. Let r be the longest slice. The VF
- * whose turn it is runs if afterwards its lag is >= -r, and if for every deadline D:
+ * of the next slice runs if afterwards its lag is >= -r, and if for every deadline D:
  *
  *   sum of lag(VFs with deadline <= D) - (D - V) * sum of weight(other VFs) <= r
  *
@@ -18,7 +18,7 @@
  * and Abdel-Wahab, TR-95-22), which keeps the sums within r. docs/scheduling.md has the proof. No
  * weight changes in a way that would bring a sum beyond r:
  *
- *   runs out of work  in its turn: the VF's positive lag goes to the others, as if the VF had been
+ *   runs out of work  in its slice: the VF's positive lag goes to the others, as if the VF had been
  *                     served. At another time: the lag goes to the pool of forfeited lag, which is
  *                     shared out at a decision, or before a VF joins, when no VF is owed anything
  *   had too much      a VF that sleeps with a negative lag keeps has_negative_lag: its weight

@@ -52,7 +52,7 @@ enum vgpu_scheduler_state {
 };
 
 enum vgpu_run_kind {
-	VGPU_RUN_SLICE = 0,	/* its turn in the table, or its share */
+	VGPU_RUN_SLICE = 0,	/* its slice in the table, or its share */
 	VGPU_RUN_UNCONTENDED,	/* alone with work: runs until another VF wakes */
 	VGPU_RUN_IDLE_RESIDENT, /* no VF has work, and the VF stays in the engine */
 	VGPU_RUN_BOOST,		/* starvation boost: a short run after too long a wait */

@@ -82,7 +82,7 @@ static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
 	index_slots(pf, slots);
 }
 
-/* Make the table that is in force until a client sets one: an equal turn for each VF. */
+/* Make the table that is in force until a client sets one: an equal slice for each VF. */
 void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
 {
 	memset(slots, 0, sizeof(*slots));

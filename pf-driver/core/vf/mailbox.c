@@ -297,7 +297,7 @@ void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-/* A new core has taken over the VF: its deferred request waits on. */
+/* A new core has taken over the VF: its deferred request continues to wait. */
 void vgpu_pf_mailbox_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->mailbox.deferred_request)
