@@ -151,13 +151,13 @@ void VfBlocks::report_fault(const mem::VmFault& fault) {
 /// its rings are registers and are reset with the bank.
 void VfBlocks::reset(ResetScope scope) {
     const bool is_flr = scope == ResetScope::FunctionLevel;
-    std::vector<std::uint32_t> kept;
-    for_each_survivor([&](RegisterIndex index) { kept.push_back(registers.get(index)); });
+    std::vector<std::uint32_t> survivors;
+    for_each_survivor([&](RegisterIndex index) { survivors.push_back(registers.get(index)); });
     every(*this, [&]<typename T>(T& block) {
         if (!is_flr || !std::is_same_v<T, ih::InterruptHandler>) block.reset();
     });
     if (!is_flr) return;
-    auto value = kept.begin();
+    auto value = survivors.begin();
     for_each_survivor([&](RegisterIndex index) { registers.set(index, *value++); });
 }
 

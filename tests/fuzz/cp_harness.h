@@ -88,16 +88,16 @@ public:
     }
     /// A bounded time of life, with time passing and a world switch in the middle.
     void live() {
-        constexpr int kTurns = 64;
-        for (int i = 0; i < kTurns; ++i) {
+        constexpr int kSteps = 64;
+        for (int i = 0; i < kSteps; ++i) {
             const bool has_moved = cp_.step() == StepResult::Progress;
             (void)cp_.has_work();
             clock_.advance(std::chrono::milliseconds(20));
-            if (!run_group() && !has_moved && i > kTurns / 2) break;
-            if (i == kTurns / 2) switch_world();
+            if (!run_group() && !has_moved && i > kSteps / 2) break;
+            if (i == kSteps / 2) switch_world();
         }
         write(REG_GC_CP_HQD_DEQUEUE_REQUEST, 1);
-        for (int i = 0; i < kTurns; ++i) (void)cp_.step();
+        for (int i = 0; i < kSteps; ++i) (void)cp_.step();
         cp_.reset();
     }
 

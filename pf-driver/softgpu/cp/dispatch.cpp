@@ -265,13 +265,13 @@ void Dispatcher::reset() {
 }
 
 void Dispatcher::save(Writer& out, QueueId queue) const {
-    const auto is_wanted = [&](const Owned& d) {
+    const auto is_of_kind = [&](const Owned& d) {
         return queue == kNoQueue || d->state.queue == queue;
     };
     out.value(static_cast<std::uint64_t>(
-        std::count_if(dispatches_.begin(), dispatches_.end(), is_wanted)));
+        std::count_if(dispatches_.begin(), dispatches_.end(), is_of_kind)));
     for (const Owned& dispatch : dispatches_) {
-        if (!is_wanted(dispatch)) continue;
+        if (!is_of_kind(dispatch)) continue;
         assert(dispatch->leased.empty());
         out.value(dispatch->state);
         const auto save_group = [&](const ResidentGroup& group) {

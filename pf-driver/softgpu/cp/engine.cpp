@@ -161,7 +161,7 @@ void Engine::run_quantum_timer() {
 /// Takes no lock unless a worker sleeps: doorbells of a busy VF cost one atomic.
 void Engine::kick() {
     kicks_.fetch_add(1);
-    // A worker increments asleep_ before its last look at kicks_.
+    // A worker increments asleep_ before it reads kicks_ for the last time.
     if (asleep_.load() == 0) return;
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
@@ -319,7 +319,7 @@ void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bo
     const std::uint64_t stay = stay_.number();
     const auto poll_end = std::chrono::steady_clock::now() + worker.pause;
     const auto is_awake = [&] { return is_over(stay) || kicks_.load() != seen_kicks; };
-    if (inside_ == 0 && !is_awake()) idle_.found_dry(clock_.now());
+    if (inside_ == 0 && !is_awake()) idle_.found_no_work(clock_.now());
     while (!is_awake()) {
         const auto left = inside_ == 0 ? idle_.left(clock_.now()) : std::nullopt;
         if (left && *left <= Nanoseconds::zero()) {

@@ -43,7 +43,7 @@ public:
     /// Constant after build.
     struct Spec {
         std::uint32_t threads = 1;
-        std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's turn ends
+        std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's run ends
         std::chrono::microseconds poll_first{20};  ///< first pause between polls for the running VF
         std::chrono::microseconds poll_last{1000};  ///< longest pause; pauses double in between
         /// The time for which a VF without work keeps the engine before out_of_work(). It is longer
@@ -133,7 +133,7 @@ private:
     bool shutdown_ = false;
     /// Stops the whole stay; each worker's own flag stops one group.
     std::atomic<bool> stopping_{false};
-    /// Counts kicks. A sleeper compares it with its value before the sleeper's last look for work.
+    /// Counts kicks. A worker sleeps only if the count has not changed since its search for work.
     std::atomic<std::uint64_t> kicks_{0};
     std::atomic<std::uint32_t> asleep_{0};
 

@@ -33,7 +33,7 @@ public:
         is_idle_ = false;
     }
     /// No worker is inside the VF and there is no work. After a spurious wake the rest continues.
-    void found_dry(Nanoseconds now) {
+    void found_no_work(Nanoseconds now) {
         if (!is_idle_.exchange(true)) {
             idle_since_ = now;
             is_notified_ = false;

@@ -58,16 +58,16 @@ Result<std::shared_ptr<const OwnedFd>> Attachments::keep(int fd) {
     if (files_.size() >= kMaxFiles)
         return fail(ENOSPC,
                     fmt::format("host view: DMA map: memory of more than {} files", kMaxFiles));
-    auto kept = std::make_shared<const OwnedFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-    if (!*kept) return fail_errno(errno, "host view: DMA map");
-    files_.emplace(file, kept);
-    return kept;
+    auto duplicate = std::make_shared<const OwnedFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!*duplicate) return fail_errno(errno, "host view: DMA map");
+    files_.emplace(file, duplicate);
+    return duplicate;
 }
 
 /// Refills functions behind the IOMMU, because one of their mappings may lead into the new range.
 Result<> Attachments::map(const vfio_user::DmaRange& range, int fd) {
-    TRY(auto kept, keep(fd));
-    const Range entry{range, std::move(kept)};
+    TRY(auto duplicate, keep(fd));
+    const Range entry{range, std::move(duplicate)};
     for (auto each = attached_.begin(); each != attached_.end(); ++each) {
         if (is_translated(*each)) continue;
         Result<> mapped = map_in(*each->function, entry);

@@ -159,8 +159,8 @@ void Doorbells::scan(Scan how) {
     std::size_t left = kMaxRings;
     std::size_t page = next_page_;
     for (std::size_t i = 0; i < DOORBELL_PAGES && left != 0; ++i) {
-        const bool is_wanted = is_thorough || page < kKernelPages || is_hot_[page];
-        if (is_wanted && is_enabled(page)) scan_page(page, left);
+        const bool is_scanned = is_thorough || page < kKernelPages || is_hot_[page];
+        if (is_scanned && is_enabled(page)) scan_page(page, left);
         page = (page + 1) % DOORBELL_PAGES;
     }
     is_cut_short_ = left == 0;

@@ -72,15 +72,17 @@ void write_user_sgprs(SgprWriter& out, const DispatchSpec& spec) {
         return;
     }
     // in the order of LLVM AMDGPUUsage, "SGPR register set up order"
-    const std::uint16_t wanted = spec.code_properties;
-    if (HW_GET(KERNEL_CODE_PROPERTIES, PRIVATE_SEGMENT_BUFFER, wanted))
+    const std::uint16_t properties = spec.code_properties;
+    if (HW_GET(KERNEL_CODE_PROPERTIES, PRIVATE_SEGMENT_BUFFER, properties))
         for (const uint32_t word : spec.scratch_descriptor) out.word(word);
-    if (HW_GET(KERNEL_CODE_PROPERTIES, DISPATCH_PTR, wanted)) out.pair(spec.packet_address);
-    if (HW_GET(KERNEL_CODE_PROPERTIES, QUEUE_PTR, wanted)) out.pair(spec.queue_address);
-    if (HW_GET(KERNEL_CODE_PROPERTIES, KERNARG_SEGMENT_PTR, wanted)) out.pair(spec.kernarg_address);
-    if (HW_GET(KERNEL_CODE_PROPERTIES, DISPATCH_ID, wanted)) out.pair(spec.dispatch_id);
-    if (HW_GET(KERNEL_CODE_PROPERTIES, FLAT_SCRATCH_INIT, wanted)) out.pair(spec.scratch_base);
-    if (HW_GET(KERNEL_CODE_PROPERTIES, PRIVATE_SEGMENT_SIZE, wanted)) out.word(spec.private_bytes);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, DISPATCH_PTR, properties)) out.pair(spec.packet_address);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, QUEUE_PTR, properties)) out.pair(spec.queue_address);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, KERNARG_SEGMENT_PTR, properties))
+        out.pair(spec.kernarg_address);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, DISPATCH_ID, properties)) out.pair(spec.dispatch_id);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, FLAT_SCRATCH_INIT, properties)) out.pair(spec.scratch_base);
+    if (HW_GET(KERNEL_CODE_PROPERTIES, PRIVATE_SEGMENT_SIZE, properties))
+        out.word(spec.private_bytes);
 }
 
 /// TG_SIZE: the first wave of the group, number of waves.

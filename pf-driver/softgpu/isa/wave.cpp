@@ -32,7 +32,7 @@ Result<> load_group(Reader& reader, Workgroup& group) {
     TRY_VOID(reader.value(group.tag));
     TRY_VOID(reader.vector(group.lds, kMaxLds.count));
     if (group.next_wave >= std::max(count, 1u))
-        return fail(EPROTO, "state stream gives the turn to a wave that does not exist");
+        return fail(EPROTO, "state stream names a running wave that does not exist");
     group.waves.resize(count);
     for (Wave& wave : group.waves) TRY_VOID(load_wave(reader, wave));
     return {};

@@ -11,8 +11,8 @@ namespace vgpu::softgpu::mem {
 namespace {
 
 /// Bytes of a transfer at `va` that stay inside its page.
-std::size_t bytes_in_page(std::uint64_t va, std::size_t wanted) {
-    return std::min<std::size_t>(wanted, Port::kPageBytes - va % Port::kPageBytes);
+std::size_t bytes_in_page(std::uint64_t va, std::size_t bytes) {
+    return std::min<std::size_t>(bytes, Port::kPageBytes - va % Port::kPageBytes);
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ std::uint64_t max_map_count() {
     return file >> count ? count : kDefault;
 }
 
-bool allows(std::uint8_t granted, Access wanted) {
-    return (granted & static_cast<std::uint8_t>(wanted)) != 0;
+bool allows(std::uint8_t granted, Access access) {
+    return (granted & static_cast<std::uint8_t>(access)) != 0;
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
 SystemMemory::SystemMemory() : SystemMemory(share_of(max_map_count())) {}
 
 SystemMemory::~SystemMemory() {
-    // No engine runs any more, and the object behind the revocation may be gone already.
+    // Calls no revocation: no engine runs any more, and the hook's object may not exist any more.
     revoke_ = {};
     unmap_all();
 }
@@ -230,13 +230,13 @@ SystemMemory::Page SystemMemory::find(Iova address) const {
 }
 
 /// Stays within one region, because neighbours may be other files.
-SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t wanted,
+SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t max_bytes,
                                            Access access) const {
     std::uint64_t start = 0;
     const Region* region = region_at(address, &start);
     if (region == nullptr || !allows(region->access, access)) return {};
     const std::uint64_t offset = address - start;
-    const auto bytes = std::min<std::uint64_t>(wanted, region->size - offset);
+    const auto bytes = std::min<std::uint64_t>(max_bytes, region->size - offset);
     return {bytes, region->host == nullptr ? nullptr : region->host + offset};
 }
 

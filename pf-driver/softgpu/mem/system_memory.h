@@ -132,7 +132,7 @@ private:
     [[nodiscard]] const Region* region_at(std::uint64_t address, std::uint64_t* start) const;
     [[nodiscard]] bool overlaps(std::uint64_t address, std::uint64_t size) const;
     [[nodiscard]] bool is_in_share(Bytes size) const;
-    [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t wanted, Access access) const;
+    [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t max_bytes, Access access) const;
     /// Revokes, then unmaps. The caller has already taken the regions out of regions_, so that no
     /// translation finds them.
     void retire(std::span<const Region> regions);

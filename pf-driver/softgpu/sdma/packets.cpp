@@ -93,10 +93,10 @@ Engine::Outcome Engine::pass() {
 /// behind the packet. A user queue's IB stays in its own VMID, whatever the packet requests.
 Engine::Outcome Engine::indirect() {
     if (queue_->ib_depth >= kIbDepth) return Outcome::Bad;
-    const std::uint32_t wanted = HW_GET(SDMA_INDIRECT, VMID, packet_[0]);
+    const std::uint32_t packet_vmid = HW_GET(SDMA_INDIRECT, VMID, packet_[0]);
     call_.address = pair(1) & ~(kIbAlignment - 1);
     call_.dwords = HW_GET(SDMA_INDIRECT_3, SIZE, packet_[3]);
-    call_.vmid = is_privileged() ? wanted : raw(vmid());
+    call_.vmid = is_privileged() ? packet_vmid : raw(vmid());
     return Outcome::Done;
 }
 
@@ -149,7 +149,7 @@ Engine::Outcome Engine::semaphore() {
         {WaitKind::Memory, kNotEqual, raw(vmid()), sizeof(value), 0, 0, kAllBits, address});
 }
 
-/// A poll with a retry count ends after that many looks, successful or not; a step() is one look.
+/// A poll with a retry count ends after that many reads, successful or not; a step() is one read.
 Engine::Outcome Engine::poll() {
     if (HW_GET(SDMA_POLL_REGMEM, HDP_FLUSH, packet_[0]) != 0) return poll_hdp_flush();
     Wait wait;

@@ -153,8 +153,8 @@ void Channel::shut_down() {
 void Channel::update_interest() {
     if (!loop_.watch) return;
     if (has_backlog_) return loop_.watch(Interest::Output);
-    const bool is_wanted = read_by_ == ReadBy::IoThread && !is_held_;
-    loop_.watch(is_wanted ? Interest::Input : Interest::Nothing);
+    const bool is_read_here = read_by_ == ReadBy::IoThread && !is_held_;
+    loop_.watch(is_read_here ? Interest::Input : Interest::Nothing);
 }
 
 void Channel::backlog_changed() {

@@ -21,8 +21,8 @@ std::optional<Header> MessageBuffer::header_at(std::size_t offset) const {
     return load<Header>({storage_.data.get() + offset, sizeof(Header)});
 }
 
-// The rest of the incomplete message, or as much as one turn allows.
-std::size_t MessageBuffer::wanted() const {
+// The rest of the incomplete message, or as much as one time slice of a session allows.
+std::size_t MessageBuffer::missing_bytes() const {
     const std::size_t have = end_ - begin_;
     if (have == 0) return kReadBytes;
     const auto header = header_at(begin_);
@@ -35,7 +35,7 @@ void MessageBuffer::make_room(std::size_t bytes) {
     const std::size_t have = end_ - begin_;
     const std::size_t needed = have + bytes;
     const std::byte* const rest = storage_.data.get() + begin_;
-    if (std::exchange(is_pinned_, false)) std::swap(storage_, kept_);
+    if (std::exchange(is_pinned_, false)) std::swap(storage_, pinned_);
     Storage outgrown;  // `rest` may lie there
     if (storage_.size < needed)
         outgrown =
@@ -58,7 +58,7 @@ std::size_t MessageBuffer::last_start() const {
 }
 
 MessageBuffer::Input MessageBuffer::fill(int socket) {
-    const std::size_t bytes = wanted();
+    const std::size_t bytes = missing_bytes();
     if (bytes == 0 || is_broken()) return Input::Data;
     make_room(bytes);
     const std::size_t before = fds_.count();

@@ -59,13 +59,13 @@ private:
     };
     static constexpr std::size_t kReadBytes = 64 * 1024;
 
-    [[nodiscard]] std::size_t wanted() const;
+    [[nodiscard]] std::size_t missing_bytes() const;
     void make_room(std::size_t bytes);
     [[nodiscard]] std::optional<Header> header_at(std::size_t offset) const;
     [[nodiscard]] std::size_t last_start() const;
 
     Storage storage_;         // kMaxMessage once a client has sent a long message
-    Storage kept_;            // the storage that a pin keeps; without a pin, spare room
+    Storage pinned_;          // the storage that a pin keeps; without a pin, spare room
     std::size_t begin_ = 0;   // first byte of the next message
     std::size_t end_ = 0;     // one behind the last byte received
     bool is_pinned_ = false;  // in storage_

@@ -18,7 +18,7 @@ TEST(IdleTracker, AVfThatNeverWorkedIsOutOfWorkAtOnce) {
     IdleTracker idle(kGrace);
     idle.begin();
     EXPECT_FALSE(idle.left(at(10))) << "somebody may be inside";
-    idle.found_dry(at(10));
+    idle.found_no_work(at(10));
     EXPECT_EQ(idle.left(at(10)), at(0));
 }
 
@@ -26,24 +26,24 @@ TEST(IdleTracker, AVfThatHasWorkedHasTheGraceFromWhenItRanDry) {
     IdleTracker idle(kGrace);
     idle.begin();
     idle.worked();
-    idle.found_dry(at(10));
-    idle.found_dry(at(50));
+    idle.found_no_work(at(10));
+    idle.found_no_work(at(50));
     EXPECT_EQ(idle.left(at(60)), at(50));
     idle.worked();
     EXPECT_FALSE(idle.left(at(200)));
-    idle.found_dry(at(200));
+    idle.found_no_work(at(200));
     EXPECT_EQ(idle.left(at(250)), at(50)) << "another dry spell";
 }
 
 TEST(IdleTracker, EachIdlePeriodIsNotifiedOnce) {
     IdleTracker idle(kGrace);
     idle.begin();
-    idle.found_dry(at(0));
+    idle.found_no_work(at(0));
     idle.report();
-    idle.found_dry(at(1));
+    idle.found_no_work(at(1));
     EXPECT_FALSE(idle.left(at(500)));
     idle.worked();
-    idle.found_dry(at(600));
+    idle.found_no_work(at(600));
     EXPECT_EQ(idle.left(at(700)), at(0));
 }
 
@@ -51,14 +51,14 @@ TEST(IdleTracker, RestIsAnIdlePeriodThatWasToldWithoutTheLooksInIt) {
     IdleTracker idle(kGrace);
     idle.begin();
     idle.worked();
-    idle.found_dry(at(0));
+    idle.found_no_work(at(0));
     idle.end_rest(at(50));
     EXPECT_EQ(idle.rested(), at(0)) << "not told yet";
-    idle.found_dry(at(50));
+    idle.found_no_work(at(50));
     idle.report();
     idle.end_rest(at(150));
     EXPECT_EQ(idle.rested(), at(150));
-    idle.found_dry(at(160));  // woken for nothing
+    idle.found_no_work(at(160));  // woken for nothing
     idle.end_rest(at(200));
     EXPECT_EQ(idle.rested(), at(190));
     idle.begin();
