@@ -33,7 +33,7 @@ constexpr vgpu_confine_rules kRules{.program = "softgpu",
                                     .calls = kCallNumbers.data(),
                                     .call_count = kCallNumbers.size()};
 
-/// If the path of a note is too long to be sealed, no note is written.
+/// If the path of a client record is too long to be sealed, the record is not written.
 Result<> seal_socket(const std::string& path) {
     (void)vgpu_seal_path(vfio_user::ClientRecord::path_of(path).c_str(), VGPU_PATH_RECORD);
     const int error = vgpu_seal_socket(path.c_str());

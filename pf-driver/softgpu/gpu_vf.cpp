@@ -67,7 +67,7 @@ void GpuVf::wire() {
         context_.sources.push_back(sdma_sources_.back().get());
     }
     context_.sources.push_back(&blocks_.video);
-    // The last source, so that a ring is taken in the turn of the packet that wrote the ring.
+    // The last source, so that a ring is taken in the same step as the packet that wrote the ring.
     context_.sources.push_back(&doorbells_);
     system_.set_own_bar([this](std::uint64_t offset,
                                std::span<const std::byte> data) { doorbells_.post(offset, data); },

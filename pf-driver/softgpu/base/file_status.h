@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // file_status(): what the kernel knows about an open file, for the blocks that check descriptors of
-// clients. libc's fstat() is a look at a path that may be empty, so the filter of a process that is
-// locked in (pf-driver/confine) would have to allow looks at every path.
+// clients. libc's fstat() calls newfstatat() with an empty path, so the filter of a process that is
+// locked in (pf-driver/confine) would have to allow newfstatat() of every path.
 #pragma once
 
 #include <sys/stat.h>

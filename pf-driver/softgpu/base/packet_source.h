@@ -41,7 +41,7 @@ public:
     /// True if step() or a work-group could make progress now. Looks at the memory and registers
     /// that waits depend on; changes nothing that the guest can see.
     [[nodiscard]] virtual bool has_work() = 0;
-    /// True if only another look at memory or a register can show that a wait is over.
+    /// True if the end of a wait can be seen only by reading memory or a register again.
     [[nodiscard]] virtual bool needs_polling() const = 0;
 };
 

@@ -71,7 +71,7 @@ using Return = Dispatcher::Return;
 
 constexpr std::array<Return, 7> kReturns = {
     Return::Again,   // Budget
-    Return::Again,   // Stopped: quanta may be shorter than turns
+    Return::Again,   // Stopped: quanta may be shorter than the slice of a queue
     Return::Ended,   // AllWavesEnded
     Return::Again,   // Fault: dropped with its kernel
     Return::Again,   // IllegalInstruction: dropped, too
@@ -168,7 +168,7 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
 }
 
 /// Clears needs_check before it looks at the queues: an event meanwhile sets the flag again and is
-/// not lost. The next turn begins after the queue that made progress, so a busy queue cannot starve
+/// not lost. The next step begins after the queue that made progress, so a busy queue cannot starve
 /// the others.
 StepResult CommandProcessor::step() {
     Core& core = *core_;

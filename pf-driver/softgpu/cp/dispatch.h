@@ -2,9 +2,9 @@
 //
 // Dispatcher: the kernels that a VF has in flight. A Dispatch is a kernel whose packet has been
 // consumed: its description, the position in the grid where the next work-group starts, and its
-// resident groups. Workers lease groups for one turn at a time. A new group starts when a compute
+// resident groups. Workers lease groups for one run at a time. A new group starts when a compute
 // unit has room (and a scratch slot is free, if the kernel needs one). A group that has used up its
-// turn goes to the end of the line, so groups that spin for each other all make progress. Kernels
+// run goes to the end of the line, so groups that spin for each other all make progress. Kernels
 // take turns with each other.
 //
 // Dispatches and groups are state of the VF. Every leased group comes back at an instruction

@@ -2,7 +2,7 @@
 //
 // Occupancy: tracks which compute unit (CU) has room for another work-group. A CU of gfx900 holds
 // 40 waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask take new
-// groups. A VF's CUs are dealt to the shader engines round robin, as ShaderArrays shows its driver.
+// groups. CUs are distributed to the shader engines round robin, as ShaderArrays reports them.
 // Queues limit themselves to CUs of these shader engines (COMPUTE_STATIC_THREAD_MGMT_SE0..3). The
 // needs of a group are known before it starts, so the number of CUs bounds the memory of resident
 // groups.

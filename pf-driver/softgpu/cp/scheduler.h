@@ -5,7 +5,7 @@
 // until an entry needs a VMID or a slot and none is free. Then it waits for the end of the quantum
 // of the process that has been on the hardware longest, stops that process, writes its queues back
 // to their MQDs, and continues to read. At the end of the list it starts again from the top. So
-// every process gets its turn, however many processes there are.
+// every process is served, however many processes there are.
 //
 //   Idle --RUN_LIST--> Reading --end, all mapped--> Idle
 //                       |   ^ --end, a process off the hardware--> Reading from the top

@@ -18,7 +18,7 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Does not touch functions that it has not attached: clients of their sockets may use them.
+/// Ignores functions that it has not attached, because clients of their sockets may use them.
 class Attachments final : private Iommu::Listener {
 public:
     /// The VM has connected. Functions attached later send message DMA and interrupts to `peer`.
@@ -33,7 +33,7 @@ public:
 
     /// Gives the range to all functions or none; an error refuses DMA_MAP (ENOSPC: too many files).
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
-    /// The exact range of an earlier map(). When this returns, no function reaches it.
+    /// Removes the exact range of an earlier map(). Afterwards no function reaches the range.
     void unmap(const vfio_user::DmaRange& range);
     void unmap_all();
 

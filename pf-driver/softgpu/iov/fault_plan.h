@@ -3,7 +3,7 @@
 // FaultPlan: failures that a test orders from the device. They exist because a device that always
 // stops in time cannot show how software handles a hang. A row says: the next `count` times that
 // `vf` reaches `point`, `effect` happens. Rows come through the control socket; each use is logged
-// with the word "injected". Without rows the only cost is a look at one atomic.
+// with the word "injected". Without rows the only cost is a load of one atomic.
 //
 //   Idle Save Load Run   a world switch step. Lost: it never completes, until a reset. Late: it
 //                        completes after `delay`. Wrong: its command ends ABORTED and the VF is

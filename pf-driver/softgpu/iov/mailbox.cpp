@@ -98,7 +98,7 @@ void Mailbox::pf_send() {
     interrupt(HW_FIELD_MASK(MAILBOX_INT_CNTL, VALID_INT_EN), IH_SOURCE_MAILBOX_MSG);
 }
 
-/// Leaves the dwords: a driver that polls RCV_DW0 without a look at RCV_VALID must still see them.
+/// Leaves the dwords: a driver that polls RCV_DW0 and not RCV_VALID must still see them.
 void Mailbox::pf_withdraw() {
     state_.pf_has_ack = 0;
     set_control(state_.control & ~kRcvValid);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Env: the view of a handler: the wave that runs and the world around the wave. run() builds it for
-// each turn; nothing here outlives the turn. Scalar operands are read and written here, so that
+// each run; nothing here outlives the run. Scalar operands are read and written here, so that
 // every unit does it the same way.
 //
 // Internal to isa/: included by the run loop and by the execute units.
@@ -64,7 +64,7 @@ struct Env {
     const RunContext& context;
     /// A handler puts the details of a Fault or Trap here.
     RunResult& result;
-    /// The wave gave up its turn only to wait, so run() may give the thread back.
+    /// The wave stopped its run only to wait, so run() may give the thread back.
     bool slept = false;
     bool changed_phase = false;  ///< the group must check its barrier
     /// Address watches of the wave's VMID, read again for each block; nullptr if none is valid.

@@ -94,7 +94,7 @@ u32 first_value(const Env& env, const Instruction& i) {
     return env.v[i.src[0].value].lane[exec == 0 ? 0u : static_cast<u32>(std::countr_zero(exec))];
 }
 
-/// The wave executes the instruction again in its next turn; other waves run meanwhile.
+/// The wave executes the instruction again in its next run; other waves run meanwhile.
 Outcome wait(Env& env, const Instruction& i) {
     env.wave.pc = i.pc;
     env.slept = true;

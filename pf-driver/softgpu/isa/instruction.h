@@ -83,8 +83,8 @@ enum class FloatClass : std::uint8_t { None, Single, DoubleOrHalf };
 enum class Outcome : std::uint8_t {
     Next,
     Jump,          ///< the wave's pc has been set
-    Yield,         ///< continue behind the instruction in the wave's next turn
-    JumpAndYield,  ///< the wave's pc has been set; continue there in its next turn
+    Yield,         ///< continue behind the instruction in the wave's next run
+    JumpAndYield,  ///< the wave's pc has been set; continue there in its next run
     Fault,         ///< memory; the pc stays
     Illegal,
     Trap,

@@ -43,7 +43,7 @@ enum class ScalarReg : std::uint8_t {
 enum class WavePhase : std::uint8_t {
     Running,
     AtBarrier,  ///< waits until every wave of the group has arrived or ended
-    Halted,     ///< STATUS.HALT, or stopped by a trap without an answer
+    Halted,     ///< STATUS.HALT, or stopped by a trap that nothing handles
     Ended,
 };
 

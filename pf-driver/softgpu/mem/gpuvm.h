@@ -57,7 +57,7 @@ class GpuVm {
 public:
     /// Contexts are not part of the state: they are registers, and saved with the register file.
     struct State {
-        /// By VMID; counts only where process_mask has the bit.
+        /// By VMID; valid only if process_mask has the bit.
         std::array<std::uint64_t, kVmids> process_root{};  ///< PDE format
         std::uint64_t process_mask = 0;                    ///< VMIDs whose root MAP_PROCESS set
         std::uint64_t faults = 0;
@@ -88,7 +88,7 @@ public:
     void set_invalidation_hook(std::function<void(std::uint16_t)> hook) {
         on_invalidated_ = std::move(hook);
     }
-    /// Moves when translations of `vmid` end.
+    /// A counter that changes when translations of `vmid` end.
     [[nodiscard]] const std::atomic<std::uint64_t>& epoch(Vmid vmid) const {
         return epochs_[raw(vmid) % kVmids].value;
     }
@@ -154,7 +154,7 @@ private:
     /// Any thread. The only place that decides which memory an access of a VMID reaches; never
     /// allocates.
     [[nodiscard]] Location locate(Hub hub, Vmid vmid, GpuVa va, Access access) const;
-    /// The place, with the fault that `access` raises there, if any.
+    /// `at` with the fault that `access` raises there, if any.
     [[nodiscard]] static Location checked(Location at, GpuVa va, Access access);
     /// VMID 0: the frame buffer window maps VRAM without page tables, everything else is GART.
     [[nodiscard]] Location locate_kernel(const Context& from, std::uint64_t va) const;

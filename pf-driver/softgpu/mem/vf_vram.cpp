@@ -54,7 +54,7 @@ VfVram::VfVram(DeviceVram& device, VfId vf)
       leaves_(std::make_unique<std::atomic<std::uint64_t>[]>(device.size().count / kLeaf)) {}
 
 VfVram::~VfVram() {
-    // No engine runs any more, and the object behind the revocation may be gone already.
+    // Calls no revocation: no engine runs any more, and the hook's object may not exist any more.
     device_.return_pages(vf_);
 }
 

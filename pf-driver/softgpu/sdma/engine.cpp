@@ -399,7 +399,7 @@ void Engine::settle(Outcome outcome) {
     }
 }
 
-/// Called once per turn of a queue, after all writes of its packets.
+/// Called once per step of a queue, after all writes of its packets.
 void Engine::report_read_pointer() {
     Queue& queue = *queue_;
     if (queue.reported == queue.read_pointer) return;

@@ -126,8 +126,8 @@ private:
     ReadBy read_by_ = ReadBy::IoThread;  // changed with both locks held
 };
 
-/// Reads instead of the io thread as long as it exists; one at a time. Any thread, also the io
-/// thread inside a device call: the message that it serves stays valid.
+/// While a Reader exists, it reads the socket instead of the io thread. Only one exists at a time.
+/// Any thread may make one, also the io thread in a device call: its current message stays valid.
 class Channel::Reader {
 public:
     enum class Outcome : std::uint8_t {

@@ -20,8 +20,8 @@ public:
     using Time = std::chrono::steady_clock::time_point;
 
     struct Spec {
-        unsigned burst = 16;                 ///< resets at once
-        std::chrono::milliseconds gap{100};  ///< for each of the others; zero: no limit
+        unsigned burst = 16;                 ///< capacity of the bucket in resets
+        std::chrono::milliseconds gap{100};  ///< time for each further reset; zero: no limit
     };
 
     ResetRateLimiter() = default;

@@ -301,7 +301,7 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     schedule(id, client);
 }
 
-/// The next turn comes after the events of other clients and the work that they post.
+/// The next slice comes after the events of other clients and the work that they post.
 void EpollServer::schedule(SourceId id, Client& client) {
     const Session& session = *client.session;
     if (session.state() == Session::State::Closed) return drop(id);

@@ -4,7 +4,7 @@
 // replacing a stale one) to a Device; the first client that agrees on a version is attached, a
 // second one gets EBUSY and is closed. Sockets are non-blocking. While a client does not read its
 // replies, the server does not read its requests, so it delays no other client. A client that sends
-// much is served in turns (Session); between them other clients are served and posted work runs.
+// much is served in slices (Session); between them other clients are served and posted work runs.
 //
 // A socket whose file is removed is bound again, because no client could connect any more.
 //

@@ -19,7 +19,7 @@ bool is_page_aligned(std::uint64_t value) {
     return value % kPageBytes == 0;
 }
 
-// Exactly one of the bits of `mask` is set.
+// True if exactly one of the bits of `mask` is set.
 bool has_one_of(std::uint32_t flags, std::uint32_t mask) {
     return std::has_single_bit(flags & mask);
 }
@@ -29,7 +29,7 @@ IrqAction action_of(std::uint32_t flags) {
     return (flags & kIrqActionUnmask) != 0 ? IrqAction::Unmask : IrqAction::Trigger;
 }
 
-// The range's end does not fit into 64 bits.
+// True if the range's end does not fit into 64 bits.
 bool wraps(std::uint64_t address, std::uint64_t size) {
     return size > std::numeric_limits<std::uint64_t>::max() - address;
 }
@@ -288,7 +288,7 @@ Session::Reply Session::dma_unmap(const Message& request) {
     if (unmap.flags == kDmaUnmapAll) return dma_unmap_all(request);
     if (unmap.flags != 0 || unmap.size == 0 || wraps(unmap.address, unmap.size))
         return {.error = std::errc::invalid_argument};
-    // Like the kernel: unmaps every map inside the range; the range may cut none.
+    // As in the kernel: unmaps all maps inside the range; EINVAL if the range cuts a map.
     const std::uint64_t end = unmap.address + unmap.size;
     const auto first = maps_.lower_bound(unmap.address);
     const auto last = maps_.lower_bound(end);
@@ -328,7 +328,7 @@ Session::Reply Session::region_info(const Message& request) {
             static_cast<std::uint32_t>(sizeof(SparseMmap) + region.areas.size() * sizeof(MmapArea));
     }
     Reply reply = reply_with(info);
-    // Too small a buffer: the client asks again with the size; descriptor and areas go together.
+    // If the client's buffer is too small, it asks again with the size and then gets everything.
     if (asked.argsz < info.argsz) return reply;
     reply.fd = std::move(region.fd);
     if (is_whole) return reply;

@@ -10,13 +10,13 @@
 // the device sees it, and answers it exactly once unless the client asked for no reply. After an
 // error the client gets an error reply; only a broken stream ends the connection.
 //
-// A session serves for a turn of about a millisecond. The remaining messages wait for its next
-// turn, so that other clients and posted work get their turns, however much a client sends. A turn
+// A session serves for a time slice of about a millisecond. The remaining messages wait for its
+// next slice, so other clients and posted work get theirs, however much a client sends. A slice
 // ends between two messages or two writes of one message. While its device has been reset too
-// often, a session has no turns at all (ResetRateLimiter).
+// often, a session has no slices at all (ResetRateLimiter).
 //
 // Everything runs on the io thread. The Server drives the session: it calls on_readable() (also
-// when the session asks for a turn or is no longer held) and on_writable(), and drops it when it is
+// when the session asks for a slice or is not held any more) and on_writable(), drops it when it is
 // closed; close() detaches the device.
 #pragma once
 
@@ -72,12 +72,12 @@ public:
     [[nodiscard]] Channel& channel() { return *channel_; }
     [[nodiscard]] State state() const { return state_; }
 
-    /// Whether messages wait that did not fit into this turn.
+    /// Whether messages wait that did not fit into this slice.
     [[nodiscard]] bool has_backlog() const { return has_backlog_; }
     /// Until this time nothing is served, and the socket is not watched for input; nullopt: served.
     [[nodiscard]] std::optional<Time> blocked_until() const { return blocked_until_; }
 
-    /// A turn: receives once and serves everything that has arrived, also through other threads.
+    /// A slice: receives once and serves everything that has arrived, also through other threads.
     void on_readable();
     /// Sends the backlog, then serves the messages that were received before.
     void on_writable();

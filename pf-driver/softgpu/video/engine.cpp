@@ -172,7 +172,7 @@ StepResult Engine::step() {
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
 }
 
-/// True if anything was done. A large job ends the turn: no other packet takes time.
+/// True if anything was done. A large job ends the step: no other packet takes time.
 bool Engine::run_ring(Encoder encoder) {
     const std::uint64_t packets = state_.packets;
     const std::uint64_t jobs = state_.jobs;
