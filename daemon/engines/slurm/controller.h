@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Controller: Slurm by its programs, as values. Each call names what it costs: most ask slurmctld,
-// steps() asks the slurmd of this host alone. A program that fails, says nothing, or says something
-// else is an error.
+// Controller: runs Slurm's programs and returns their output as values. Most calls ask slurmctld,
+// which serves a whole cluster; steps() asks only the slurmd of this host. Error if a program fails
+// or prints nothing or an unknown text.
 #pragma once
 
 #include "daemon/engines/slurm/texts.h"
@@ -29,9 +29,9 @@ public:
     Result<> set_gres(const std::string& gres);
     Result<> drain(const std::string& reason);
     Result<> resume();
-    /// The job starts again where it finds resources.
+    /// Starts the job again on any host with free resources.
     Result<> requeue(const std::string& id);
-    /// The job waits for its user; `comment` says why.
+    /// Makes the job wait for its user; `comment` gives the reason.
     Result<> hold(const std::string& id, const std::string& comment);
 
 private:

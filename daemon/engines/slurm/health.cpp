@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kGpuOk = "ok";
 
-std::string note_of(const Counts& counts, const std::string& condition) {
+std::string text_of(const Counts& counts, const std::string& condition) {
     return fmt::format("{}\n{}", with_counts("", counts), condition);
 }
 
@@ -20,9 +20,9 @@ std::string note_of(const Counts& counts, const std::string& condition) {
 
 std::vector<std::string> Health::check() {
     const Truth now = truth();
-    const std::string note = note_of(now.vfs, now.condition);
-    if (note_.load(kNoteLife) != note) {
-        note_.forget();
+    const std::string published = text_of(now.vfs, now.condition);
+    if (published_.load(kPublishedFor) != published) {
+        published_.forget();
         if (const auto sent = publish(now); !sent) log_.push_back(sent.error().cause);
     }
     if (const auto ended = end_left_claims(); !ended) log_.push_back(ended.error().cause);
@@ -47,12 +47,12 @@ Health::Truth Health::truth() {
     return truth;
 }
 
-/// Capacity first: a host that is resumed must not promise what it lacks.
+/// Publishes the capacity first, so that a resumed host never offers VFs that it does not have.
 Result<> Health::publish(const Truth& truth) {
     TRY(const Node node, slurm_.this_node());
     if (truth.condition.empty()) TRY_VOID(publish_gres(node, truth.vfs));
     TRY(const bool is_known, publish_state(node, truth.condition));
-    if (is_known) note_.save(note_of(truth.vfs, truth.condition));
+    if (is_known) published_.save(text_of(truth.vfs, truth.condition));
     return {};
 }
 
@@ -80,8 +80,8 @@ Result<bool> Health::publish_state(const Node& node, const std::string& conditio
     return true;
 }
 
-/// A claim ends only if the controller answered without its life, no step of its job is on this
-/// host, and nobody has the VF open. The claims were read before the controller is asked: a life
+/// Ends a claim only if the controller's answer lacks its life, no step of its job is on this host,
+/// and no client has the VF open. The claims were read before the controller is asked, so a life
 /// that begins meanwhile is not among them.
 Result<> Health::end_left_claims() {
     std::map<std::string, bool> left;  // whether one of the owner's VFs is open

@@ -7,7 +7,7 @@
 //                                many VFs of each profile Slurm may use
 //   a claim without a job        end it
 //
-// Without news it asks the controller nothing, because a cluster has many hosts.
+// If nothing has changed it asks the controller nothing, because a cluster has many hosts.
 #pragma once
 
 #include "daemon/engines/slurm/controller.h"
@@ -16,22 +16,22 @@
 
 namespace vgpu::slurm {
 
-/// Begins the reason of each drain of ours. Other drains are not resumed.
+/// Begins the reason of each drain by vgpu-slurm. Other drains are not resumed.
 inline constexpr std::string_view kMark = "vgpu: ";
 
 class Health {
 public:
-    /// Slurm is asked again after this time, because it may have forgotten what it was told.
-    static constexpr std::chrono::minutes kNoteLife{30};
+    /// Slurm is asked again after this time, because it may have lost the published values.
+    static constexpr std::chrono::minutes kPublishedFor{30};
 
-    Health(Controller& slurm, VgpudPort& vgpud, NotePort& note, std::string cluster)
-        : slurm_(slurm), vgpud_(vgpud), note_(note), cluster_(std::move(cluster)) {}
+    Health(Controller& slurm, VgpudPort& vgpud, PublishedPort& published, std::string cluster)
+        : slurm_(slurm), vgpud_(vgpud), published_(published), cluster_(std::move(cluster)) {}
 
-    /// What was done or failed, one line each, for slurmd's log.
+    /// Does one health check. Returns one line for each change or failure, for slurmd's log.
     std::vector<std::string> check();
 
 private:
-    /// What Slurm should know of this host.
+    /// The state of this host that Slurm should know.
     struct Truth {
         Counts vfs;
         std::string condition;  ///< why the host must not get jobs; empty: it may
@@ -40,13 +40,13 @@ private:
     [[nodiscard]] Truth truth();
     Result<> publish(const Truth& truth);
     Result<> publish_gres(const Node& node, const Counts& counts);
-    /// Whether Slurm knows the truth afterwards: another reason to drain is not ours to change.
+    /// False if `condition` could not be set, because an operator has drained the host.
     Result<bool> publish_state(const Node& node, const std::string& condition);
     Result<> end_left_claims();
 
     Controller& slurm_;
     VgpudPort& vgpud_;
-    NotePort& note_;
+    PublishedPort& published_;
     std::string cluster_;
     std::vector<Claim> claims_;
     std::vector<std::string> log_;

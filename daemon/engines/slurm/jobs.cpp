@@ -16,8 +16,8 @@ std::string prefix_of(const std::string& cluster) {
     return fmt::format("slurm:{}:", cluster);
 }
 
-/// Whether another host may have what this host lacks.
-bool is_want_of_vfs(ErrorId id) {
+/// Whether the error is a lack of free VFs, so that another host may serve the job.
+bool is_lack_of_vfs(ErrorId id) {
     return id == ErrorId::NoMatchingVf || id == ErrorId::Claimed || id == ErrorId::WrongState;
 }
 
@@ -41,7 +41,7 @@ std::string device_of(const std::string& socket) {
                        socket);
 }
 
-/// The claim is for the life that the controller names: the environment of a step may be older.
+/// Claims for the life that the controller names, because the environment of a step may be older.
 Result<std::vector<GivenVf>> Jobs::give(const JobName& job) {
     TRY(const Job known, slurm_.job(job.id));
     if (known.vfs.empty()) return std::vector<GivenVf>{};
@@ -55,21 +55,21 @@ Outcome Jobs::prolog(const JobName& job) {
     return {};
 }
 
-/// The published capacity was wrong if no VF is free: the next health check publishes it again.
+/// If no VF is free the published capacity was wrong, so the next health check publishes it again.
 Outcome Jobs::refuse(const JobName& job, const Error& error) {
     if (error.id == ErrorId::BadConfiguration) {
         const auto held = slurm_.hold(job.id, std::string(kMark) + error.cause);
         return {.status = held ? kDone : kFailed, .log = error.cause, .out = ""};
     }
-    note_.forget();
-    if (is_want_of_vfs(error.id)) {
+    published_.forget();
+    if (is_lack_of_vfs(error.id)) {
         const auto requeued = slurm_.requeue(job.id);
         return {.status = requeued ? kDone : kFailed,
                 .log = fmt::format("job {} is requeued: {}", job.id, error.cause),
                 .out = ""};
     }
-    // Slurm drains the host of a prolog that failed, but with a reason that says nothing, and it
-    // keeps a reason that is there.
+    // Slurm drains the host of a failed prolog with a reason without details, but keeps a reason
+    // that is already set.
     static_cast<void>(slurm_.drain(std::string(kMark) + error.cause));
     return {.status = kFailed, .log = error.cause, .out = ""};
 }
@@ -99,9 +99,9 @@ Outcome Jobs::task(const JobName& job) {
         .out = ""};
 }
 
-/// Whether `life` of the job has ended. The epilog of a job that is requeued has the number of its
-/// next life. So the end of this life must be told from a late end of an earlier one while this
-/// life runs here.
+/// Whether `life` of the job has ended. The epilog of a requeued job gives the number of its next
+/// life. So the number does not distinguish the end of this life from a late end of an earlier one
+/// while this life runs here.
 Result<bool> Jobs::is_over(const JobName& job, std::uint32_t life, bool is_open) {
     if (life < job.life || job.life == 0) return true;
     if (is_open) return false;

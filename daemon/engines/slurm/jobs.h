@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Jobs: the VFs of one job on this host, from its start to its end. Slurm's slurmd calls the verbs:
+// Jobs: gives VFs to the jobs of this host and ends their claims. Slurm's slurmd calls the verbs:
 //
 //   prolog   before the first step: gives the VFs       ensure   before each step: the same again,
 //   task     before each task: where the VFs are                 since slurmd may skip the prolog
@@ -21,7 +21,7 @@ namespace vgpu::slurm {
 struct JobName {
     std::string cluster;
     std::string id;
-    std::uint32_t life = 0;  ///< of an epilog: may already be the next life
+    std::uint32_t life = 0;  ///< in an epilog it may already be the next life
 };
 
 /// "slurm:lab:17.0"
@@ -35,10 +35,10 @@ struct JobName {
 /// Exit statuses of verbs, as slurmd understands them.
 inline constexpr int kDone = 0;
 inline constexpr int kFailed =
-    1;  ///< of a prolog: the host is drained and the job starts elsewhere
+    1;  ///< after a prolog, Slurm drains the host and starts the job elsewhere
 
-/// What a verb did: its exit status, a line for slurmd's log (empty: nothing to say), and for task
-/// the lines for Slurm.
+/// The result of a verb: its exit status, a line for slurmd's log (may be empty), and for task the
+/// lines for Slurm.
 struct Outcome {
     int status = kDone;
     std::string log;
@@ -47,20 +47,20 @@ struct Outcome {
 
 class Jobs {
 public:
-    Jobs(Controller& slurm, VgpudPort& vgpud, NotePort& note, std::string run_dir)
-        : slurm_(slurm), vgpud_(vgpud), note_(note), run_dir_(std::move(run_dir)) {}
+    Jobs(Controller& slurm, VgpudPort& vgpud, PublishedPort& published, std::string run_dir)
+        : slurm_(slurm), vgpud_(vgpud), published_(published), run_dir_(std::move(run_dir)) {}
 
     /// Gives the VFs. If none is free, the job is requeued, and the host stays in service. If vgpud
     /// does not answer, or Slurm's texts cannot be read, the host is drained with a reason.
     Outcome prolog(const JobName& job);
-    /// As prolog(), but the job's life is asked from Slurm, and the host is not drained: task()
-    /// then fails the job.
+    /// As prolog(), but asks Slurm for the job's life, and does not drain the host after a failure:
+    /// task() then fails the job.
     Outcome ensure(const JobName& job);
     /// "export VGPU_SOCKET_0=…" for each VF, in the order of their profiles. kFailed if the job
     /// should have VFs and has none. Runs as the job's user.
     Outcome task(const JobName& job);
     /// Ends claims of earlier lives, and of this life unless it runs. Never fails: a failed epilog
-    /// drains the host, and health() ends what stays.
+    /// drains the host, and the next health check ends the claims that stay.
     Outcome epilog(const JobName& job);
 
 private:
@@ -70,7 +70,7 @@ private:
 
     Controller& slurm_;
     VgpudPort& vgpud_;
-    NotePort& note_;
+    PublishedPort& published_;
     std::string run_dir_;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-slurm: options, verbs, and the composition of all parts. slurmd calls most verbs; what they
-// print on stderr is in slurmd's log.
+// vgpu-slurm: options, verbs, and the composition of all parts. slurmd calls most verbs and copies
+// their stderr to its log.
 #include "daemon/engines/slurm/health.h"
 #include "daemon/engines/slurm/jobs.h"
-#include "daemon/engines/slurm/note_file.h"
 #include "daemon/engines/slurm/programs.h"
+#include "daemon/engines/slurm/published_file.h"
 #include "daemon/engines/slurm/vgpud_client.h"
 #include "text/number.h"
 #include "text/whole_file.h"
@@ -22,15 +22,15 @@
 namespace vgpu::slurm {
 namespace {
 
-/// The start of a job with VFs waits for a vgpud that is being restarted. Nothing else waits: all
-/// jobs of the host would, also those without VFs.
+/// The start of a job with VFs waits for a vgpud that is being restarted. Nothing else waits,
+/// because jobs without VFs would wait as well.
 constexpr std::chrono::milliseconds kJobWait{5000}, kNoWait{0};
 
 struct CommandLine {
     std::string bus = "system";
     std::string slurm_directory;
     std::string run_dir = "/run/vgpu";
-    std::string note = "/run/vgpu-slurm/published";
+    std::string published = "/run/vgpu-slurm/published";
     std::string job;
     std::vector<std::string> command;
 };
@@ -48,7 +48,7 @@ std::string node_name() {
     return variable("SLURMD_NODENAME", host.substr(0, host.find('.')));
 }
 
-/// The environment of a health check does not name the cluster.
+/// Reads slurm.conf if the environment does not name the cluster, as in a health check.
 Result<std::string> cluster_name() {
     if (std::string name = variable("SLURM_CLUSTER_NAME"); !name.empty()) return name;
     const std::string path = variable("SLURM_CONF", "/etc/slurm/slurm.conf");
@@ -58,8 +58,8 @@ Result<std::string> cluster_name() {
     return fail(ErrorId::BadConfiguration, path + " has no ClusterName");
 }
 
-/// The number of restarts has one name for root's programs and another for those of users; a job
-/// that was never restarted may have none.
+/// The variable with the number of restarts has one name for root's programs and another for those
+/// of users; a job that was never restarted may have neither.
 Result<JobName> job_name(const CommandLine& line) {
     TRY(const std::string cluster, cluster_name());
     JobName job{.cluster = cluster, .id = line.job, .life = 0};
@@ -94,8 +94,8 @@ int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&),
     Programs programs(line.slurm_directory);
     Controller slurm(programs, node_name());
     VgpudClient vgpud(line.bus, max_wait);
-    NoteFile note(line.note);
-    Jobs jobs(slurm, vgpud, note, line.run_dir);
+    PublishedFile published(line.published);
+    Jobs jobs(slurm, vgpud, published, line.run_dir);
     return report((jobs.*verb)(*job));
 }
 
@@ -106,8 +106,8 @@ int health(const CommandLine& line) {
     Programs programs(line.slurm_directory);
     Controller slurm(programs, node_name());
     VgpudClient vgpud(line.bus, kNoWait);
-    NoteFile note(line.note);
-    for (const std::string& one : Health(slurm, vgpud, note, *cluster).check())
+    PublishedFile published(line.published);
+    for (const std::string& one : Health(slurm, vgpud, published, *cluster).check())
         fmt::print(stderr, "vgpu-slurm: {}\n", one);
     return kDone;
 }
@@ -157,7 +157,7 @@ int main_of(int argc, char** argv) {
     app.add_option("--run-dir", line.run_dir, "run_dir of vgpud")
         ->capture_default_str()
         ->type_name("DIR");
-    app.add_option("--note", line.note, "the file that records what Slurm was told")
+    app.add_option("--published", line.published, "the file that records what was published")
         ->capture_default_str()
         ->type_name("FILE");
     app.add_option("--job", line.job, "the job (default: SLURM_JOB_ID)")->type_name("ID");

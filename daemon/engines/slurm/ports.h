@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Ports of the Slurm bridge: Slurm's programs, vgpud, and the note of the last health check. Faked
+// Ports of the Slurm bridge: Slurm's programs, vgpud, and the record of what was published. Faked
 // in tests. One thread.
 #pragma once
 
@@ -19,7 +19,7 @@ using daemon::ErrorId;
 using daemon::fail;
 using daemon::Result;
 
-/// How a program ended. `status` is as a shell counts it; 124: it was stopped after its time limit.
+/// The end of a program. `status` is as in a shell; 124: it was stopped after its time limit.
 struct Ran {
     int status = 0;
     std::string out;
@@ -74,13 +74,13 @@ public:
     virtual Result<std::vector<Capacity>> capacity() = 0;
 };
 
-/// What Slurm was last told, so that a health check without news asks the controller nothing.
-class NotePort {
+/// Record of the published values, so that a health check without changes asks Slurm nothing.
+class PublishedPort {
 public:
-    virtual ~NotePort() = default;
-    /// None if there is no note, or if it is older than `max_age`.
+    virtual ~PublishedPort() = default;
+    /// None if there is no record, or if it is older than `max_age`.
     [[nodiscard]] virtual std::optional<std::string> load(std::chrono::minutes max_age) const = 0;
-    virtual void save(const std::string& note) = 0;
+    virtual void save(const std::string& published) = 0;
     virtual void forget() = 0;
 };
 

@@ -60,12 +60,12 @@ bool read_all(Pipe& out, Pipe& err, Ran& ran, Clock::time_point until) {
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
         if (left <= 0) return false;
-        std::array<pollfd, 2> wanted{pollfd{out.read_end(), POLLIN, 0},
-                                     pollfd{err.read_end(), POLLIN, 0}};
-        if (::poll(wanted.data(), wanted.size(), static_cast<int>(left)) < 0 && errno != EINTR)
+        std::array<pollfd, 2> pipes{pollfd{out.read_end(), POLLIN, 0},
+                                    pollfd{err.read_end(), POLLIN, 0}};
+        if (::poll(pipes.data(), pipes.size(), static_cast<int>(left)) < 0 && errno != EINTR)
             return false;
-        if (wanted[0].revents != 0) take(out, ran.out);
-        if (wanted[1].revents != 0) take(err, ran.err);
+        if (pipes[0].revents != 0) take(out, ran.out);
+        if (pipes[1].revents != 0) take(err, ran.err);
     }
     return true;
 }

@@ -117,7 +117,7 @@ bool is_in(std::string_view hosts, std::string_view name) {
 
 Result<Job> read_job(std::string_view text, std::string_view node) {
     constexpr std::string_view kProgram = "scontrol -o -d show job";
-    // A job's name and paths are its user's: text in them must not pass for fields of Slurm.
+    // The user chooses a job's name and paths: text in them must not pass for fields of Slurm.
     for (const char* key : {"UserId", "GroupId", "JobState", "Restarts", "NodeList", "MinCPUsNode"})
         if (is_twice(text, key))
             return fail(ErrorId::BadConfiguration,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Readers of what Slurm's programs print (22.05 to 26.05). Pure functions. A text that is not as
-// expected is an error, never a guess: an answer in other words must end no claim.
+// Parsers for the output of Slurm's programs (22.05 to 26.05). Pure functions. An unknown text is
+// an error and never a guess, because a misread text could end a claim.
 #pragma once
 
 #include "daemon/engines/slurm/gres.h"
@@ -13,13 +13,13 @@
 
 namespace vgpu::slurm {
 
-/// A job as far as the bridge needs it.
+/// The values of a job that the bridge needs.
 struct Job {
     std::uint32_t life = 0;  ///< number of restarts
     User user;
     std::string state;  ///< "RUNNING"
     bool is_here = false;
-    Counts vfs;  ///< on the host that was asked for
+    Counts vfs;  ///< on the host `node` of read_job()
 };
 
 /// A life of a job on a host, from squeue.

@@ -18,7 +18,7 @@ using Dict = std::map<std::string, sdbus::Variant>;
 /// Above the longest wait of Assign for VFs that are being scrubbed.
 constexpr std::chrono::seconds kCallLimit{8};
 constexpr std::uint32_t kScrubWaitMs = 5000;
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kRetryInterval{100};
 
 class ManagerProxy final : public sdbus::ProxyInterfaces<org::vgpu1::Manager_proxy> {
 public:
@@ -41,7 +41,7 @@ std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus) {
     return sdbus::createSessionBusConnectionWithAddress(bus);
 }
 
-/// The unique name of vgpud: a call to it starts no vgpud.
+/// The unique bus name of vgpud. A call to this name does not start vgpud.
 std::string owner_of_service(sdbus::IConnection& bus) {
     constexpr const char* kBus = "org.freedesktop.DBus";
     std::string owner;
@@ -65,7 +65,7 @@ Error error_of(const sdbus::Error& error) {
     return {ErrorId::System, "vgpud does not answer (" + error.getMessage() + ")"};
 }
 
-/// Calls `call` with vgpud; waits for one that is starting.
+/// Calls `call` with vgpud's bus name; waits if vgpud is starting.
 template <typename T, typename Call>
 Result<T> with_vgpud(const std::string& bus_name, std::chrono::milliseconds max_wait,
                      const Call& call) {
@@ -81,9 +81,9 @@ Result<T> with_vgpud(const std::string& bus_name, std::chrono::milliseconds max_
             if (known.id != ErrorId::System || std::chrono::steady_clock::now() >= until)
                 return tl::make_unexpected(std::move(known));
         } catch (const std::out_of_range&) {
-            return fail(ErrorId::System, "vgpud answers in other words: is it of another version?");
+            return fail(ErrorId::System, "vgpud's answer has another form: is it another version?");
         }
-        std::this_thread::sleep_for(kLook);
+        std::this_thread::sleep_for(kRetryInterval);
     }
 }
 
@@ -96,15 +96,15 @@ template <typename T> T value_of(const Dict& dict, const char* key) {
 Result<std::vector<GivenVf>> VgpudClient::assign(const std::string& owner,
                                                  const std::vector<std::string>& profiles,
                                                  const User& user) {
-    std::vector<sdbus::Struct<std::string, std::string>> wanted;
+    std::vector<sdbus::Struct<std::string, std::string>> selectors;
     for (const std::string& profile : profiles)
-        wanted.emplace_back(std::string("profile"), profile);
+        selectors.emplace_back(std::string("profile"), profile);
     const Dict options{{"uid", sdbus::Variant{user.uid}},
                        {"gid", sdbus::Variant{user.gid}},
                        {"wait_ms", sdbus::Variant{kScrubWaitMs}}};
     return with_vgpud<std::vector<GivenVf>>(bus_, max_wait_, [&](ManagerProxy& manager) {
         std::vector<GivenVf> given;
-        for (const Dict& one : manager.Assign(owner, wanted, options))
+        for (const Dict& one : manager.Assign(owner, selectors, options))
             given.push_back({.target = value_of<std::string>(one, "Target"),
                              .socket = value_of<std::string>(one, "Socket")});
         return given;

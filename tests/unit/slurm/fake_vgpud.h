@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeVgpud: the VFs of one host in memory, at the VgpudPort seam; and FakeNote.
+// FakeVgpud: the VFs of one host in memory, at the VgpudPort seam; and FakePublished.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"
@@ -103,15 +103,15 @@ private:
     }
 };
 
-class FakeNote final : public NotePort {
+class FakePublished final : public PublishedPort {
 public:
     [[nodiscard]] std::optional<std::string> load(std::chrono::minutes) const override {
-        return is_old ? std::nullopt : note;
+        return is_old ? std::nullopt : content;
     }
-    void save(const std::string& text) override { note = text; }
-    void forget() override { note.reset(); }
+    void save(const std::string& text) override { content = text; }
+    void forget() override { content.reset(); }
 
-    std::optional<std::string> note;
+    std::optional<std::string> content;
     bool is_old = false;
 };
 

@@ -12,7 +12,7 @@ namespace vgpu::slurm {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::FakeNote;
+using testing::FakePublished;
 using testing::FakeSlurm;
 using testing::FakeVgpud;
 using ::testing::HasSubstr;
@@ -20,11 +20,11 @@ using ::testing::IsEmpty;
 
 class SlurmHealth : public ::testing::Test {
 protected:
-    std::vector<std::string> check() { return Health(controller, vgpud, note, "lab").check(); }
+    std::vector<std::string> check() { return Health(controller, vgpud, published, "lab").check(); }
 
     FakeSlurm slurm;
     FakeVgpud vgpud;
-    FakeNote note;
+    FakePublished published;
     Controller controller{slurm, "n1"};
 };
 
@@ -33,7 +33,7 @@ TEST_F(SlurmHealth, AnIdleHostAsksNothingOfTheControllerAfterTheFirstTime) {
     const int calls = slurm.controller_calls;
     for (int n = 0; n < 10; ++n) EXPECT_THAT(check(), IsEmpty());
     EXPECT_EQ(slurm.controller_calls, calls);
-    note.is_old = true;
+    published.is_old = true;
     check();
     EXPECT_GT(slurm.controller_calls, calls) << "Slurm may have forgotten";
 }

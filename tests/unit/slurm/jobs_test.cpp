@@ -10,7 +10,7 @@
 namespace vgpu::slurm {
 namespace {
 
-using testing::FakeNote;
+using testing::FakePublished;
 using testing::FakeSlurm;
 using testing::FakeVgpud;
 using ::testing::HasSubstr;
@@ -28,9 +28,9 @@ protected:
 
     FakeSlurm slurm;
     FakeVgpud vgpud;
-    FakeNote note;
+    FakePublished published;
     Controller controller{slurm, "n1"};
-    Jobs jobs{controller, vgpud, note, "/run/vgpu"};
+    Jobs jobs{controller, vgpud, published, "/run/vgpu"};
 };
 
 TEST_F(SlurmJobs, TheOwnerNamesClusterJobAndLife) {
@@ -60,12 +60,12 @@ TEST_F(SlurmJobs, AJobWithoutVfsRunsWhileVgpudIsAway) {
 TEST_F(SlurmJobs, AJobThatFindsNoFreeVfIsRequeuedAndTheHostStaysInService) {
     slurm.jobs["17"] = {};
     for (auto& vf : vgpud.vfs) vf.owner = "somebody";
-    note.save("published");
+    published.save("published");
     const Outcome outcome = jobs.prolog(life(0));
     EXPECT_EQ(outcome.status, kDone) << "a failed prolog drains the host";
     EXPECT_EQ(slurm.jobs.at("17").state, "PENDING");
     EXPECT_EQ(slurm.state, "IDLE");
-    EXPECT_FALSE(note.note) << "the next health check publishes less";
+    EXPECT_FALSE(published.content) << "the next health check publishes less";
     EXPECT_THAT(outcome.log, HasSubstr("no VF of profile 'small' is free"));
 }
 

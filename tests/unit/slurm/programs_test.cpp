@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Programs as processes, and the note as a file.
+// Programs as processes, and the file of what Slurm was told.
 #include "daemon/engines/slurm/programs.h"
-#include "daemon/engines/slurm/note_file.h"
+#include "daemon/engines/slurm/published_file.h"
 #include "tests/support/stack/temp_dir.h"
 
 #include <gmock/gmock.h>
@@ -37,18 +37,18 @@ TEST(Programs, AProgramThatIsMissingIsNamedByItsError) {
 TEST(Note, LastsUntilItIsTooOldOrForgotten) {
     test::TempDir directory;
     const std::string path = directory.file("a/published");
-    NoteFile note(path);
-    EXPECT_FALSE(note.load(std::chrono::minutes(1)));
-    note.save("vgpu:small:8\n");
-    EXPECT_EQ(note.load(std::chrono::minutes(1)), "vgpu:small:8\n");
+    PublishedFile published(path);
+    EXPECT_FALSE(published.load(std::chrono::minutes(1)));
+    published.save("vgpu:small:8\n");
+    EXPECT_EQ(published.load(std::chrono::minutes(1)), "vgpu:small:8\n");
     namespace fs = std::filesystem;
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::minutes(2));
-    EXPECT_FALSE(note.load(std::chrono::minutes(1)));
+    EXPECT_FALSE(published.load(std::chrono::minutes(1)));
     fs::last_write_time(path, fs::file_time_type::clock::now() + std::chrono::minutes(2));
-    EXPECT_FALSE(note.load(std::chrono::minutes(1))) << "the clock went back";
-    note.save("again");
-    note.forget();
-    EXPECT_FALSE(note.load(std::chrono::minutes(1)));
+    EXPECT_FALSE(published.load(std::chrono::minutes(1))) << "the clock went back";
+    published.save("again");
+    published.forget();
+    EXPECT_FALSE(published.load(std::chrono::minutes(1)));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/engines/slurm/note_file.h"
+#include "daemon/engines/slurm/published_file.h"
 
 #include "text/whole_file.h"
 
@@ -10,25 +10,25 @@ namespace vgpu::slurm {
 
 namespace fs = std::filesystem;
 
-std::optional<std::string> NoteFile::load(std::chrono::minutes max_age) const {
+std::optional<std::string> PublishedFile::load(std::chrono::minutes max_age) const {
     std::error_code error;
     const auto written = fs::last_write_time(path_, error);
     const auto age = fs::file_time_type::clock::now() - written;
-    // a clock that went back makes a note from the future
+    // if the clock went back, the file may be from the future
     if (error || age > max_age || age < fs::file_time_type::duration::zero()) return {};
-    auto note = text::whole_file(path_);
-    return note ? std::optional(*std::move(note)) : std::nullopt;
+    auto published = text::whole_file(path_);
+    return published ? std::optional(*std::move(published)) : std::nullopt;
 }
 
-void NoteFile::save(const std::string& note) {
+void PublishedFile::save(const std::string& published) {
     std::error_code ignored;
     fs::create_directories(fs::path(path_).parent_path(), ignored);
     const std::string next = path_ + ".new";
-    if (!(std::ofstream(next, std::ios::trunc) << note << std::flush)) return forget();
+    if (!(std::ofstream(next, std::ios::trunc) << published << std::flush)) return forget();
     fs::rename(next, path_, ignored);
 }
 
-void NoteFile::forget() {
+void PublishedFile::forget() {
     std::error_code ignored;
     fs::remove(path_, ignored);
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+//
+// PublishedFile: implements PublishedPort by a file. After a failure there is no record.
+#pragma once
+
+#include "daemon/engines/slurm/ports.h"
+
+namespace vgpu::slurm {
+
+class PublishedFile final : public PublishedPort {
+public:
+    /// The file must be in a directory that a boot empties: Slurm may lose the values at a boot.
+    explicit PublishedFile(std::string path) : path_(std::move(path)) {}
+
+    [[nodiscard]] std::optional<std::string> load(std::chrono::minutes max_age) const override;
+    void save(const std::string& published) override;
+    void forget() override;
+
+private:
+    std::string path_;
+};
+
+}  // namespace vgpu::slurm
