@@ -99,11 +99,11 @@ void AgentSockets::close(const std::string& path) {
     std::erase_if(input_, [&path](const AgentInput& one) { return one.path == path; });
 }
 
-void AgentSockets::accept_clients(const std::string& path, bool is_wanted) {
+void AgentSockets::accept_clients(const std::string& path, bool is_accepting) {
     const auto at = places_.find(path);
     if (at == places_.end()) return;
-    at->second.is_accepting = is_wanted;
-    epoll_event event{.events = is_wanted ? std::uint32_t{EPOLLIN} : 0u,
+    at->second.is_accepting = is_accepting;
+    epoll_event event{.events = is_accepting ? std::uint32_t{EPOLLIN} : 0u,
                       .data = {.u64 = tag_of(at->second.id, End::Listener)}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, at->second.listener.get(), &event);
 }

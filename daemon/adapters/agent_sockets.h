@@ -33,7 +33,7 @@ public:
 
     Result<> listen(const std::string& path) override;
     void close(const std::string& path) override;
-    void accept_clients(const std::string& path, bool is_wanted) override;
+    void accept_clients(const std::string& path, bool is_accepting) override;
     bool send(const std::string& path, std::string_view bytes) override;
     void disconnect(const std::string& path) override;
     std::vector<AgentInput> take() override;

@@ -83,7 +83,7 @@ Result<std::unique_ptr<UapiChannel>> DeviceChannel::open(const std::string& path
     return std::unique_ptr<UapiChannel>(std::move(channel));
 }
 
-std::string DeviceChannel::last_words() const {
+std::string DeviceChannel::error_text() const {
     vgpu_pf_error error{};
     error.size = sizeof error;
     if (::ioctl(device_.get(), ioctl_code(VGPU_PF_OP_GET_ERROR, sizeof error), &error) != 0)
@@ -99,7 +99,7 @@ Result<UapiReply> DeviceChannel::exchange(const UapiRequest& request) {
         ::ioctl(device_.get(), ioctl_code(request.op, request.body.size()), reply.body.data());
     const int error = errno;
     if (result == 0) return reply;
-    const std::string words = last_words();
+    const std::string words = error_text();
     if (error == EINTR) return lost("no answer from vgpu_pf", ETIMEDOUT);
     if (is_end(error)) return lost(words.empty() ? "vgpu_pf" : words, error);
     return refused(-error, words);

@@ -27,7 +27,7 @@ private:
 
     [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
     /// The core's text for the last failed request, because an ioctl returns only an errno.
-    [[nodiscard]] std::string last_words() const;
+    [[nodiscard]] std::string error_text() const;
 
     const std::string path_;
     UniqueFd device_;

@@ -30,11 +30,11 @@ struct Platform {
 constexpr Platform kKernelPlatform{"the PF core in the kernel (vgpu_pf.ko)", kKernelModes};
 constexpr Platform kProcessPlatform{"the PF core in a process (vgpu-pf)", kProcessModes};
 
-Result<AssignmentMode> mode_of(const Platform& platform, AssignmentMode wanted) {
-    if (wanted == AssignmentMode::Default) return platform.modes.front();
+Result<AssignmentMode> mode_of(const Platform& platform, AssignmentMode requested) {
+    if (requested == AssignmentMode::Default) return platform.modes.front();
     std::string known;
     for (const AssignmentMode mode : platform.modes) {
-        if (mode == wanted) return mode;
+        if (mode == requested) return mode;
         known += fmt::format("{}'{}'", known.empty() ? "" : ", ", name_of(mode));
     }
     return fail(ErrorId::AssignmentRefused,

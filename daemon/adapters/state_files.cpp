@@ -56,10 +56,10 @@ Result<> write_temporary(const std::string& path, std::string_view content) {
 }
 
 /// Gives the file a second name, so that it has its first name at every moment.
-Result<> link_as(const std::string& path, const std::string& kept) {
-    const auto is_linked = [&] { return ::link(path.c_str(), kept.c_str()) == 0; };
+Result<> link_as(const std::string& path, const std::string& backup) {
+    const auto is_linked = [&] { return ::link(path.c_str(), backup.c_str()) == 0; };
     if (is_linked() || errno == ENOENT) return {};
-    if (errno == EEXIST && ::unlink(kept.c_str()) == 0 && is_linked()) return {};
+    if (errno == EEXIST && ::unlink(backup.c_str()) == 0 && is_linked()) return {};
     return not_written("keep", path);
 }
 

@@ -93,15 +93,15 @@ Result<GpuFacts> UapiClient::get_info() {
 }
 
 Result<VfFacts> UapiClient::get_vf(std::uint32_t vf) {
-    vgpu_pf_vf wanted{};
-    wanted.vf = vf;
-    TRY(vgpu_pf_vf got, call(VGPU_PF_OP_GET_VF, wanted));
+    vgpu_pf_vf requested{};
+    requested.vf = vf;
+    TRY(vgpu_pf_vf got, call(VGPU_PF_OP_GET_VF, requested));
     got.driver_version[sizeof got.driver_version - 1] = '\0';
     return facts_of(got);
 }
 
-Result<> UapiClient::provision(const vgpu_pf_provision& wanted) {
-    TRY_VOID(change(VGPU_PF_OP_PROVISION, wanted));
+Result<> UapiClient::provision(const vgpu_pf_provision& requested) {
+    TRY_VOID(change(VGPU_PF_OP_PROVISION, requested));
     return {};
 }
 

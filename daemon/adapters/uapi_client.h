@@ -40,7 +40,7 @@ public:
 
     Result<GpuFacts> get_info() override;
     Result<VfFacts> get_vf(std::uint32_t vf) override;
-    Result<> provision(const vgpu_pf_provision& wanted) override;
+    Result<> provision(const vgpu_pf_provision& requested) override;
     Result<> release(std::uint32_t vf, std::uint32_t generation) override;
     Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) override;
     Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) override;

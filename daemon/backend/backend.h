@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Backend: what drives a GPU. GpuModel keeps records, owners and plans for every GPU alike, and
-// asks its backend for facts and acts. The first backend is our PF core (adapters/uapi_client,
-// pf_core.h); others drive a vendor's PF driver.
+// Backend: the interface to the driver of one GPU. GpuModel keeps records, owners and plans for
+// every GPU alike, and calls its backend to read facts and to make changes. One backend is our PF
+// core (adapters/uapi_client, pf_core.h); others drive a vendor's PF driver.
 //
 // A backend must provide connect(), disconnect(), is_connected(), connection_fd(), get_info(),
-// get_vf(), provision(), release(), scrub_durable() and verify_zero(). It offers the other
-// functions as its abilities (GpuFacts::abilities) say: GpuModel calls none without looking there
-// first. Requests are in the words of the uapi (pf-driver/uapi/vgpu_pf.h), facts in those of
+// get_vf(), provision(), release(), scrub_durable() and verify_zero(). Its abilities
+// (GpuFacts::abilities) say which of the other functions it offers; GpuModel calls only these.
+// Requests are structs of the uapi (pf-driver/uapi/vgpu_pf.h), facts are structs of
 // facts.h.
 //
 // Errors: PfLost (no answer, connection closed: call connect() again), VersionMismatch, PfRefused
@@ -27,8 +27,8 @@
 
 namespace vgpu::daemon {
 
-/// How a VF shares the engine, for drivers without run tables. Values that the driver does not
-/// offer are the defaults.
+/// How a VF shares the engine, for drivers without run tables. A value that the driver does not
+/// offer is its default.
 struct VfShare {
     std::uint32_t vf = 0;
     std::uint32_t weight = 0;
@@ -59,12 +59,12 @@ public:
     virtual void disconnect() = 0;
     [[nodiscard]] virtual bool is_connected() const = 0;
     /// Readable or hung up when there is something to read, or when the driver closes the
-    /// connection; -1 if nothing reports that: GpuModel looks once a second.
+    /// connection; -1 if nothing reports that: GpuModel reads the state once a second.
     [[nodiscard]] virtual int connection_fd() const = 0;
 
     /// Reads what connection_fd() reports. True: GPU and VFs must be read again.
     virtual bool take_changes();
-    /// What was noticed since the last call, oldest first.
+    /// The notices since the last call, oldest first.
     virtual std::vector<BackendNotice> take_notices();
 
     virtual Result<GpuFacts> get_info() = 0;
@@ -72,33 +72,33 @@ public:
     /// Gives an ABSENT VF all its resources, or none. Values are absolute. If the VF exists with
     /// these resources, as after a restart of vgpud, it is taken over as it is, open or not.
     /// If vf > enabled_vfs, makes that many VFs; GpuModel has checked what Change::Vfs needs.
-    virtual Result<> provision(const vgpu_pf_provision& wanted) = 0;
-    /// Takes the VF from its client and starts to empty it. The VF is SCRUBBING, and its resources
-    /// reserved, until scrub_durable(). The event SCRUBBED reports the end of the scrub. Without
-    /// events: the scrub is over when release() returns, and verify_zero() succeeds.
+    virtual Result<> provision(const vgpu_pf_provision& requested) = 0;
+    /// Takes the VF from its client and starts its scrub. The VF is SCRUBBING and keeps its
+    /// resources until scrub_durable(). The event SCRUBBED reports the end of the scrub. Without
+    /// events, the scrub is over when release() returns, and verify_zero() succeeds.
     virtual Result<> release(std::uint32_t vf, std::uint32_t generation) = 0;
     /// Allows reuse of the resources: the VF is ABSENT. Call only after the end of the scrub is on
     /// disk.
     virtual Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Succeeds if the VRAM of a SCRUBBING VF is empty. Used when the event SCRUBBED may have been
-    /// missed, or without events.
+    /// Succeeds if the VRAM of a SCRUBBING VF is empty. Used if the event SCRUBBED may have been
+    /// missed, or if the driver reports no events.
     virtual Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) = 0;
 
-    /// Pause, stop, reset (Change::Pause, Stop, Reset), and their ends. Returns when the VF has
+    /// Pauses, stops, resets or resumes a VF (Change::Pause, Stop, Reset). Returns when the VF has
     /// left the engine.
     virtual Result<> control(std::uint32_t vf, std::uint32_t generation,
                              vgpu_pf_control_action action);
-    /// Change::Weight, QuantumUs, PreemptTimeoutMs, without run tables: the values of all VFs in
-    /// service, absolute, after each change and after each connect(). A driver writes only what
-    /// differs.
+    /// Sets weights, quanta and preempt timeouts of all VFs in service, for a driver without run
+    /// tables. Called after each change and each connect(). The driver writes only the values that
+    /// differ.
     virtual Result<> set_shares(std::span<const VfShare> vfs);
 
-    /// has_run_tables. Requires `table.generation` = generation in force + 1, so that outdated
-    /// plans are refused. PfRefused while another client has the lease.
+    /// Installs a run table (has_run_tables). `table.generation` must be that in force + 1, so that
+    /// outdated plans are refused. PfRefused while another client has the lease.
     virtual Result<> set_run_table(const vgpu_pf_run_table& table);
     virtual Result<vgpu_pf_run_table> get_run_table();
-    /// Only this connection may then change the GPU, until it closes. PfRefused if another
-    /// connection has the lease. Succeeds if the driver has no such thing.
+    /// Afterwards only this connection may change the GPU, until it closes. PfRefused if another
+    /// connection has the lease. Succeeds if the driver has no leases.
     virtual Result<> acquire_lease();
     /// Writes a diagnostic report to `fd`, which the caller keeps.
     virtual Result<> dump(int fd);

@@ -367,7 +367,7 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
 }
 
 void Objects::show_first() {
-    follow_vfs(changed_gpus({}), Telling::Silently);
+    follow_vfs(changed_gpus({}), Signals::Omitted);
     for (const auto& gpu : gpus_) gpu->refresh();
     follow_jobs();
 }
@@ -438,7 +438,7 @@ void Objects::emit_changes(const std::set<std::string>& gpus) {
 }
 
 /// A VF that was made again gets a new object.
-void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
+void Objects::follow_vfs(const std::set<std::string>& gpus, Signals signals) {
     for (const std::string& gpu : gpus) {
         const auto seen = context_.manager.find_gpu(gpu)->snapshot();
         for (auto at = first_vf_of(gpu); is_of(at, gpu);) {
@@ -450,7 +450,7 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Telling telling) {
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu, .vf = vf};
             if (!vfs_.contains(target))
-                vfs_[target] = std::make_unique<VfObject>(context_, target, view, telling);
+                vfs_[target] = std::make_unique<VfObject>(context_, target, view, signals);
         }
     }
 }

@@ -113,7 +113,7 @@ private:
     [[nodiscard]] std::set<std::string> all_gpus() const;
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<AdminEvent>& admin_events);
     /// Makes and removes VF objects as in the snapshots, with InterfacesAdded or -Removed.
-    void follow_vfs(const std::set<std::string>& gpus, Telling telling = Telling::Aloud);
+    void follow_vfs(const std::set<std::string>& gpus, Signals signals = Signals::Emitted);
     void follow_jobs();
     void make_job_objects(const std::vector<JobView>& views);
     using VfObjects = std::map<Target, std::unique_ptr<VfObject>>;

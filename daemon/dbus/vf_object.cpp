@@ -13,7 +13,7 @@ const InterfaceName kInterface{org::vgpu1::Vf_adaptor::INTERFACE_NAME};
 
 }  // namespace
 
-VfObject::VfObject(Context& context, Target target, const VfView& view, Telling telling)
+VfObject::VfObject(Context& context, Target target, const VfView& view, Signals signals)
     : AdaptorInterfaces(context.bus, sdbus::ObjectPath{vf_path(target.gpu, target.vf)}),
       context_(context),
       target_(std::move(target)),
@@ -21,7 +21,7 @@ VfObject::VfObject(Context& context, Target target, const VfView& view, Telling 
       signalled_(view) {
     add_texts(context_, signalled_);
     registerAdaptor();
-    if (telling == Telling::Aloud) emitInterfacesAddedSignal({kInterface});
+    if (signals == Signals::Emitted) emitInterfacesAddedSignal({kInterface});
 }
 
 VfObject::~VfObject() {

@@ -10,8 +10,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Aloud: emits InterfacesAdded.
-enum class Telling { Aloud, Silently };
+/// Whether the constructor emits the signal InterfacesAdded.
+enum class Signals { Emitted, Omitted };
 
 /// Changing methods require polkit's org.vgpu1.provision, .assign or .control. Those that may take
 /// long reply at once with a job (VfRun).
@@ -20,7 +20,7 @@ class VfObject final
                                       sdbus::ManagedObject_adaptor> {
 public:
     /// `view`: without the additions of add_texts().
-    VfObject(Context& context, Target target, const VfView& view, Telling telling);
+    VfObject(Context& context, Target target, const VfView& view, Signals signals);
     ~VfObject();
 
     /// Signals the properties that changed since the last call.

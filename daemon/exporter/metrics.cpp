@@ -226,7 +226,7 @@ void add_gpus(Document& to, const Readings& readings) {
 void add_vfs(Document& to, const Readings& readings) {
     std::vector<Labelled> vfs;
     for (const Properties& vf : readings.vfs) vfs.push_back(labelled_vf(vf));
-    add_info(to, "vgpu_vf", "Who the VF is, and whose.", kVfLabels, vfs);
+    add_info(to, "vgpu_vf", "Identity and owner of the VF.", kVfLabels, vfs);
     add_states(to, "vgpu_vf_state", "State of the VF.", daemon::vf_state_names(), vfs);
     add_rows(to, kVfRows, vfs);
 }

@@ -29,7 +29,7 @@ public:
     /// clients. System.
     virtual Result<> listen(const std::string& path) = 0;
     virtual void close(const std::string& path) = 0;
-    virtual void accept_clients(const std::string& path, bool is_wanted) = 0;
+    virtual void accept_clients(const std::string& path, bool is_accepting) = 0;
     /// False if the client does not take all `bytes` at once. Disconnect the client then, because
     /// its stream has a gap.
     virtual bool send(const std::string& path, std::string_view bytes) = 0;

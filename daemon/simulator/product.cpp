@@ -126,7 +126,7 @@ private:
     std::int64_t begin_ns_ = 0;
     std::int64_t accounted_ns_ = 0;
     std::uint32_t running_ = 0;          ///< place of the running VF
-    std::int64_t hears_at_ns_ = kNever;  ///< when vgpud reads events
+    std::int64_t reads_at_ns_ = kNever;  ///< when vgpud reads events
     std::uint64_t heard_ = 0;            ///< notifications
     bool has_begun_ = false;
     std::set<std::uint32_t> spare_accounts_;  ///< numbers with accounts beyond all places
@@ -194,7 +194,7 @@ void ProductRun::settle() {
     }
     begin_ns_ = static_cast<std::int64_t>(pf_.gpu.now());
     accounted_ns_ = 0;
-    if (hears_at_ns_ != kNever) hears_at_ns_ = 0;
+    if (reads_at_ns_ != kNever) reads_at_ns_ = 0;
 }
 
 void ProductRun::go_on() {
@@ -208,7 +208,7 @@ bool ProductRun::is_over() const {
 }
 
 std::int64_t ProductRun::vgpud_acts_at() const {
-    const std::int64_t at_ns = std::min(hears_at_ns_, vgpud_.wake_at().count() - begin_ns_);
+    const std::int64_t at_ns = std::min(reads_at_ns_, vgpud_.wake_at().count() - begin_ns_);
     const bool is_stopped = has_begun_ && std::max(at_ns, now()) >= vgpud_model_.stops_at_ns;
     return is_stopped ? std::max(at_ns, vgpud_model_.continues_at_ns) : at_ns;
 }
@@ -234,7 +234,7 @@ void ProductRun::pass_to(std::int64_t at_ns) {
     }
     if (pf_.gpu.notifications == heard_) return;
     heard_ = pf_.gpu.notifications;
-    if (hears_at_ns_ == kNever) hears_at_ns_ = now() + vgpud_model_.plan_delay_ns;
+    if (reads_at_ns_ == kNever) reads_at_ns_ = now() + vgpud_model_.plan_delay_ns;
 }
 
 /// Called while vgpud waits for an answer.
@@ -243,7 +243,7 @@ void ProductRun::pass_one_event() {
 }
 
 void ProductRun::step_vgpud() {
-    hears_at_ns_ = kNever;
+    reads_at_ns_ = kNever;
     vgpud_.step();
     vgpud_.take_admin_events();
     if (has_begun_) record_weights();

@@ -9,8 +9,8 @@ Result<AssignmentMode> SriovAssignment::get(std::uint32_t vf) {
     TRY(SriovPf * pf, link_->connected());
     TRY(const auto found, pf->inspect(vf));
     if (found) return mode_of(*found);
-    const auto wanted = link_->modes.find(vf);
-    return wanted == link_->modes.end() ? AssignmentMode::None : wanted->second;
+    const auto requested = link_->modes.find(vf);
+    return requested == link_->modes.end() ? AssignmentMode::None : requested->second;
 }
 
 Result<> SriovAssignment::set(std::uint32_t vf, AssignmentMode mode) {

@@ -18,7 +18,7 @@ Result<SriovPf*> SriovLink::connected() {
     return fail(ErrorId::PfLost, fmt::format("vgpud has not attached {} yet", config.address));
 }
 
-/// Reads only. The card is the one that the configuration names, or whatever is there.
+/// Only reads. Accepts any card if the configuration names none.
 Result<> SriovBackend::connect() {
     disconnect();
     given_.clear();
@@ -38,7 +38,7 @@ Result<> SriovBackend::connect() {
                                                 .driver = facts.driver});
     const auto same = link_->pf->check_identity();
     if (!same) disconnect();
-    // without uevents the service looks once a second
+    // without uevents the service polls once a second
     if (same && link_->uevents && link_->uevents->fd() < 0)
         static_cast<void>(link_->uevents->open());
     count_ = facts.vfs.size();
@@ -51,7 +51,7 @@ bool SriovBackend::take_changes() {
     return batch.has_lost || !batch.events.empty();
 }
 
-/// Only a re-enable of vgpud's changes the count unnoticed.
+/// Reports a change of the count that vgpud did not make itself.
 void SriovBackend::check_count(const PfFunction& facts) {
     const std::size_t before = std::exchange(count_, facts.vfs.size()).value_or(facts.vfs.size());
     if (before == facts.vfs.size()) return;
@@ -60,7 +60,7 @@ void SriovBackend::check_count(const PfFunction& facts) {
                        link_->config.address, before, facts.vfs.size()));
 }
 
-/// Loses the connection if the card or its driver is another.
+/// Ends the connection if the card or its driver has changed.
 Result<PfFunction> SriovBackend::inspect() {
     TRY(SriovPf * pf, link_->connected());
     if (const auto same = pf->check_identity(); !same) {
@@ -109,48 +109,48 @@ Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
     return facts;
 }
 
-/// A VF that exists is taken over with its resources. Others need a re-enable, after which the
-/// VFs of before get their drivers back.
-Result<> SriovBackend::provision(const vgpu_pf_provision& wanted) {
+/// A VF that exists is taken over with its resources. For others all VFs are disabled and enabled
+/// again; then the earlier VFs get their drivers back.
+Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     TRY(const PfFunction facts, inspect());
-    if (wanted.vf == 0 || wanted.vf > facts.total_vfs)
+    if (requested.vf == 0 || requested.vf > facts.total_vfs)
         return fail(ErrorId::NoFreeVf,
                     fmt::format("{} has VFs 1 to {}", link_->config.address, facts.total_vfs));
-    if (facts.find(wanted.vf) == nullptr) TRY_VOID(grow(wanted, facts));
-    TRY(const auto vf, link_->pf->inspect(wanted.vf));
+    if (facts.find(requested.vf) == nullptr) TRY_VOID(grow(requested, facts));
+    TRY(const auto vf, link_->pf->inspect(requested.vf));
     if (!vf)
         return fail(ErrorId::PfRefused, fmt::format("vf{} of {} vanished while it was provisioned",
-                                                    wanted.vf, link_->config.address));
-    TRY_VOID(give(wanted, *vf));
-    // without a driver it has no user, but perhaps the memory of the last one
-    if (vf->driver.empty() && !link_->config.is_observing) TRY_VOID(link_->pf->reset(wanted.vf));
+                                                    requested.vf, link_->config.address));
+    TRY_VOID(give(requested, *vf));
+    // a VF without a driver has no user, but may hold data of the last one
+    if (vf->driver.empty() && !link_->config.is_observing) TRY_VOID(link_->pf->reset(requested.vf));
     Given given{.generation = ++generation_};
-    std::copy(std::begin(wanted.uuid), std::end(wanted.uuid), given.uuid.begin());
-    given_[wanted.vf] = given;
+    std::copy(std::begin(requested.uuid), std::end(requested.uuid), given.uuid.begin());
+    given_[requested.vf] = given;
     return {};
 }
 
-Result<> SriovBackend::grow(const vgpu_pf_provision& wanted, const PfFunction& facts) {
+Result<> SriovBackend::grow(const vgpu_pf_provision& requested, const PfFunction& facts) {
     if (link_->config.is_observing)
         return fail(
             ErrorId::Observed,
             fmt::format("{} has {} VFs, and vgpud only watches it, so there will be no vf{}",
-                        link_->config.address, facts.vfs.size(), wanted.vf));
+                        link_->config.address, facts.vfs.size(), requested.vf));
     if (const auto why = fixed_count_reason(facts.driver); !why.empty())
         return fail(ErrorId::NotOffered,
                     fmt::format("{} has {} VFs, and vgpud cannot change their number: {}",
                                 link_->config.address, facts.vfs.size(), why));
     for (const VfFunction& vf : facts.vfs) link_->modes.try_emplace(vf.vf, mode_of(vf));
-    plan_vram(wanted.vf, wanted.vram_bytes);
+    plan_vram(requested.vf, requested.vram_bytes);
     const std::uint32_t least = std::min(link_->config.vfs, facts.total_vfs);
-    const auto done = link_->pf->set_count(std::max(wanted.vf, least), enable_steps());
+    const auto done = link_->pf->set_count(std::max(requested.vf, least), enable_steps());
     count_.reset();
-    if (!done) plan_vram(wanted.vf, 0);
+    if (!done) plan_vram(requested.vf, 0);
     TRY_VOID(done);
     return bind_again();
 }
 
-/// bind() resets a VF that gets a driver. The memory of a new VF may show what others left there.
+/// bind() resets a VF that gets a driver, because a new VF's memory may hold data of other VFs.
 Result<> SriovBackend::bind_again() {
     for (const auto& [vf, mode] : link_->modes) {
         TRY(const auto found, link_->pf->inspect(vf));
@@ -161,8 +161,8 @@ Result<> SriovBackend::bind_again() {
     return {};
 }
 
-Result<> SriovBackend::give(const vgpu_pf_provision& wanted, const VfFunction& vf) {
-    if (wanted.vram_bytes == 0) return {};
+Result<> SriovBackend::give(const vgpu_pf_provision& requested, const VfFunction& vf) {
+    if (requested.vram_bytes == 0) return {};
     return fail(ErrorId::NotOffered,
                 fmt::format("the PF driver of {} does not say how much VRAM {} has",
                             link_->config.address, vf.address));
@@ -178,7 +178,7 @@ Result<SriovBackend::Given*> SriovBackend::find(std::uint32_t vf, std::uint32_t 
     return &found->second;
 }
 
-/// A VF of the host is taken from its driver; an open one is never.
+/// Takes a VF from a driver of the host, but never from a VM that has it open.
 Result<> SriovBackend::release(std::uint32_t vf, std::uint32_t generation) {
     TRY_VOID(inspect());
     TRY(Given * given, find(vf, generation));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // SriovBackend: drives any SR-IOV PF through the PCI core's sysfs files. It offers what the PCI
-// core offers: a number of VFs, the driver of each, and a reset. A derived class adds what its PF
-// driver can do more (xe/backend.h).
+// core offers: the number of VFs, the driver of each VF, and a reset. A derived class adds the
+// abilities of its PF driver (xe/backend.h).
 //
-// A VF that exists is the service's only after provision(), and ABSENT before: whatever else uses
-// the VFs of this PF is left alone. The driver keeps no names, so a new vgpud provisions the VFs of
-// its records again, and takes over those that exist as they are, open or not. Nothing is scrubbed
-// by the service: a reset of the VF is the scrub, and it is over when release() returns.
+// A VF that exists belongs to the service only after provision(); before, it counts as ABSENT and
+// is left alone, whoever uses it. The driver keeps no names, so a new vgpud provisions the VFs of
+// its records again, and takes over those that exist unchanged, open or not. The service scrubs
+// nothing: the reset of the VF is the scrub, and it is over when release() returns.
 //
 // With SriovConfig::is_observing no call writes to the PF: it then has a ReadOnlySysfs.
 #pragma once
@@ -26,13 +26,13 @@ namespace vgpu::daemon::sriov {
 struct SriovConfig {
     std::string address;              ///< "0000:03:00.0"
     bool is_observing = true;         ///< writes nothing
-    std::optional<PciIds> ids{};      ///< the card that is expected there
-    std::uint32_t vfs = 0;            ///< when VFs are enabled, at least so many
+    std::optional<PciIds> ids{};      ///< the expected card
+    std::uint32_t vfs = 0;            ///< least number of VFs to enable
     std::uint64_t vram_bytes = 0;     ///< xe: of all VFs together; 0: the size of the VRAM BAR
-    std::uint32_t pf_quantum_ms = 1;  ///< xe: the PF's turn, if the host itself uses the GPU
+    std::uint32_t pf_quantum_ms = 1;  ///< xe: the PF's quantum, if the host itself uses the GPU
 };
 
-/// What backend and assignment port of one GPU share.
+/// The state that the backend and the assignment port of one GPU share.
 struct SriovLink {
     SriovLink(std::shared_ptr<Sysfs> all_files, SriovConfig with);
 
@@ -40,7 +40,7 @@ struct SriovLink {
     SriovConfig config;
     std::unique_ptr<UeventSocket> uevents{};          ///< none: not listened to
     std::optional<SriovPf> pf{};                      ///< while connected
-    std::map<std::uint32_t, AssignmentMode> modes{};  ///< by VF, wanted; bound once the VF exists
+    std::map<std::uint32_t, AssignmentMode> modes{};  ///< requested; bound once the VF exists
 
     /// PfLost unless connected.
     Result<SriovPf*> connected();
@@ -53,17 +53,17 @@ public:
     Result<> connect() override;
     void disconnect() override { link_->pf.reset(); }
     [[nodiscard]] bool is_connected() const override { return link_->pf.has_value(); }
-    /// Uevents; the service looks once a second anyway.
+    /// The uevent socket; the service polls once a second anyway.
     [[nodiscard]] int connection_fd() const override {
         return link_->uevents ? link_->uevents->fd() : -1;
     }
     bool take_changes() override;
     std::vector<BackendNotice> take_notices() override { return std::exchange(notices_, {}); }
 
-    /// DriverBusy, which names the write, while the kernel waits for a VF to be closed.
+    /// DriverBusy while the kernel waits for a VF to be closed; the error names the write.
     Result<GpuFacts> get_info() override;
     Result<VfFacts> get_vf(std::uint32_t vf) override;
-    Result<> provision(const vgpu_pf_provision& wanted) override;
+    Result<> provision(const vgpu_pf_provision& requested) override;
     Result<> release(std::uint32_t vf, std::uint32_t generation) override;
     Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) override;
     Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) override;
@@ -72,18 +72,18 @@ public:
     void interrupt() override { link_->files->interrupt(); }
 
 protected:
-    // what a PF driver adds; all are called only while connected
+    // additions of a PF driver; all are called only while connected
     virtual void add_abilities(Abilities& /*abilities*/) const {}
     virtual EnableSteps& enable_steps() { return no_steps_; }
     /// None: unknown.
     virtual Result<std::optional<std::uint64_t>> vram_of(std::uint32_t /*vf*/) {
         return std::optional<std::uint64_t>();
     }
-    /// What `vf` gets when the VFs are enabled the next time; 0: nothing.
+    /// Sets the VRAM that `vf` gets when the VFs are enabled the next time; 0: none.
     virtual void plan_vram(std::uint32_t /*vf*/, std::uint64_t /*bytes*/) {}
     /// Gives an existing VF its resources, unless it has them.
-    virtual Result<> give(const vgpu_pf_provision& wanted, const VfFunction& vf);
-    /// The VF is closed and reset, and its resources are free.
+    virtual Result<> give(const vgpu_pf_provision& requested, const VfFunction& vf);
+    /// Frees the resources of a VF that has been closed and reset.
     virtual Result<> free_resources(std::uint32_t /*vf*/) { return {}; }
     virtual Result<> stop(std::uint32_t vf);
 
@@ -94,7 +94,7 @@ protected:
     [[nodiscard]] const SriovLink& link() const { return *link_; }
 
 private:
-    /// A VF that is the service's.
+    /// A VF that belongs to the service.
     struct Given {
         std::uint32_t generation = 0;
         text::Uuid uuid{};
@@ -105,7 +105,7 @@ private:
     Result<PfFunction> inspect();
     [[nodiscard]] Abilities abilities_of(const PfFunction& facts) const;
     Result<Given*> find(std::uint32_t vf, std::uint32_t generation);
-    Result<> grow(const vgpu_pf_provision& wanted, const PfFunction& facts);
+    Result<> grow(const vgpu_pf_provision& requested, const PfFunction& facts);
     Result<> bind_again();
     void check_count(const PfFunction& facts);
 
@@ -113,7 +113,7 @@ private:
     EnableSteps no_steps_;
     std::map<std::uint32_t, Given> given_;
     std::uint32_t generation_ = 0;        ///< of the last VF
-    std::optional<std::size_t> count_{};  ///< VFs at the last look
+    std::optional<std::size_t> count_{};  ///< VFs at the last read
     std::vector<BackendNotice> notices_;
 };
 

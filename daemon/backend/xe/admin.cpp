@@ -68,15 +68,15 @@ Result<std::uint64_t> XeAdmin::read(const std::string& file, std::uint64_t max) 
     return sriov::parse_number(file, text, max);
 }
 
-Result<> XeAdmin::put(const std::string& file, std::uint64_t wanted) {
+Result<> XeAdmin::put(const std::string& file, std::uint64_t requested) {
     TRY(const std::uint64_t before, read(file, UINT64_MAX));
-    if (before == wanted) return {};
-    TRY_VOID(sriov::checked(files_.write(file, fmt::format("{}", wanted))));
+    if (before == requested) return {};
+    TRY_VOID(sriov::checked(files_.write(file, fmt::format("{}", requested))));
     TRY(const std::uint64_t now, read(file, UINT64_MAX));
-    if (now == wanted) return {};
+    if (now == requested) return {};
     return fail(ErrorId::PfRefused, fmt::format("{} reads {} after {} was written; the driver "
                                                 "limits it, or somebody else writes it",
-                                                file, now, wanted));
+                                                file, now, requested));
 }
 
 Result<std::optional<std::uint64_t>> XeAdmin::vram(std::uint32_t vf) const {
@@ -92,9 +92,9 @@ Result<std::uint64_t> XeAdmin::set_vram(std::uint32_t vf, std::uint64_t bytes) {
                     fmt::format("there is no writable {}, so the VFs of {} have equal shares of "
                                 "VRAM, or none of their own",
                                 profile(vf, kVram), address_));
-    const std::uint64_t unit = vram_unit(), wanted = (bytes + unit - 1) / unit * unit;
-    TRY_VOID(put(profile(vf, kVram), wanted));
-    return wanted;
+    const std::uint64_t unit = vram_unit(), requested = (bytes + unit - 1) / unit * unit;
+    TRY_VOID(put(profile(vf, kVram), requested));
+    return requested;
 }
 
 Result<> XeAdmin::free_vram_above(std::uint32_t count) {
@@ -112,9 +112,9 @@ Result<Timing> XeAdmin::timing(std::uint32_t function) const {
     return out;
 }
 
-Result<> XeAdmin::set_timing(std::uint32_t function, const Timing& wanted) {
-    TRY_VOID(put(profile(function, kQuantum), wanted.quantum_ms));
-    return put(profile(function, kTimeout), wanted.preempt_timeout_us);
+Result<> XeAdmin::set_timing(std::uint32_t function, const Timing& requested) {
+    TRY_VOID(put(profile(function, kQuantum), requested.quantum_ms));
+    return put(profile(function, kTimeout), requested.preempt_timeout_us);
 }
 
 Result<bool> XeAdmin::is_strict() const {
@@ -127,11 +127,11 @@ Result<bool> XeAdmin::is_strict() const {
                             file, text));
 }
 
-Result<> XeAdmin::set_strict(bool is_wanted) {
+Result<> XeAdmin::set_strict(bool is_on) {
     TRY(const bool is_now, is_strict());
-    if (is_now == is_wanted) return {};
-    return sriov::checked(files_.write(path(fmt::format(".bulk_profile/{}", kPriority)),
-                                       is_wanted ? "normal" : "low"));
+    if (is_now == is_on) return {};
+    return sriov::checked(
+        files_.write(path(fmt::format(".bulk_profile/{}", kPriority)), is_on ? "normal" : "low"));
 }
 
 Result<> XeAdmin::stop(std::uint32_t vf) {

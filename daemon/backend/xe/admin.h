@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// XeAdmin: the files of Linux' xe driver below <PF>/sriov_admin, by which a PF gives its VFs VRAM,
-// quanta and time-outs, and stops them (Documentation/ABI/testing/sysfs-driver-intel-xe-sriov).
-// What there is depends on the kernel, and backports exist, so levels are found by files, never by
-// version:
+// XeAdmin: access to the files below <PF>/sriov_admin of Linux' xe driver. They set VRAM, quanta
+// and time-outs of VFs, and stop VFs (Documentation/ABI/testing/sysfs-driver-intel-xe-sriov).
+// Distributions backport these files, so the level is found by the files that exist, never by the
+// version of the kernel:
 //
 //   None      no sriov_admin (6.17, 6.18): only the number of VFs
 //   Schedule  vfN/profile/exec_quantum_ms (6.19)
@@ -27,7 +27,7 @@ enum class Level { None, Schedule, Vram };
 /// "none", "schedule", "vram"
 [[nodiscard]] std::string_view name_of(Level level);
 
-/// How a function shares the engines. 0: unlimited, which lets one VF keep the GPU from all others.
+/// How a function shares the engines. 0: unlimited, so one VF could keep the GPU from all others.
 struct Timing {
     std::uint32_t quantum_ms = 0;
     std::uint32_t preempt_timeout_us = 0;
@@ -47,37 +47,37 @@ public:
     [[nodiscard]] std::uint64_t vram_unit() const;
 
     /// Size of the BAR through which the host reaches the VRAM: a power of two that is not below
-    /// the VRAM of the GPU; 0 if there is none. An upper limit only: the driver refuses what it
-    /// lacks.
+    /// the VRAM of the GPU; 0 if there is none. Only an upper limit: the driver may refuse a
+    /// quota below it.
     Result<std::uint64_t> vram_bar_bytes() const;
-    /// None if this kernel or GPU shows none. EUCLEAN becomes PfRefused.
+    /// The quota; none if this kernel or GPU has no such file. EUCLEAN becomes PfRefused.
     Result<std::optional<std::uint64_t>> vram(std::uint32_t vf) const;
     /// Gives a closed VF `bytes`, rounded up to vram_unit(); 0 releases. The memory is not cleared:
     /// reset the VF before its next user. Returns the quota in force. PfRefused with the driver's
     /// reason (too little VRAM: ENOSPC).
     Result<std::uint64_t> set_vram(std::uint32_t vf, std::uint64_t bytes);
 
-    /// Takes the VRAM of VFs above `count`: the driver keeps what a VF had that was never enabled.
+    /// Frees the VRAM of VFs above `count`: the driver keeps quotas of VFs that are not enabled.
     Result<> free_vram_above(std::uint32_t count);
 
     /// `function`: 0 is the PF.
     Result<Timing> timing(std::uint32_t function) const;
-    /// Writes what differs. PfRefused if another value is read back.
-    Result<> set_timing(std::uint32_t function, const Timing& wanted);
+    /// Writes the values that differ. PfRefused if another value is read back.
+    Result<> set_timing(std::uint32_t function, const Timing& requested);
 
-    /// Strict (priority normal): an idle VF keeps its slot. Of the whole GPU.
+    /// Strict (priority normal): idle VFs keep their slots. A setting of the GPU, not of a VF.
     Result<bool> is_strict() const;
     Result<> set_strict(bool is_strict);
 
-    /// Ends the work of a running VF. Only a reset of the VF ends the stop.
+    /// Ends the work of a running VF. The VF stays stopped until it is reset.
     Result<> stop(std::uint32_t vf);
 
 private:
     [[nodiscard]] std::string path(std::string_view file) const;
     [[nodiscard]] std::string profile(std::uint32_t function, std::string_view file) const;
     Result<std::uint64_t> read(const std::string& file, std::uint64_t max) const;
-    /// Writes `wanted` unless the file has it already.
-    Result<> put(const std::string& file, std::uint64_t wanted);
+    /// Writes `requested` unless the file has it already.
+    Result<> put(const std::string& file, std::uint64_t requested);
 
     sriov::Sysfs& files_;
     const std::string address_;

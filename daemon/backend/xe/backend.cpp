@@ -40,27 +40,27 @@ void XeBackend::plan_vram(std::uint32_t vf, std::uint64_t bytes) {
     if (bytes != 0) settings_.vram_bytes[vf] = bytes;
 }
 
-/// A quota that is in force stays, so that a VM that has the VF open notices nothing.
-Result<> XeBackend::give(const vgpu_pf_provision& wanted, const sriov::VfFunction& vf) {
+/// Does not write a quota that is already in force, so that an open VF is not disturbed.
+Result<> XeBackend::give(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) {
     TRY(const auto now, admin_.vram(vf.vf));
-    if (wanted.vram_bytes == 0 && now && *now == 0)
+    if (requested.vram_bytes == 0 && now && *now == 0)
         return fail(
             ErrorId::NoVram,
             fmt::format("vf{} needs a size of VRAM: other VFs have one, so the driver gives "
                         "it none by itself",
                         vf.vf));
-    if (wanted.vram_bytes == 0) return {};
-    if (now != wanted.vram_bytes) {
+    if (requested.vram_bytes == 0) return {};
+    if (now != requested.vram_bytes) {
         if (vf.use != sriov::VfUse::Closed)
             return fail(ErrorId::VfsInUse,
                         fmt::format("the VRAM of a VF changes only while it is closed, but {}",
                                     describe_use(vf)));
         TRY_VOID(link().pf->reset(vf.vf, [&]() -> Result<> {
-            TRY_VOID(admin_.set_vram(vf.vf, wanted.vram_bytes));
+            TRY_VOID(admin_.set_vram(vf.vf, requested.vram_bytes));
             return {};
         }));
     }
-    settings_.vram_bytes[vf.vf] = wanted.vram_bytes;
+    settings_.vram_bytes[vf.vf] = requested.vram_bytes;
     return {};
 }
 
@@ -100,7 +100,7 @@ Result<GpuFacts> XeBackend::get_info() {
     return facts;
 }
 
-/// VFs that vgpud does not have own VRAM, too.
+/// Counts the VRAM of VFs that do not belong to vgpud, too.
 Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) const {
     VramFacts vram{.bytes = link().config.vram_bytes};
     if (vram.bytes == 0) {
@@ -116,14 +116,14 @@ Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) const {
 }
 
 void XeBackend::check_drift() {
-    for (const auto& [function, wanted] : settings_.timings) check_drift(function, wanted);
+    for (const auto& [function, requested] : settings_.timings) check_drift(function, requested);
 }
 
-/// A value that cannot be read now is looked at the next time.
-void XeBackend::check_drift(std::uint32_t function, const Timing& wanted) {
+/// A value that cannot be read now is checked the next time.
+void XeBackend::check_drift(std::uint32_t function, const Timing& requested) {
     using Verdict = sriov::DriftGuard::Verdict;
     const auto now = admin_.timing(function);
-    if (!now || *now == wanted) return;
+    if (!now || *now == requested) return;
     const std::string name = name_of_function(function);
     const Verdict verdict = drift_.differs(name, clock_.now());
     const std::string what = fmt::format(
@@ -135,10 +135,10 @@ void XeBackend::check_drift(std::uint32_t function, const Timing& wanted) {
                            "again",
                            what));
     if (verdict != Verdict::PutBack) return;
-    const auto back = admin_.set_timing(function, wanted);
+    const auto back = admin_.set_timing(function, requested);
     notice(function, "driver-changed",
-           back ? fmt::format("{}; vgpud wrote {} ms and {} us again", what, wanted.quantum_ms,
-                              wanted.preempt_timeout_us)
+           back ? fmt::format("{}; vgpud wrote {} ms and {} us again", what, requested.quantum_ms,
+                              requested.preempt_timeout_us)
                 : fmt::format("{}; {}", what, back.error().cause));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// XeBackend: drives a PF of Linux' xe driver. To what every SR-IOV PF offers it adds, as far as the
-// driver has the files (XeAdmin::level()): VRAM per VF, weights as quanta, preempt time-outs, and
-// stop. The firmware schedules by itself; vgpud writes values and checks them:
+// XeBackend: drives a PF of Linux' xe driver. Adds to SriovBackend VRAM per VF, weights as quanta,
+// preempt time-outs, and stop, if the driver has their files (XeAdmin::level()). The firmware
+// schedules by itself; vgpud writes values and checks them:
 //
 //   provision     quota, then a reset, because the driver does not clear the memory
 //   set_shares    weights -> quanta_of() -> PF and all VFs, read back
@@ -40,14 +40,14 @@ protected:
         return admin_.vram(vf);
     }
     void plan_vram(std::uint32_t vf, std::uint64_t bytes) override;
-    Result<> give(const vgpu_pf_provision& wanted, const sriov::VfFunction& vf) override;
+    Result<> give(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) override;
     Result<> free_resources(std::uint32_t vf) override;
     Result<> stop(std::uint32_t vf) override { return admin_.stop(vf); }
 
 private:
     Result<VramFacts> vram_facts(const GpuFacts& facts) const;
     void check_drift();
-    void check_drift(std::uint32_t function, const Timing& wanted);
+    void check_drift(std::uint32_t function, const Timing& requested);
 
     const Clock& clock_;
     XeAdmin admin_;

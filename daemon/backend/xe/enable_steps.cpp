@@ -7,7 +7,7 @@ namespace vgpu::daemon::xe {
 
 namespace {
 
-/// Kernels before 7.2 leave all functions at 0, unlimited.
+/// Written always, because kernels before 7.2 leave all functions at 0, which is unlimited.
 constexpr Timing kDefault{.quantum_ms = 16, .preempt_timeout_us = 16'000};
 
 }  // namespace
@@ -15,27 +15,27 @@ constexpr Timing kDefault{.quantum_ms = 16, .preempt_timeout_us = 16'000};
 Result<> XeEnableSteps::before_enable(std::uint32_t count) {
     if (settings_.vram_bytes.empty()) return {};
     for (std::uint32_t vf = 1; vf <= count; ++vf) {
-        const auto wanted = settings_.vram_bytes.find(vf);
-        const std::uint64_t bytes = wanted == settings_.vram_bytes.end() ? 0 : wanted->second;
+        const auto requested = settings_.vram_bytes.find(vf);
+        const std::uint64_t bytes = requested == settings_.vram_bytes.end() ? 0 : requested->second;
         TRY_VOID(admin_.set_vram(vf, bytes));
     }
     return admin_.free_vram_above(count);
 }
 
 Result<> XeEnableSteps::after_enable(std::uint32_t count) {
-    for (const auto& [vf, wanted] : settings_.vram_bytes) {
+    for (const auto& [vf, requested] : settings_.vram_bytes) {
         TRY(const auto now, admin_.vram(vf));
-        if (vf <= count && now && *now < wanted)
+        if (vf <= count && now && *now < requested)
             return fail(ErrorId::PfRefused,
                         fmt::format("vf{} has {} bytes of VRAM after the VFs were enabled; {} were "
                                     "asked for",
-                                    vf, *now, wanted));
+                                    vf, *now, requested));
     }
     if (admin_.level() == Level::None) return {};
     for (std::uint32_t function = 0; function <= count; ++function) {
-        const auto wanted = settings_.timings.find(function);
-        TRY_VOID(admin_.set_timing(function,
-                                   wanted == settings_.timings.end() ? kDefault : wanted->second));
+        const auto requested = settings_.timings.find(function);
+        TRY_VOID(admin_.set_timing(
+            function, requested == settings_.timings.end() ? kDefault : requested->second));
     }
     return admin_.set_strict(settings_.is_strict);
 }

@@ -24,13 +24,13 @@ void Agents::step() {
         if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
     for (const AgentInput& input : port_.take()) route(input);
     for (AdminEvent& due : fold_.take_due(clock_.now())) admin_events_.push_back(std::move(due));
-    if (!is_stirred_ && (!next_step_ || clock_.now() < *next_step_)) return;
+    if (!is_step_due_ && (!next_step_ || clock_.now() < *next_step_)) return;
     for (auto& [target, place] : places_) {
         place.session->step();
         for (auto& [kind, text] : place.session->take_changes())
             report({target.gpu, target.vf, kind, std::move(text)});
     }
-    is_stirred_ = false;
+    is_step_due_ = false;
     next_step_ = earliest();
 }
 
@@ -84,17 +84,17 @@ void Agents::open(const Target& target, const VfView& view, const Tenure& tenure
     if (const auto opened = session->listen(); !opened)
         report({target.gpu, target.vf, EventKind::NoAgentSocket, opened.error().cause});
     places_[target] = {.tenure = tenure, .session = std::move(session)};
-    is_stirred_ = true;
+    is_step_due_ = true;
 }
 
 void Agents::route(const AgentInput& input) {
-    is_stirred_ = true;
+    is_step_due_ = true;
     for (auto& [target, place] : places_)
         if (place.session->path() == input.path) return place.session->on_input(input);
 }
 
 std::optional<Nanoseconds> Agents::next_step() const {
-    if (is_stirred_) return clock_.now();
+    if (is_step_due_) return clock_.now();
     const auto due = fold_.next_due();
     if (!due || !next_step_) return due ? due : next_step_;
     return std::min(*due, *next_step_);
@@ -122,7 +122,7 @@ void Agents::ask(const Target& target, AgentRequest request, const Options& opti
         if (at == places_.end())
             return fail(ErrorId::NoAgent,
                         fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf));
-        is_stirred_ = true;
+        is_step_due_ = true;
         at->second.session->ask(
             request, std::chrono::milliseconds(limit_ms.value_or(kDefaultLimitMs)), done);
         return {};

@@ -2,7 +2,7 @@
 //
 // Agents: the AgentSession of every VF in service, at vfN.agent.sock next to vfN.sock. VFs work
 // without agents, and agents cannot block the loop: sockets do not block, and sessions bound their
-// input. Main loop only; main.cpp calls step() in every turn.
+// input. Main loop only; main.cpp calls step() in every iteration.
 #pragma once
 
 #include "daemon/service/agents/session.h"
@@ -65,8 +65,8 @@ private:
 
     EventFold fold_;
     std::vector<AdminEvent> admin_events_;
-    bool is_stirred_ = false;               ///< a session may have a change or a new next step
-    std::optional<Nanoseconds> next_step_;  ///< of all sessions, unless is_stirred_
+    bool is_step_due_ = false;              ///< a session may have a change or a new next step
+    std::optional<Nanoseconds> next_step_;  ///< of all sessions, unless is_step_due_
 };
 
 }  // namespace vgpu::daemon

@@ -174,7 +174,7 @@ private:
         std::string gpu;
         bool is_its_own = false;
     };
-    std::map<std::string, DesiredName> wanted_names_;
+    std::map<std::string, DesiredName> desired_names_;
     std::multiset<std::string> names_;  ///< of all VFs of the models
     std::vector<Step> kept_, steps_;
 };
@@ -209,7 +209,7 @@ Result<> Planner::check_name(const std::string& name) const {
 /// A state may contain a name twice, for example after a GPU returned. The VFs that have the name
 /// keep it; no other VF gets it.
 Result<> Planner::record_name(const std::string& name, const std::string& gpu, bool is_its_own) {
-    const auto [at, is_new] = wanted_names_.try_emplace(name, DesiredName{gpu, is_its_own});
+    const auto [at, is_new] = desired_names_.try_emplace(name, DesiredName{gpu, is_its_own});
     if (is_new || (is_its_own && at->second.is_its_own)) return {};
     return fail(
         ErrorId::BadConfiguration,
@@ -258,8 +258,8 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& d
 }
 
 Result<> Planner::desire_new(Work& work, const DesiredVf& desired) {
-    TRY(const std::uint32_t kept, reserved_number(desired.spec.name, work.model));
-    const std::uint32_t number = desired.vf > 0 ? desired.vf : kept;
+    TRY(const std::uint32_t reserved, reserved_number(desired.spec.name, work.model));
+    const std::uint32_t number = desired.vf > 0 ? desired.vf : reserved;
     if (number > 0) work.reserved_numbers.insert(number);
     Step create{.action = Action::Create,
                 .gpu = work.model.id,

@@ -398,8 +398,8 @@ Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std
 
 /// Expands the groups of a section. Names are checked later, because they must be unique over all
 /// GPUs.
-std::vector<DesiredVf> wanted_vfs(const Configuration& configuration, const GpuSection& section,
-                                  const std::string& gpu) {
+std::vector<DesiredVf> desired_vfs(const Configuration& configuration, const GpuSection& section,
+                                   const std::string& gpu) {
     std::vector<DesiredVf> vfs;
     for (const VfGroup& group : section.vfs) {
         const VfSpec& profile = configuration.profiles.at(group.profile);
@@ -504,7 +504,7 @@ Result<std::vector<DesiredGpu>> desired_gpus(const Configuration& configuration,
         desired.push_back({.gpu = gpu,
                            .quantum_us = section->quantum_us,
                            .max_gap_ms = section->max_gap_ms,
-                           .vfs = wanted_vfs(configuration, *section, gpu)});
+                           .vfs = desired_vfs(configuration, *section, gpu)});
     }
     TRY_VOID(check_names(desired));
     return desired;

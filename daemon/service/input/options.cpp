@@ -23,17 +23,18 @@ std::string type_text(const Value& value) {
     return std::visit(Namer{}, value);
 }
 
-tl::unexpected<Error> wrong_type(const std::string& name, std::string_view wanted,
+tl::unexpected<Error> wrong_type(const std::string& name, std::string_view expected,
                                  const Value& value) {
     return fail(ErrorId::WrongType, fmt::format("option '{}' must be {}, not a value of type '{}'",
-                                                name, wanted, type_text(value)));
+                                                name, expected, type_text(value)));
 }
 
 tl::unexpected<Error> out_of_range(const std::string& name, Range range, const std::string& value) {
-    const std::string wanted = range.max == UINT64_MAX
-                                   ? fmt::format("{} or more", range.min)
-                                   : fmt::format("within {}..{}", range.min, range.max);
-    return fail(ErrorId::OutOfRange, fmt::format("option '{}' is {}, not {}", name, value, wanted));
+    const std::string expected = range.max == UINT64_MAX
+                                     ? fmt::format("{} or more", range.min)
+                                     : fmt::format("within {}..{}", range.min, range.max);
+    return fail(ErrorId::OutOfRange,
+                fmt::format("option '{}' is {}, not {}", name, value, expected));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ bool ApplyRecovery::prepare() {
     lock();
     if (!is_locking_) return false;
     if (is_cancelled() && intent_.goes_forward()) {
-        heed_cancel();
+        clear_cancel();
         roll_back({ErrorId::Cancelled, "it was cancelled"});
     }
     if (!is_direction_recorded_) {
@@ -90,7 +90,7 @@ bool ApplyRecovery::prepare() {
     return !is_asking_;
 }
 
-/// Makes the direction durable. Writes nothing if the state files have it already.
+/// Makes the direction (forward or back) durable. Writes nothing if the state files have it.
 void ApplyRecovery::record_direction() {
     is_asking_ = true;
     manager_.commit_apply(intent_, [this](const Result<>& committed) {
@@ -140,7 +140,7 @@ void ApplyRecovery::begin_inventories() {
     });
 }
 
-/// Waits for a PF core that was lost between two looks.
+/// Waits again if a PF core was lost since the last check.
 void ApplyRecovery::on_inventories(Result<std::vector<GpuInventory>> found) {
     if (!found) return wait(found.error().cause);
     if (waits_for_scrubs(*found)) return;
@@ -152,7 +152,7 @@ void ApplyRecovery::on_inventories(Result<std::vector<GpuInventory>> found) {
 }
 
 /// Waits for scrubs, which hold resources that plans need. If a scrub does not end, a recovery that
-/// goes forward turns back, and one that goes back continues without these resources.
+/// goes forward rolls back, and one that rolls back continues without these resources.
 bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
     const bool is_scrubbing =
         std::any_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.is_scrubbing; });
@@ -205,7 +205,7 @@ void ApplyRecovery::leave_out_used(ChangePlan& plan, const std::vector<GpuInvent
     });
 }
 
-/// Begins the next request. The GPU's thread refuses the request if a use began after that check.
+/// Begins the next request. The GPU's thread refuses it if a use began after check_forward().
 bool ApplyRecovery::begin_next() {
     const bool rolls_back = is_cancelled() && intent_.goes_forward() && next_ < requests_.size();
     if (rolls_back) {

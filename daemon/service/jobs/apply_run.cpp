@@ -10,7 +10,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Inventories collected so far; shared by the answers of all GPUs.
+/// The inventories that have come so far; shared by the callbacks of all GPUs.
 struct PendingReplies {
     std::map<std::string, GpuInventory> found;
     std::optional<Error> error;
@@ -44,7 +44,7 @@ void inventories(Manager& manager, const std::vector<std::string>& gpus,
             });
 }
 
-/// Names of other GPUs come from the records, so that absent GPUs count.
+/// Takes the names on other GPUs from the records, so that the names on absent GPUs count.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
                             const std::vector<DesiredGpu>& desired,
                             const std::vector<GpuInventory>& gpus) {
@@ -88,7 +88,7 @@ void ApplyRun::step() {
     }
 }
 
-/// False if the run must wait. A running request comes first, because the device ends it.
+/// False if the run must wait. A request under way comes first, because only the device ends it.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
     if (runner_.is_under_way()) {
@@ -170,10 +170,10 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
                                     "first, or apply with option 'force'",
                                     describe(step), step.in_use));
     intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
-    // includes names of VFs to be destroyed, which may have to come back
+    // includes the names of VFs to be destroyed, which a rollback needs
     manager_.lock_names(names_of(intent_));
-    commit(intent_, [this](const Result<>& kept) {
-        if (!kept) return abandon(kept.error());
+    commit(intent_, [this](const Result<>& committed) {
+        if (!committed) return abandon(committed.error());
         phase_ = Phase::Executing;
     });
     return {};
@@ -181,9 +181,9 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
 
 void ApplyRun::commit(const std::optional<ApplyIntent>& intent, const Done<>& then) {
     is_asking_ = true;
-    manager_.commit_apply(intent, [this, then](const Result<>& kept) {
+    manager_.commit_apply(intent, [this, then](const Result<>& committed) {
         is_asking_ = false;
-        then(kept);
+        then(committed);
     });
 }
 
@@ -241,7 +241,7 @@ void ApplyRun::end_step(const StepEnd& end) {
         ++next_;
         return;
     }
-    // The record may already have the VF's new definition, which a GPU follows when it returns.
+    // The record may have the VF's new definition already; a GPU that returns gets it applied.
     if (is_loss(end.result.error().id) && !is_setting(request)) {
         may_be_recovered_ = true;
         conditions_.push_back(fmt::format("{}: {}", describe(request), end.result.error().cause));
@@ -278,10 +278,10 @@ void ApplyRun::abandon(Error error) {
     if (phase_ == Phase::Inventory)
         return end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
     intent_.rollback_reason = error_->cause;
-    commit(intent_, [this](const Result<>& kept) {
+    commit(intent_, [this](const Result<>& committed) {
         phase_ = Phase::Undoing;
-        if (kept) return;
-        conditions_.push_back(kept.error().cause);
+        if (committed) return;
+        conditions_.push_back(committed.error().cause);
         leave();
     });
 }
@@ -289,8 +289,8 @@ void ApplyRun::abandon(Error error) {
 /// Makes the end durable first. If the disk refuses, a recovery follows, which finds nothing left
 /// to do.
 void ApplyRun::finish(State state) {
-    commit(std::nullopt, [this, state](const Result<>& kept) {
-        if (!kept) left_over_ = intent_;
+    commit(std::nullopt, [this, state](const Result<>& committed) {
+        if (!committed) left_over_ = intent_;
         end(state);
     });
 }

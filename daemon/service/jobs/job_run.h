@@ -28,9 +28,9 @@ public:
     /// Begins or continues the work, as far as possible without waiting.
     virtual void step() = 0;
     [[nodiscard]] virtual State state() const = 0;
-    /// 0..1: part of the requests that are done, not of the time.
+    /// 0..1: finished requests / all requests.
     [[nodiscard]] virtual double progress() const = 0;
-    /// When to call step() again if nothing else happens; max(): there is no need.
+    /// When to call step() again if nothing else happens; max(): never.
     [[nodiscard]] virtual Nanoseconds next_refresh(Nanoseconds now) const {
         return now + kPollInterval;
     }
@@ -44,7 +44,7 @@ public:
     void cancel() { is_cancelled_ = true; }
     [[nodiscard]] bool is_over() const { return state() >= State::Done; }
     [[nodiscard]] const std::string& step_text() const { return step_text_; }
-    /// Why it failed, and the state it left.
+    /// Why the run failed, and the state that it left.
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }
     /// JSON; empty until the plan is made.
     [[nodiscard]] const std::string& plan_text() const { return plan_text_; }
@@ -54,7 +54,7 @@ public:
 protected:
     [[nodiscard]] bool is_cancelled() const { return is_cancelled_; }
     /// Clears the request to cancel, for runs that may be cancelled more than once.
-    void heed_cancel() { is_cancelled_ = false; }
+    void clear_cancel() { is_cancelled_ = false; }
 
     std::string step_text_;
     std::optional<Error> error_;

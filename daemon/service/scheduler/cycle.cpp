@@ -96,10 +96,10 @@ std::uint64_t entries_for(const std::vector<Part>& parts, std::uint64_t cycle_us
 
 std::uint64_t cycle_of(const std::vector<Part>& parts, std::uint64_t max_entries) {
     const std::uint64_t hyperperiod_us = weight_sum(parts);
-    std::uint64_t wanted = 1;
+    std::uint64_t needed = 1;
     for (const Part& part : parts)
-        wanted = std::max(wanted, ceil_div(part.request_us, part.weight));
-    const std::uint64_t count = fitting_multiple(parts, hyperperiod_us, wanted, max_entries);
+        needed = std::max(needed, ceil_div(part.request_us, part.weight));
+    const std::uint64_t count = fitting_multiple(parts, hyperperiod_us, needed, max_entries);
     if (count > 0)
         return cuttable_multiple(parts, hyperperiod_us, count, max_entries) * hyperperiod_us;
     return std::max<std::uint64_t>(1, fitting_multiple(parts, 1, hyperperiod_us, max_entries));

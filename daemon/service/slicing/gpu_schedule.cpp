@@ -103,14 +103,14 @@ Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t ma
     const scheduler::Limits limits = limits_of(max_gap_ms, admission, members);
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
          ++priority_class) {
-        std::vector<scheduler::Claim> wanted;
+        std::vector<scheduler::Claim> desired;
         for (std::size_t i = 0; i < members.size(); ++i) {
             if (priority_class_of(members[i]) != priority_class) continue;
-            wanted.push_back(claim_of(members[i]));
-            wanted.back().max_gap_us = gap_us_of(admission.terms[i].table_gap_ns);
-            if (!names.empty()) wanted.back().name = names[i];
+            desired.push_back(claim_of(members[i]));
+            desired.back().max_gap_us = gap_us_of(admission.terms[i].table_gap_ns);
+            if (!names.empty()) desired.back().name = names[i];
         }
-        TRY_VOID(scheduler::check(wanted, limits));
+        TRY_VOID(scheduler::check(desired, limits));
     }
     return {};
 }
@@ -214,7 +214,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
         state_.asleep_since.erase(vf);
 }
 
-/// Measures a turn only if the VF had work all the time, so that the engine was not idle in
+/// Measures a slice only if the VF had work all the time, so that the engine was not idle in
 /// between.
 void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
     constexpr int kPart = 32;  // weight of a new value: 1/32
@@ -225,12 +225,12 @@ void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds
     for (const scheduler::Entry& entry : state_.plan.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
-    // a turn of no table: no other VF had work, or the VF hung
+    // a slice of no table: no other VF had work, or the VF hung
     if (over > kMaxOverhead) return;
     state_.overhead += (std::min(between + over, kMaxOverhead) - state_.overhead) / kPart;
 }
 
-/// Whether the cost of turns has changed much. Tables are not replaced because of measurement
+/// Whether the overhead of slices has changed much. Tables are not replaced because of measurement
 /// noise.
 bool GpuSchedule::overhead_left_plan() const {
     constexpr Nanoseconds kMin = std::chrono::microseconds(100);
@@ -418,7 +418,7 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     table.size = sizeof table;
     table.generation = generation;
     scheduler::Limits limits = limits_;
-    // A quarter above the mean, so that longer turns keep the gap as well.
+    // A quarter above the mean, so that longer slices keep the gap as well.
     limits.overhead_us =
         static_cast<std::uint32_t>((state_.overhead + state_.overhead / 4).count() / kNsPerUs);
     made_overhead_ = state_.overhead;
@@ -426,13 +426,13 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
          ++priority_class) {
-        const std::vector<scheduler::Claim> wanted = claims(priority_class);
+        const std::vector<scheduler::Claim> desired = claims(priority_class);
         // Each priority class is planned separately: a lower priority class runs only while the
         // higher ones have no work, and the PF core keeps a cursor for each.
-        TRY(scheduler::Plan plan, scheduler::plan(wanted, limits));
-        for (const scheduler::Entry& entry : scheduler::reserve_of(plan, wanted))
+        TRY(scheduler::Plan plan, scheduler::plan(desired, limits));
+        for (const scheduler::Entry& entry : scheduler::reserve_of(plan, desired))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
-        for (const scheduler::Claim& claim : wanted) asleep[claim.vf] = claim.is_asleep;
+        for (const scheduler::Claim& claim : desired) asleep[claim.vf] = claim.is_asleep;
         append(whole, std::move(plan));
     }
     table.count = static_cast<std::uint32_t>(whole.entries.size());
@@ -474,22 +474,22 @@ bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
     std::size_t found = 0;
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
          ++priority_class) {
-        std::vector<scheduler::Claim> wanted;
+        std::vector<scheduler::Claim> desired;
         std::vector<scheduler::Entry> own;
         for (const Member& member : state_.members)
-            if (priority_class_of(member) == priority_class) wanted.push_back(claim_of(member));
+            if (priority_class_of(member) == priority_class) desired.push_back(claim_of(member));
         for (const scheduler::Entry& entry : entries)
-            if (std::any_of(wanted.begin(), wanted.end(),
+            if (std::any_of(desired.begin(), desired.end(),
                             [&](const auto& claim) { return claim.vf == entry.vf; }))
                 own.push_back(entry);
         found += own.size();
-        if (!wanted.empty() && !scheduler::is_fair_table(own, wanted)) return false;
+        if (!desired.empty() && !scheduler::is_fair_table(own, desired)) return false;
     }
-    vgpu_pf_run_table wanted{};
-    set_terms(wanted);
+    vgpu_pf_run_table desired{};
+    set_terms(desired);
     for (std::size_t i = 0; i < VGPU_PF_MAX_VFS; ++i)
-        if (!is_same(table.contracts[i], wanted.contracts[i]) ||
-            table.weights[i] != wanted.weights[i] || table.max_gap_us[i] != wanted.max_gap_us[i])
+        if (!is_same(table.contracts[i], desired.contracts[i]) ||
+            table.weights[i] != desired.weights[i] || table.max_gap_us[i] != desired.max_gap_us[i])
             return false;
     return found == entries.size();
 }

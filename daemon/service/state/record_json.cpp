@@ -146,11 +146,11 @@ GpuRecord gpu_of(const Json& json) {
 
 /// A VF that the apply will make has no UUID yet. `was` is not recorded, because the plan has
 /// already found the VFs.
-Json desired_json(const DesiredVf& wanted) {
-    Json json = spec_json(wanted.spec, wanted.owner);
-    if (wanted.spec.uuid != Uuid{}) json["uuid"] = uuid_text(wanted.spec.uuid);
-    if (wanted.vf != 0) json["vf"] = wanted.vf;
-    if (wanted.is_open) json["open"] = true;
+Json desired_json(const DesiredVf& desired) {
+    Json json = spec_json(desired.spec, desired.owner);
+    if (desired.spec.uuid != Uuid{}) json["uuid"] = uuid_text(desired.spec.uuid);
+    if (desired.vf != 0) json["vf"] = desired.vf;
+    if (desired.is_open) json["open"] = true;
     return json;
 }
 

@@ -18,8 +18,8 @@ constexpr const char* kCopy = ".bak";
 constexpr const char* kDamaged = ".damaged";
 constexpr const char* kApply = "apply.json";
 constexpr std::string_view kMayBeFound =
-    "; what was written of it could not be taken back, so a vgpud started before the next change "
-    "may find it made";
+    "; the written file could not be rolled back, so a vgpud started before the next change may "
+    "find it made";
 
 /// Name of the state file of a GPU. An id is a valid name, so it has no slash.
 std::string name_of(const std::string& id) {

@@ -26,8 +26,8 @@ struct FakeAgentPort final : AgentPort {
         return {};
     }
     void close(const std::string& path) override { places.erase(path); }
-    void accept_clients(const std::string& path, bool is_wanted) override {
-        places[path].is_accepting = is_wanted;
+    void accept_clients(const std::string& path, bool is_accepting) override {
+        places[path].is_accepting = is_accepting;
     }
     bool send(const std::string& path, std::string_view bytes) override {
         if (!is_read) return false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Noninterference: two GPUs on which VF1 does the same and VF2 something else, at random. The clock
-// moves only between the turns of the VFs, so everything that VF1 can see must be equal: every
+// moves only between the slices of the VFs, so everything that VF1 can see must be equal: every
 // register, its configuration space, its VRAM, its interrupts, the times in its memory. While VF2
-// has its turn, nothing of VF1 changes. How long VF1 waits for its turn is the scheduler's, in
-// unit_core.
+// runs, nothing of VF1 changes. The time that VF1 waits for its slice is up to the scheduler, which
+// unit_core tests.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -19,7 +19,7 @@ namespace vgpu::softgpu::test {
 namespace {
 
 constexpr unsigned kObserver = 1, kNeighbour = 2;
-constexpr std::chrono::milliseconds kTurn{4};
+constexpr std::chrono::milliseconds kSlice{4};
 constexpr std::uint32_t kRegisterDwords = (512u << 10) / 4;
 constexpr std::uint32_t kConfigBytes = 4096;
 
@@ -89,12 +89,12 @@ public:
         driver_->provision(kNeighbour, kSecond, kMegabytes);
     }
 
-    /// Turns of both; what VF1 saw at the end of each of its turns.
-    std::vector<Sight> live(std::size_t turns) {
+    /// Runs `slices` slices of both VFs. Returns what VF1 saw at the end of each of its slices.
+    std::vector<Sight> live(std::size_t slices) {
         std::vector<Sight> seen;
         GfxGuest gfx(*observer_);
         SdmaGuest sdma(*observer_);
-        for (std::size_t turn = 0; turn < turns; ++turn) {
+        for (std::size_t slice = 0; slice < slices; ++slice) {
             EXPECT_EQ(driver_->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, kObserver),
                       GPUIOV_STATUS_DONE);
             const std::vector<std::uint64_t> answers = work(gfx, sdma);
@@ -103,13 +103,13 @@ public:
             const Sight before = look(*observer_);
             disturb();
             const Sight after = look(*observer_);
-            EXPECT_EQ(before.registers, after.registers) << "turn " << turn;
-            EXPECT_EQ(before.config, after.config) << "turn " << turn;
-            EXPECT_EQ(before.vram_hash, after.vram_hash) << "turn " << turn;
-            EXPECT_FALSE(after.has_interrupt) << "turn " << turn;
+            EXPECT_EQ(before.registers, after.registers) << "slice " << slice;
+            EXPECT_EQ(before.config, after.config) << "slice " << slice;
+            EXPECT_EQ(before.vram_hash, after.vram_hash) << "slice " << slice;
+            EXPECT_FALSE(after.has_interrupt) << "slice " << slice;
             seen.push_back(before);
             seen.back().answers = answers;
-            clock_.advance(kTurn);
+            clock_.advance(kSlice);
         }
         return seen;
     }
@@ -138,7 +138,7 @@ private:
         return answers;
     }
 
-    /// VF2's turn: everything a guest can reach, with random contents; at its end it is reset, now
+    /// VF2's slice: everything a guest can reach, with random contents; at its end it is reset, now
     /// and then.
     void disturb() {
         const std::uint32_t status = driver_->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, kNeighbour);
@@ -201,21 +201,21 @@ private:
 class Noninterference : public ::testing::TestWithParam<iov::SwitchMode> {};
 
 TEST_P(Noninterference, AVfSeesTheSameBytesAndTimesWhateverItsNeighbourDoes) {
-    constexpr std::size_t kTurns = 6;
+    constexpr std::size_t kSlices = 6;
     constexpr std::uint32_t kWork = 7;
     const char* text = std::getenv("VGPU_TWIN_SEED");
     const std::uint32_t seed =
         text ? static_cast<std::uint32_t>(std::stoul(text)) : std::random_device{}();
     std::cout << "VGPU_TWIN_SEED=" << seed << "\n";
     Twin first(GetParam(), kWork, seed), second(GetParam(), kWork, seed + 1);
-    const std::vector<Sight> one = first.live(kTurns);
-    const std::vector<Sight> other = second.live(kTurns);
-    for (std::size_t turn = 0; turn < kTurns; ++turn) {
-        EXPECT_EQ(one[turn].registers, other[turn].registers) << "turn " << turn;
-        EXPECT_EQ(one[turn].answers, other[turn].answers) << "turn " << turn;
-        EXPECT_TRUE(one[turn] == other[turn]) << "turn " << turn;
+    const std::vector<Sight> one = first.live(kSlices);
+    const std::vector<Sight> other = second.live(kSlices);
+    for (std::size_t slice = 0; slice < kSlices; ++slice) {
+        EXPECT_EQ(one[slice].registers, other[slice].registers) << "slice " << slice;
+        EXPECT_EQ(one[slice].answers, other[slice].answers) << "slice " << slice;
+        EXPECT_TRUE(one[slice] == other[slice]) << "slice " << slice;
     }
-    EXPECT_NE(one[0].answers, one[1].answers) << "times and values change with the turns";
+    EXPECT_NE(one[0].answers, one[1].answers) << "times and values change with the slices";
     EXPECT_NE(first.neighbours_vram(), second.neighbours_vram()) << "they do the same";
 }
 
