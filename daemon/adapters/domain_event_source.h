@@ -2,8 +2,8 @@
 //
 // DomainEventSource: runs vgpu-libvirt and reads its lines. Restarts it with a growing delay. The
 // child ends when vgpud ends, because its standard input then ends. Reading never blocks. A line
-// longer than kMaxLine ends the child. main.cpp calls watch() before and look() after each wait;
-// one thread.
+// longer than kMaxLine ends the child. main.cpp calls watch() before each wait and dispatch() after
+// it; one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"

@@ -19,7 +19,7 @@ void GpuThread::stop() {
 
 void GpuThread::run() {
     while (!is_stopping_) {
-        // before the turn, so that a wake() during it causes another turn
+        // before the iteration, so that a wake() during it causes another one
         wakeup_.clear();
         loop_->iterate();
         PollSet poll_set;

@@ -13,7 +13,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// wake() may be called from any thread. stop() interrupts a turn that waits for a silent PF core.
+/// wake() may be called from any thread. stop() interrupts a wait for a silent PF core.
 class GpuThread final : public GpuRunner {
 public:
     explicit GpuThread(const Clock& clock) : clock_(clock) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnerProbe: implements OwnerPort with /proc and with softgpu's notes about clients
+// OwnerProbe: implements OwnerPort with /proc and with softgpu's records of clients
 // (pf-driver/softgpu/vfio_user/client_record.h). Recognises VMs by QEMU's `-uuid` argument. It must
 // not ask libvirt, which may be waiting for a hook that waits for vgpud. Stateless; any thread.
 #pragma once

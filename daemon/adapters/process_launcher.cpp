@@ -57,7 +57,7 @@ struct Inheritance {
 };
 
 /// Runs in the child, so it makes only async-signal-safe calls. `gate`: vgpud writes a byte once
-/// the note is on disk. If vgpud dies before, the child reads end of file and ends.
+/// the record is on disk. If vgpud dies before, the child reads end of file and ends.
 [[noreturn]] void become(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);

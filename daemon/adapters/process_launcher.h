@@ -2,7 +2,7 @@
 //
 // ProcessLauncher: implements ProcessPort with fork and exec. A child gets a new session, the
 // default signal mask, /dev/null as input, LABEL.log as output, no other descriptor, and no
-// variables of the service manager. The note LABEL.pid ("pid start_time") is written before the
+// variables of the service manager. The file LABEL.pid ("pid start_time") is written before the
 // exec, so that the next vgpud finds the child. end_of() reaps children. Stateless; any thread.
 #pragma once
 

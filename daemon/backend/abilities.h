@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Abilities: what a GPU's driver can change, as data. Each kind of change has a row of
-// abilities.def, and a driver fills in one Ability for it: what must hold before the change, and
-// which values there are. Create, set, plan and apply check their requests against this table, and
-// D-Bus and vgpuctl show it. Constant while the driver is connected.
+// Abilities: a table of the changes that a GPU's driver can make. Each kind of change has a row in
+// abilities.def. The driver fills in one Ability for it: the condition for the change, and the
+// possible values. Create, set, plan and apply check their requests against this table; D-Bus and
+// vgpuctl show it. Constant while the driver is connected.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -18,7 +18,7 @@
 
 namespace vgpu::daemon {
 
-/// What must hold before a change. In order: the worst of several changes is the greatest.
+/// The condition for a change, in rising order: several changes together need the greatest.
 /// VfIdle: no client has the VF open, and no other user owns it; force overrides this.
 /// AllIdle: as VfIdle, for all VFs of the GPU; force overrides owners, but never an open VF.
 /// Reload, Reboot: the driver must be loaded again, or the host started again; vgpud does neither.
@@ -48,8 +48,8 @@ struct Ability {
     bool operator==(const Ability&) const = default;
 };
 
-/// What a driver can do. A driver without any ability is only watched; a description and the scrub
-/// at a release are vgpud's own, and every GPU has them.
+/// All abilities of a driver. A GPU whose driver has none is only watched. vgpud itself changes
+/// descriptions and the setting scrub_on_release, so every GPU has these two.
 struct Abilities {
     explicit Abilities(std::string driver_name = "") : driver(std::move(driver_name)) {
         for (const Change own : {Change::Description, Change::ScrubOnRelease})
@@ -85,8 +85,8 @@ std::string_view words_of(Change change);
 /// "gpu1 (driver xe)"
 std::string describe(const std::string& gpu, const Abilities& abilities);
 
-/// Whether the driver can ever change this, and can have `value`. `whose`: the VF, for messages.
-/// NotOffered or OutOfRange, naming GPU, driver, kind, and what would fit.
+/// Whether the driver can make this change, and takes `value`. `whose`: the VF, for messages.
+/// NotOffered or OutOfRange, which name GPU, driver, kind of change and values that would fit.
 Result<> check_value(const std::string& gpu, const Abilities& abilities, Change change,
                      std::uint64_t value, std::string_view whose);
 /// NotOffered, naming GPU, driver and kind, unless vgpud can make the change.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Facts: what a GPU's driver reports of the GPU and of its VFs. A value that the driver does not
-// know is absent, never 0, and stays absent on D-Bus, in vgpuctl and in the metrics.
+// Facts: the values that a GPU's driver reports of the GPU and of its VFs. A value that the driver
+// does not know is absent, never 0, and stays absent on D-Bus, in vgpuctl and in the metrics.
 #pragma once
 
 #include "daemon/backend/abilities.h"
@@ -47,8 +47,8 @@ struct GpuFacts {
     bool operator==(const GpuFacts&) const = default;
 };
 
-/// A VF that does not exist, has no resources, or is not given to vgpud, is ABSENT. States, reasons
-/// and generations are those of the uapi; a driver without own states reports PROVISIONED.
+/// The state is ABSENT if the VF does not exist, has no resources, or does not belong to vgpud.
+/// States and reasons are those of the uapi; a driver without VF states reports PROVISIONED.
 struct VfFacts {
     std::uint32_t vf = 0;
     std::uint32_t state = VGPU_PF_VF_ABSENT;  ///< enum vgpu_pf_vf_state

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuRunner: runs the turns of one GPU in a separate thread, so that a slow PF core delays only its
-// own GPU. A turn runs when a descriptor becomes readable, at a time, or after wake(). Implemented
-// by adapters/gpu_thread; tests run turns themselves.
+// GpuRunner: runs the loop of one GPU in a separate thread, so that a slow PF core delays only its
+// own GPU. An iteration runs when a descriptor becomes readable, at a time, or after wake().
+// Implemented by adapters/gpu_thread; tests call iterate() themselves.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -20,13 +20,13 @@ public:
     virtual void iterate() = 0;
     /// Fds that become readable when there is work; ignore entries of -1.
     [[nodiscard]] virtual std::vector<int> wait_fds() const = 0;
-    /// Time (of Clock) of the next turn if no descriptor becomes readable before. Called after each
-    /// turn.
+    /// Time (of Clock) of the next iteration if no descriptor becomes readable before. Called after
+    /// each iteration.
     [[nodiscard]] virtual Nanoseconds wake_at() const = 0;
     /// Time (of Clock, at most wake_at()) until which another request is likely. Until then the
     /// runner spins on a spare CPU, because waking up takes as long as a request.
     [[nodiscard]] virtual Nanoseconds awake_until() const = 0;
-    /// Ends the wait of a running turn; no turn follows. From any thread.
+    /// Ends the wait of a running iteration; none follows. From any thread.
     virtual void interrupt() = 0;
 };
 
@@ -34,11 +34,11 @@ class GpuRunner {
 public:
     virtual ~GpuRunner() = default;
 
-    /// Runs the first turn at once. `turns` must live until stop() has returned.
+    /// Runs the first iteration at once. `loop` must live until stop() has returned.
     virtual void start(GpuLoop& loop) = 0;
-    /// Requests another turn soon; from any thread.
+    /// Requests another iteration soon; from any thread.
     virtual void wake() = 0;
-    /// Ends the turns; none is running when it returns.
+    /// Ends the loop; no iteration is running when stop() returns.
     virtual void stop() = 0;
 };
 

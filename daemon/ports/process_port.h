@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ProcessPort: starts helper processes of a GPU (softgpu, vgpu-pf) that outlive vgpud, and finds
-// them again by notes in the run directory. Pid and start time identify a process. Implemented by
+// them again by files in the run directory. Pid and start time identify a process. Implemented by
 // adapters/process_launcher.
 #pragma once
 
@@ -23,7 +23,7 @@ struct ProcessId {
 
 /// `directory` must exist. `command` runs without a shell.
 struct ProcessSpec {
-    std::string label;                 ///< "softgpu", "vgpu-pf": names the note and the log
+    std::string label;                 ///< "softgpu", "vgpu-pf": names the pid file and the log
     std::string directory;             ///< contains LABEL.pid and LABEL.log
     std::vector<std::string> command;  ///< program and arguments
 };
@@ -32,7 +32,7 @@ class ProcessPort {
 public:
     virtual ~ProcessPort() = default;
 
-    /// Starts a process in a new session. System if log, note or process cannot be made. The note
+    /// Starts a process in a new session. System if log, file or process cannot be made. The file
     /// is on disk first, so that a later vgpud finds the process.
     virtual Result<ProcessId> start(const ProcessSpec& spec) = 0;
     virtual std::optional<ProcessId> find(const ProcessSpec& spec) = 0;

@@ -264,19 +264,19 @@ Result<> Manager::not_locked(const std::string& gpu) const {
     return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
 }
 
-/// Notes the end of a claim. Claims made after the plan are in no plan, so their VFs are not made
+/// Records the end of a claim. Claims made after the plan are in no plan, so their VFs are not made
 /// again.
 void Manager::record_end(const EndedClaim& claim) {
     if (!locked_gpus_.contains(claim.gpu)) return;
     for (const auto& [vf, record] : store_.gpu(claim.gpu).vfs)
-        if (record.owner.generation == claim.generation) return;  // the claim was kept
+        if (record.owner.generation == claim.generation) return;  // the claim is persistent
     const auto apply = store_.apply();
     if (apply && !claims_before(*apply, claim.gpu, claim.owner).contains(claim.generation)) return;
     ended_claims_.insert(claim);
 }
 
-/// Without an intent nothing was destroyed, and claims end by a release. Kept claims do not end
-/// here.
+/// Without an intent nothing was destroyed, and claims end by a release. Persistent claims do not
+/// end here.
 void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;

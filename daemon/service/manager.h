@@ -89,12 +89,12 @@ public:
     /// owner. Not durable: the recovery of the next vgpud knows only the intent.
     [[nodiscard]] bool has_ended(const std::string& gpu, const OwnerRecord& claim) const;
 
-    /// Answers with the generation of the claim. Options: generation, keep, lease_s.
+    /// Answers with the generation of the claim. Options: generation, lease_s, persistent.
     void claim(const Target& target, const std::string& owner, const Options& options,
                const Done<std::uint64_t>& done);
     void release(const Target& target, const std::string& owner, std::uint64_t generation,
                  const Options& options, const Done<>& done);
-    /// The owner has stopped: empties the VF and ends its claim, unless it is kept.
+    /// The owner has stopped: empties the VF and ends its claim, unless it is persistent.
     void pause(const Target& target, const std::string& owner, std::uint64_t generation,
                const Done<>& done);
 

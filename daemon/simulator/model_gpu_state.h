@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What changes in a ModelGpu: its clock, registers, memory and VFs, and the faults that a test has
-// planned. A test that explores what may happen next copies this state and puts it back
+// The state of a ModelGpu that changes: its clock, registers, memory and VFs, and the faults that a
+// test has planned. A test that explores possible continuations copies this state and restores it
 // (ModelGpu::save() and restore()). Hooks and log lines are not part of it.
 #pragma once
 
@@ -57,8 +57,8 @@ public:
         bool has_interrupts = false;
     };
 
-    /// What decides how the device continues: times are relative to now, in steps of a factor of
-    /// two; numbers that only count are left out.
+    /// The values that decide how the device continues. Times are relative to now, in steps of a
+    /// factor of two; numbers that only count are left out.
     [[nodiscard]] std::vector<std::uint64_t> digest() const;
 
     // --- records and faults

@@ -47,7 +47,7 @@ private:
 };
 
 /// AMD GIM: round robin, 6 ms, no weights. An overrun is subtracted from the VF's next slices, but
-/// at least half a slice remains; a debt above a slice costs a whole turn. Always passes over VFs
+/// at least half a slice remains; a debt above a slice costs one slice. Always passes over VFs
 /// without work (GIM: at most 8 times in a row). In GIM a switch command above 500 ms costs an FLR.
 class GimRoundRobin : public PeerPolicy {
 public:

@@ -2,7 +2,7 @@
 //
 // The driver of one VF. The PCI core binds a device to the driver that `driver_override` names, and
 // to no other; `drivers_probe` starts it. While sriov_drivers_autoprobe is 0, a VF without an
-// override gets no driver at all, which is what mode None is.
+// override gets no driver at all: that is mode None.
 #include "daemon/backend/sriov/pf.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr std::string_view kNoOverride = "\n";
 struct Variant {
     std::string_view pf_driver, vfio_driver;
 };
-/// Variants wait for the PF's part of a reset. Linux: drivers/vfio/pci.
+/// Variants of vfio-pci, which wait for the PF's part of a reset. Linux: drivers/vfio/pci.
 constexpr std::array kVariants{Variant{"xe", "xe-vfio-pci"}};
 
 tl::unexpected<Error> in_use(const VfFunction& vf) {
@@ -85,8 +85,8 @@ Result<> SriovPf::reset(std::uint32_t vf, const std::function<Result<>()>& chang
     return changed;
 }
 
-/// An unbind of a VF that a VM has just opened blocks, and QEMU is asked to unplug the device. So
-/// the VF is looked at immediately before, and again afterwards.
+/// The unbind of a VF that a VM has just opened blocks, and QEMU is asked to unplug the device. So
+/// the VF's use is read immediately before the unbind, and again afterwards.
 Result<> SriovPf::unbind(const VfFunction& vf, TakeFromHost take) {
     TRY(const VfFunction now, find(vf.vf));
     if (!may_take(now, take)) return in_use(now);

@@ -2,9 +2,9 @@
 //
 // BoundedSysfs: gives every write, and every read that may wait for a lock, a time limit. Writing 0
 // to sriov_numvfs sleeps in the kernel, beyond the reach of signals, until the last user of a VF
-// closes it (drivers/pci/iov.c, vfio). So a detached thread makes these calls. If one is late, the
-// caller gets EINPROGRESS, and so does everybody who writes before it has ended: one access at a
-// time, and never a second one behind a stuck one.
+// closes it (drivers/pci/iov.c, vfio). So a detached thread makes these calls. If a call is late,
+// its caller gets EINPROGRESS, and so do all writers until the call has ended: the thread makes one
+// call at a time and queues none behind a call that is stuck.
 //
 //   GPU's thread   write() --> [call] --> worker: HostSysfs::write() ... the kernel sleeps
 //                  limit over: EINPROGRESS; pending() names it; other files can be read
@@ -25,7 +25,7 @@ public:
     static constexpr Milliseconds kLimit{8000};
 
     explicit BoundedSysfs(std::shared_ptr<Sysfs> files, Milliseconds limit = kLimit);
-    /// Never waits: a call that the kernel has not finished keeps its thread and `files`.
+    /// Never waits: the thread and `files` stay until the kernel has finished the call under way.
     ~BoundedSysfs() override;
     BoundedSysfs(const BoundedSysfs&) = delete;
     BoundedSysfs& operator=(const BoundedSysfs&) = delete;
@@ -46,7 +46,7 @@ public:
 
 private:
     struct Worker;
-    /// The answer of `call`, or EINPROGRESS, then described by `what`.
+    /// The answer of `call`, or EINPROGRESS with the description `what`.
     SysfsResult<std::string> run(std::function<SysfsResult<std::string>(Sysfs&)> call,
                                  std::string what, SysfsError late);
 

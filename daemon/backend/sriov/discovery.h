@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Discovery: the SR-IOV PFs of this machine, and what drives each. Reads only, and writes to no PF:
-// a PF that the configuration does not name is shown and otherwise left alone. Display controllers
-// and accelerators are offered by themselves; other PFs (network cards, disks) only by address.
+// Discovery: the SR-IOV PFs of this machine and their drivers. Writes to no PF: a PF that the
+// configuration does not name is shown and otherwise left alone. Lists all display controllers and
+// accelerators; other PFs (network cards, disks) only if the configuration gives their address.
 #pragma once
 
 #include "daemon/backend/sriov/pf.h"
@@ -15,9 +15,9 @@ namespace vgpu::daemon::sriov {
 
 /// How a PF of this driver is managed.
 enum class PfKind {
-    Own,      ///< vgpu_pf: by our PF core, never from here
-    Xe,       ///< sriov_admin: levels are found by its files
-    Generic,  ///< the number of VFs, and their drivers
+    Own,      ///< vgpu_pf: our PF core manages it, not SriovBackend
+    Xe,       ///< xe: the files in sriov_admin decide what it offers
+    Generic,  ///< vgpud sets the number of VFs and their drivers
     Adopted,  ///< VFs that exist are used; their number is read-only
     None,     ///< no driver, or vfio-pci: a VM has the PF itself
 };

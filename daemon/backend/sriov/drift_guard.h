@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// DriftGuard: what to do about a value that somebody else has changed. vgpud puts its own value
-// back, but two programs that both do so would fight for ever: so at most once in 10 s, and after
-// three times vgpud gives up and says so. The count starts again when the value has stayed for ten
-// minutes, or when the operator changes it. Pure.
+// DriftGuard: limits how often vgpud restores a value that another program has changed. Two
+// programs that both restore their values would fight for ever. So vgpud restores a value at most
+// once in 10 s, and three times in all; then it reports that it gives up. The count starts again
+// when the value has stayed for ten minutes, or when the operator changes it. Pure.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -21,15 +21,15 @@ public:
     static constexpr std::uint32_t kTries = 3;
 
     enum class Verdict {
-        Wait,     ///< look again later
+        Wait,     ///< check again later
         PutBack,  ///< write vgpud's value now; counted
-        Abandon,  ///< from now on the other's value stays; returned once
-        Leave,    ///< given up before
+        Abandon,  ///< stop restoring the value and report that; returned once
+        Leave,    ///< do nothing: abandoned before
     };
 
     /// `what` (a setting of a VF) differs from vgpud's value at `now`.
     Verdict differs(const std::string& what, Nanoseconds now);
-    /// The operator has set it: all is forgotten.
+    /// Forgets the count of `what`, because the operator has set the value.
     void forget(const std::string& what) { rows_.erase(what); }
 
 private:

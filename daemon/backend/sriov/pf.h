@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// SriovPf: any SR-IOV PF whose driver is not ours, through the PCI core's sysfs files. It can read
-// the VFs and who uses them, choose the driver of a VF, reset a VF, and change the number of VFs by
-// a re-enable. What other VFs must do is part of every contract here:
+// SriovPf: drives any SR-IOV PF whose driver is not ours, through the PCI core's sysfs files. It
+// reads the VFs and their users, chooses the driver of a VF, resets a VF, and changes the number of
+// VFs by disabling and enabling all. Each operation requires VFs to be closed:
 //
 //   one VF     bind, reset        only while that VF is closed
 //   all VFs    set_count          only while every VF is closed: all of them disappear
 //
-// "Closed" is one read of the VF's file `enable`, the number of times that a driver has enabled the
-// function: 0 while vfio-pci or a variant is bound and nobody has it open. The test has no side
-// effect and needs no capability. A VM may open the VF between test and act, so a VF without any
-// driver is what vgpud resets or disables: unbind, look again, act.
+// A VF is closed if its file `enable` reads 0. The file has the number of times that a driver has
+// enabled the function: 0 while vfio-pci or a variant is bound and no VM has it open. Reading has
+// no side effect and needs no capability. A VM may open the VF between the read and the operation,
+// so vgpud unbinds the VF's driver and reads the use again before it resets or disables the VF.
 //
 // Every step is absolute ("4 VFs"), so that a later vgpud can repeat it. GPU thread only.
 #pragma once
@@ -25,7 +25,7 @@
 
 namespace vgpu::daemon::sriov {
 
-/// What identifies a card without a capability: its serial number needs CAP_SYS_ADMIN.
+/// The ids of a card that can be read without CAP_SYS_ADMIN, which its serial number would need.
 struct PciIds {
     std::uint16_t vendor = 0, device = 0, subsystem_vendor = 0, subsystem_device = 0;
     std::uint8_t revision = 0;
@@ -35,7 +35,7 @@ struct PciIds {
 /// "8086:e212 (subsystem 8086:1114, revision 00)"
 [[nodiscard]] std::string describe(const PciIds& ids);
 
-/// Who uses a VF. Unknown counts as open everywhere.
+/// The kind of user that a VF has. Unknown counts as Open everywhere.
 enum class VfUse {
     Closed,
     Open,  ///< by vfio: a VM has it
@@ -64,15 +64,15 @@ struct PfFunction {
     bool operator==(const PfFunction&) const = default;
 };
 
-/// The PF as it was when vgpud took it over. Writes are refused while the card or the driver is
-/// another.
+/// The PF as it was when vgpud took it over. Writes are refused after the card or the driver has
+/// changed.
 struct PfIdentity {
     std::string address;
     PciIds ids{};
     std::string driver;
 };
 
-/// What a PF driver adds to a re-enable; the generic one adds nothing.
+/// Steps that a PF driver adds when VFs are enabled again; by default none.
 class EnableSteps {
 public:
     virtual ~EnableSteps() = default;
@@ -93,8 +93,8 @@ public:
     [[nodiscard]] const PfIdentity& identity() const { return identity_; }
 
     // --- reads only (inspect.cpp)
-    /// Of the PF at `address`. Does not wait: counts links, never reads sriov_numvfs. VFs that
-    /// vanish meanwhile are left out.
+    /// Reads the PF at `address`. Does not wait: counts links, never reads sriov_numvfs. Leaves out
+    /// VFs that vanish meanwhile.
     static Result<PfFunction> inspect(Sysfs& files, const std::string& address);
     Result<PfFunction> inspect() { return inspect(files_, address()); }
     /// One VF; none if it is not enabled.
@@ -102,12 +102,12 @@ public:
     /// PfLost unless card and driver are those of `identity`.
     Result<> check_identity();
     /// The driver through which VMs get VFs of this PF: the variant of its PF driver if that is
-    /// loaded, else vfio-pci. AssignmentRefused if neither is: vgpud loads no module.
+    /// loaded, else vfio-pci. AssignmentRefused if neither is loaded: vgpud loads no module.
     Result<std::string> vfio_driver();
 
     // --- one VF (binding.cpp)
     /// Gives the VF's function to `mode`: None, VfioPci or Host. A VF that changes its user is
-    /// reset between the two. VfsInUse if it is open; AssignmentRefused without such a driver.
+    /// reset in between. VfsInUse if it is open; AssignmentRefused if the driver is missing.
     Result<> bind(std::uint32_t vf, AssignmentMode mode, TakeFromHost take = TakeFromHost::No);
     /// Resets a closed VF (FLR) while it has no driver, after `change`, if any; its driver is bound
     /// again. If vgpud dies in between, the VF has no driver, and the next bind() resets it.
@@ -116,9 +116,9 @@ public:
     // --- all VFs (vf_count.cpp)
     /// Refuses with VfsInUse and the VFs in use. No write.
     Result<> check_all_closed();
-    /// Makes the PF have `count` VFs without drivers. If it has another number > 0: disables all
-    /// and enables `count`. VfsInUse, before the first write, if any VF is in use; a VF that is
-    /// opened during the unbinding ends it, and the drivers of the others are bound again.
+    /// Makes the PF have `count` VFs without drivers. If it has another number > 0, disables all
+    /// first. VfsInUse before the first write if a VF is in use, and later if a VF is opened during
+    /// the unbinding; then the drivers of the others are bound again.
     Result<> set_count(std::uint32_t count, EnableSteps& steps);
 
 private:

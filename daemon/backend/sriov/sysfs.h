@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Sysfs: the small files of the kernel through which SR-IOV is driven. HostSysfs is this machine's,
+// Sysfs: access to the sysfs files that control SR-IOV. HostSysfs uses the files of this machine,
 // BoundedSysfs adds a time limit, ReadOnlySysfs refuses every write (mode observe), and unit tests
 // have a tree in memory. Errors keep the errno, because callers decide by it; error_of() makes the
-// text for people. One thread, the GPU's, unless a class says more.
+// text for people. Only the GPU's thread calls it, unless a class allows more.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -44,7 +44,7 @@ public:
     [[nodiscard]] virtual std::string pending() const { return {}; }
     /// Ends the access under way and all later ones that could wait. From any thread.
     virtual void interrupt() {}
-    /// Permission bits; none if there is no such file. sysfs checks them for root, too.
+    /// Permission bits; none if the file does not exist. sysfs checks them for root, too.
     virtual std::optional<unsigned> mode(const std::string& path) = 0;
 
     [[nodiscard]] bool has(const std::string& path) { return mode(path).has_value(); }

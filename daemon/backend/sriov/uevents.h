@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Uevents: the kernel's messages that a PCI function has appeared, vanished or changed its driver,
-// from a netlink socket. They reach a service without a network of its own, because the kernel
-// sends them to all its network namespaces; udev's copies do not come there. A message says only
-// that a look is due: enabling VFs sends it before the count is stored, and disabling them sends
+// from a netlink socket. The kernel sends them to all network namespaces, so they reach a service
+// with PrivateNetwork=; udev's copies do not. A message means only that the state must be read
+// again: the kernel sends it before the new count of VFs is stored, and disabling VFs sends
 // nothing for the PF. One thread.
 #pragma once
 
@@ -35,7 +35,7 @@ public:
     UeventSocket(const UeventSocket&) = delete;
     UeventSocket& operator=(const UeventSocket&) = delete;
 
-    /// System, where netlink is not allowed: look once a second instead.
+    /// System if netlink is not allowed; the caller then polls once a second.
     Result<> open();
     void close();
     /// Readable when there are messages; -1 if it is not open.
@@ -43,9 +43,9 @@ public:
 
     struct Batch {
         std::vector<Uevent> events{};
-        bool has_lost = false;  ///< the socket overflowed: look at everything
+        bool has_lost = false;  ///< the socket overflowed: read everything again
     };
-    /// All messages that have come. Only the kernel's: another process could send some, too.
+    /// All messages of the kernel that have come; ignores messages of other processes.
     Batch read();
 
 private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The number of VFs. The PCI core goes from 3 to 4 only by way of 0 (EBUSY otherwise), and writing
-// 0 while a VF is open sleeps until it is closed, with the locks of the PF held. So 0 is written
-// only when every VF is closed and without a driver:
+// Changes of the number of VFs. The PCI core goes from 3 to 4 only by way of 0 (EBUSY otherwise). A
+// write of 0 while a VF is open sleeps until the VF is closed, and holds the locks of the PF. So
+// vgpud writes 0 only when every VF is closed and without a driver:
 //
-//   look: all closed?   autoprobe 0   unbind each, look   numvfs 0   numvfs n   count the links
-//   `- no: VfsInUse,     `------------ opened meanwhile: -'
+//   all closed?   autoprobe 0   unbind each, check again   numvfs 0   numvfs n   count the links
+//   `- no: VfsInUse,     `-------- opened meanwhile: -'
 //      nothing written                bind again, VfsInUse
 #include "daemon/backend/sriov/pf.h"
 
@@ -64,7 +64,7 @@ Result<> SriovPf::unbind_all(const PfFunction& facts) {
     return {};
 }
 
-/// The driver may enable fewer than asked, and reports success (drivers/pci/iov.c).
+/// Counts afterwards, because a driver may enable fewer and report success (drivers/pci/iov.c).
 Result<> SriovPf::write_count(std::uint32_t count) {
     TRY_VOID(checked(files_.write(pf_path("sriov_numvfs"), fmt::format("{}", count))));
     TRY(const PfFunction facts, inspect());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// XeEnableSteps: what a re-enable adds on xe. All settings of VFs are lost with the VFs, and the
-// order matters (drivers/gpu/drm/xe/xe_gt_sriov_pf_config.c):
+// XeEnableSteps: writes the settings of VFs when xe enables them again, because disabling VFs
+// loses the settings. The order matters (drivers/gpu/drm/xe/xe_gt_sriov_pf_config.c):
 //
-//   before   VRAM of every VF, or of none: one quota set early leaves all others with 0
-//   after    quanta and time-outs of the PF and every VF: one set early suppresses the default of
-//            all others, which are then unlimited
+//   before   VRAM of every VF, or of none: if one VF has a quota, VFs without one get no VRAM
+//   after    quanta and time-outs of the PF and every VF: if one function has a value before, the
+//            others get no default and are unlimited
 #pragma once
 
 #include "daemon/backend/sriov/pf.h"
@@ -15,8 +15,8 @@
 
 namespace vgpu::daemon::xe {
 
-/// What the functions of a GPU shall have. VFs without an entry in `vram_bytes` have no VRAM if
-/// another VF has one, and equal shares if none has.
+/// The requested settings of the functions. A VF without an entry in `vram_bytes` gets no VRAM if
+/// another VF has an entry, and an equal share if none has.
 struct XeSettings {
     std::map<std::uint32_t, std::uint64_t> vram_bytes{};  ///< by VF
     std::map<std::uint32_t, Timing> timings{};            ///< by function; 0 is the PF

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::uint32_t kUsPerMs = 1000;
 constexpr std::uint32_t kLongestCycleMs = 200, kUsualQuantumMs = 16;
-/// Weights whose ratio needs more ms than this in a cycle are rounded.
+/// Weights are rounded if their exact ratio needs more ms than this in a cycle.
 constexpr std::uint64_t kMaxUnits = 1000;
 constexpr double kTolerance = 0.05;
 
 using Ms = std::vector<std::uint32_t>;
 
-/// The problem in whole ms of quantum.
+/// The demands, and the limits that quanta in whole ms must keep.
 struct Problem {
     const std::vector<VfDemand>& demands;
     std::uint32_t pf_quantum_ms;
@@ -27,7 +27,7 @@ struct Problem {
     [[nodiscard]] std::uint32_t timeout(const VfDemand& demand) const {
         return demand.preempt_timeout_us != 0 ? demand.preempt_timeout_us : default_timeout_us;
     }
-    /// Of VF `i`, in µs.
+    /// The longest wait of VF `i`, in µs.
     [[nodiscard]] std::uint64_t wait(const Ms& quanta, std::size_t i) const {
         std::uint64_t out = std::uint64_t{pf_quantum_ms} * kUsPerMs + default_timeout_us;
         for (std::size_t j = 0; j < demands.size(); ++j)
@@ -50,7 +50,7 @@ std::uint32_t fixed_ms(const VfDemand& demand) {
     return demand.quantum_us / kUsPerMs;
 }
 
-/// Of VFs whose quantum follows their weight.
+/// The sum over the VFs whose quantum follows their weight.
 std::uint64_t sum_of_weights(const std::vector<VfDemand>& demands) {
     return std::accumulate(demands.begin(), demands.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const VfDemand& demand) {
@@ -77,8 +77,8 @@ std::uint64_t sum(const Ms& quanta) {
     return std::accumulate(quanta.begin(), quanta.end(), std::uint64_t{0});
 }
 
-/// The largest multiple of the weights in the longest cycle and the bounds; without bounds the
-/// first in which no quantum is below the usual one.
+/// Quanta that are exact multiples of the weights. With bounds, the largest multiple that keeps
+/// them and the longest cycle; without bounds, the first without a quantum below the usual one.
 std::optional<Ms> exact(const Problem& problem) {
     const std::uint32_t divisor = divisor_of_weights(problem.demands);
     if (sum_of_weights(problem.demands) / divisor > kMaxUnits) return {};
@@ -109,7 +109,7 @@ bool is_near(const Problem& problem, const Ms& quanta) {
     return true;
 }
 
-/// The longest cycle of rounded quanta that keeps bounds and shares.
+/// The rounded quanta of the longest cycle that keeps bounds and shares.
 std::optional<Ms> rounded(const Problem& problem) {
     const auto weights = static_cast<double>(sum_of_weights(problem.demands));
     for (std::uint32_t cycle = kLongestCycleMs; cycle > 0; --cycle) {

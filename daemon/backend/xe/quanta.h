@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Weights to quanta, for firmware that serves functions in turn and knows only a quantum and a
-// time-out of each. Function 0 is the PF; q: quantum, p: time-out, s: one switch, n: VFs.
+// Converts weights to quanta, for firmware that serves functions in turn and knows only a quantum
+// and a time-out of each. Function 0 is the PF; q: quantum, p: time-out, s: one switch, n: VFs.
 //
 //   share of VF i, all busy     q_i / Σ q
 //   longest wait of VF i        gap_i = Σ_{j≠i} (q_j + p_j) + (n + 1) · s
 //   guaranteed share            q_i / (q_i + gap_i)
 //
 // An idle VF is skipped and its time goes to the busy ones in the ratio of their quanta, which is
-// what a weight means. A VF that leaves early loses the rest of its turn, so weights hold only
+// what a weight means. A VF that idles early loses the rest of its quantum, so weights hold only
 // among VFs that are always busy. The time-outs, not the quanta, limit how short a wait can be.
 // Pure.
 #pragma once
@@ -24,8 +24,8 @@ namespace vgpu::daemon::xe {
 
 /// Time of one switch, assumed until it is measured.
 inline constexpr std::uint32_t kSwitchUs = 1000;
-/// Time-outs of VFs that name none: with and without a bound on somebody's wait. The latter is the
-/// kernel's own default (xe, from 7.2).
+/// Default time-outs: kBoundedTimeoutUs if the wait of some VF is bounded, else kTimeoutUs, which
+/// is also the kernel's default (xe, from 7.2).
 inline constexpr std::uint32_t kBoundedTimeoutUs = 5000, kTimeoutUs = 16'000;
 
 struct VfDemand {
@@ -57,9 +57,9 @@ struct Quanta {
 };
 
 /// Quanta in the ratio of the weights, as long as the bounds and a cycle of 200 ms allow; without
-/// bounds the smallest is not above 16 ms. If no whole multiple keeps a bound, quanta
-/// are rounded, with shares within 5 % of the ideal. NoSchedule names the VF, the wait that it
-/// could have, and what would help. OutOfRange: a quantum_us that is no whole number of ms.
+/// bounds the smallest is at most 16 ms. If no whole multiple keeps a bound, quanta
+/// are rounded, with shares within 5 % of the ideal. NoSchedule names the VF, its shortest possible
+/// wait, and a fix. OutOfRange if a quantum_us is not a whole number of ms.
 Result<Quanta> quanta_of(const std::vector<VfDemand>& demands, std::uint32_t pf_quantum_ms = 1);
 
 }  // namespace vgpu::daemon::xe

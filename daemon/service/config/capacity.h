@@ -22,8 +22,8 @@ Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfSpec> vfs);
 
 /// Whether the driver offers all settings, and the schedule can keep all contracts. A setting that
-/// has its default asks for nothing. NotOffered, NoSchedule, with what would fit, or OutOfRange for
-/// an invalid value.
+/// has its default needs nothing. NotOffered, NoSchedule, with values that would fit, or OutOfRange
+/// for an invalid value.
 Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
 
 /// Whether the driver offers the GPU's own settings that change. NotOffered or OutOfRange.

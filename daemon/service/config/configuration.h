@@ -2,8 +2,8 @@
 //
 // Configuration: the VFs an operator requests, as one document (JSON with comments,
 // schemas/vgpu-config.schema.json, docs/profiles.md): profiles, and under labels the VFs of each
-// GPU. parse_configuration() checks the document, want() checks one label against the GPUs for a
-// plan, encode_configuration() writes a document that reads back the same. Pure.
+// GPU. parse_configuration() checks the document, desired_gpus() checks one label against the GPUs
+// for a plan, encode_configuration() writes a document that reads back the same. Pure.
 #pragma once
 
 #include "daemon/service/vf/gpu_inventory.h"
@@ -17,7 +17,7 @@
 
 namespace vgpu::daemon {
 
-/// `count` VFs of one profile. In names "{n}" is 1..count, "{gpu}" the GPU; see want().
+/// `count` VFs of one profile. In names "{n}" is 1..count, "{gpu}" the GPU; see desired_gpus().
 struct VfGroup {
     std::string profile;
     std::uint32_t count = 1;
@@ -30,7 +30,7 @@ struct VfGroup {
 
 /// One GPU's part of a config. Values that are not given stay as they are.
 struct GpuSection {
-    std::string gpu;  ///< "*": all GPUs without a section of their own
+    std::string gpu;  ///< "*": all GPUs without a separate section
     std::optional<std::uint32_t> quantum_us{};
     std::optional<std::uint32_t> max_gap_ms{};
     std::vector<VfGroup> vfs{};
@@ -90,7 +90,7 @@ Result<std::vector<DesiredGpu>> desired_gpus(const Configuration& configuration,
 inline constexpr std::size_t kMaxLabelBytes = 62;
 /// Labels and profile names: 1 to kMaxLabelBytes of [A-Za-z0-9._-], first a letter or digit.
 bool is_valid_label(std::string_view label);
-/// The label want() would take, for messages.
+/// The label that desired_gpus() would take, for messages.
 std::string chosen_label(const Configuration& configuration, const std::string& label);
 
 }  // namespace vgpu::daemon

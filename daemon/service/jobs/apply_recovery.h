@@ -3,18 +3,18 @@
 // ApplyRecovery: finishes or rolls back an apply that an earlier vgpud did not end (ApplyIntent in
 // the state files), or that a run left because its GPU or the disk was lost. Plans again from the
 // current state, because VMs may have come meanwhile:
-//   1. forward, if all the rest can be done and no later user loses a VF;
-//   2. else back, as far as no later user loses a VF;
-//   3. reports the rest (event apply-unfinished, the job's error).
+//   1. goes forward, if all remaining steps can be done and no later user loses a VF;
+//   2. else rolls back, except steps by which a later user would lose a VF;
+//   3. reports the remaining steps (event apply-unfinished, the job's error).
 //
-// The direction changes only from forward to back, and durably. Each request is tried once, and a
-// few times more if the PF core is lost. So a recovery ends, or waits harmlessly for the disk or
-// for a GPU that is not in service. A cancel turns it back. On the way back, a cancel makes it skip
-// GPUs that are not in service. Its GPUs are locked until it ends.
+// The direction changes only from forward to back, and is durable. Each request is tried once, and
+// a few times more if the PF core is lost. So a recovery ends, or waits harmlessly for the disk or
+// for a GPU that is not in service. A cancel makes it roll back. During the rollback, a cancel
+// makes it skip GPUs that are not in service. Its GPUs are locked until it ends.
 //
 //   Looking --> Executing --> Clearing --> over
 //      ^           | failed: back, once
-//      +-----------+ lost: look again
+//      +-----------+ lost: read again
 //
 // Main loop; step() never waits. Made by Jobs.
 #pragma once
@@ -32,7 +32,7 @@ namespace vgpu::daemon {
 
 class ApplyRecovery final : public JobRun {
 public:
-    /// Delay before looking at a missing GPU again, or retrying the disk.
+    /// Delay before a missing GPU is checked again, or the disk is tried again.
     static constexpr Nanoseconds kAgain = std::chrono::seconds(1);
     static constexpr Nanoseconds kScrubAgain = std::chrono::milliseconds(50);
     /// Limit of losses of a PF core during requests, in each direction.
@@ -91,7 +91,7 @@ private:
     std::vector<Request> requests_;
     std::size_t next_ = 0;                 ///< into requests_
     std::set<std::string> dropped_;        ///< GPUs that are not waited for
-    std::vector<std::string> emptied_;     ///< VFs whose VRAM was emptied on the way back
+    std::vector<std::string> emptied_;     ///< VFs whose VRAM was emptied by the rollback
     std::vector<std::string> conditions_;  ///< failures
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Jobs: long requests, and questions about configurations. Applies (ApplyRun) run one after the
+// Jobs: the list of jobs, and queries about configurations. Applies (ApplyRun) run one after the
 // other; a recovery (ApplyRecovery) runs before them. A VfRun, one request for a VF, waits for no
 // other job. Jobs belong to vgpud, so their callers may leave. Finished jobs stay readable for
 // kKeepFor, the newest kKeepApplies and kKeepOfVfs. Main loop, which calls step() in every
@@ -38,7 +38,7 @@ struct JobEvent {
     std::string result;  ///< last state; empty: added
 };
 
-/// Runs one apply at a time. Two applies would plan with each other's half-done states.
+/// Runs one apply at a time, because a second one would plan from a half-changed state.
 class Jobs {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
@@ -50,7 +50,7 @@ public:
     /// Begins the recovery of an apply found in the state files, and locks its GPUs.
     Jobs(Manager& manager, const Clock& clock);
 
-    // --- questions; options of the D-Bus methods
+    // --- queries; `options` are those of the D-Bus methods
     /// Makes a document of schema vgpu-plan-1. BadConfiguration, NoSuchLabel, NoVram, NoSchedule …
     void plan(const std::string& document, const Options& options, const Done<std::string>& done);
     /// A configuration of exactly the current VFs.
@@ -60,16 +60,16 @@ public:
 
     // --- jobs
     /// The number of the new job. Options: label, force, dry_run, disruption. Busy if kMaxWaiting
-    /// jobs wait. The next vgpud recovers the running job; waiting ones end with vgpud.
+    /// jobs wait. If vgpud ends, its successor recovers the running job; waiting jobs are dropped.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
-    /// The number of the new job, or the refusal of its request if that came at once. Busy if
+    /// The number of the new job, or the error if its request was refused at once. Busy if
     /// kMaxOfKind are under way.
     Result<std::uint32_t> start(const VfRun::Services& services, VfJob job, const Target& target,
                                 const Options& options);
     /// Cancels a job. A cancel takes effect after the current request, and rolls back. WrongState
     /// if the job is over or cannot be cancelled.
     Result<> cancel(std::uint32_t id);
-    /// Waiting, running and kept jobs, by number.
+    /// Waiting, running and finished jobs, by number.
     [[nodiscard]] std::vector<JobView> list() const;
 
     void step();

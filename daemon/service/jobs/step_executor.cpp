@@ -54,8 +54,8 @@ Result<Force> force_for(GpuModel& model, const Request& request, const ApplyInte
     return is_forgiven ? Force::Yes : Force::No;
 }
 
-/// Carries out the request in the GPU's thread. A destroy or resize is over when the returned
-/// generation is gone.
+/// Carries out the request in the GPU's thread. A destroy or resize ends when the VF of the
+/// returned generation is gone.
 Result<std::uint32_t> carry_out(GpuModel& model, const Request& request,
                                 const ApplyIntent& intent) {
     const Step& step = request.front();
@@ -175,7 +175,7 @@ std::optional<Result<>> StepExecutor::outcome() const {
     return outcome_of_resize(*seen);
 }
 
-/// Once `next` is gone, the resources on record show the result.
+/// Compares the recorded resources, which show the result when no change of them is pending.
 Result<> StepExecutor::outcome_of_resize(const GpuSnapshot& seen) const {
     const Step& step = *step_;
     const std::string target = target_of(step);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// StepExecutor: carries out the requests of a plan, one at a time. A request goes to one GPU: a
-// create, a resize, a destroy, or any number of settings. The GPU's thread makes the request. A
-// resize or destroy is over when its scrub is recorded. Main loop; never waits.
+// StepExecutor: carries out the requests of a plan, one at a time. A request concerns one GPU: a
+// create, a resize, a destroy, or any number of settings. The GPU's thread carries it out. A
+// resize or destroy ends when its scrub is recorded. Main loop; never waits.
 #pragma once
 
 #include "daemon/service/config/apply_intent.h"
@@ -32,8 +32,8 @@ bool is_loss(ErrorId id);
 /// Whether `request` only changes settings: one record, nothing on the device.
 bool is_setting(const Request& request);
 
-/// When a request ended. AtOnce: with the request; a failure changed nothing. Afterwards: when the
-/// device was done. Late: not in time; the request may still complete.
+/// When a request ended. AtOnce: when the GPU's thread answered; a failure changed nothing.
+/// Afterwards: when the device had finished. Late: not in time; it may still complete.
 enum class Ended { AtOnce, Afterwards, Late };
 struct StepEnd {
     Result<> result;
@@ -47,8 +47,8 @@ public:
 
     StepExecutor(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
 
-    /// Begins `request`; no request may be under way. Forces a use that `intent` forgives at the
-    /// time of the request. A VF that is made again gets its owner back, unless that claim has
+    /// Begins `request`; no request may be under way. Uses force where `intent` allows it at the
+    /// time of the request. A VF that is created again gets its owner back, unless that claim has
     /// ended.
     void begin(Request request, const ApplyIntent& intent);
     [[nodiscard]] bool is_under_way() const { return step_.has_value(); }
@@ -63,7 +63,7 @@ private:
     Manager& manager_;
     const Clock& clock_;
     std::optional<Step> step_;  ///< first step of the request under way
-    bool is_awaited_ = false;   ///< the request is done, and the device has to end the request
+    bool is_awaited_ = false;   ///< the GPU's thread has answered; the device has not finished
     std::uint32_t generation_ = 0;
     Nanoseconds deadline_{0};
     std::optional<StepEnd> end_;

@@ -9,8 +9,8 @@ namespace vgpu::daemon {
 using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 
-/// `has_ended`: whether the device has finished; null: the answer is the end. `limit`: of this
-/// wait; then the job fails with TimedOut and `late`.
+/// `has_ended`: whether the device has finished; null: the answer ends the job. `limit`: the
+/// longest wait for the device; afterwards the job fails with TimedOut and `late`.
 struct VfRun::Row {
     std::string_view kind, step;
     void (VfRun::*begin)(const Options&);
@@ -105,7 +105,7 @@ template <AgentRequest Request> void VfRun::ask_agent(const Options& options) {
                          });
 }
 
-/// Compares generations, because the number may have been reused.
+/// Compares generations, because a new VF may have the number.
 bool VfRun::is_gone() {
     const auto seen = gpu().snapshot();
     return !seen->has_vf(target_.vf) ||
@@ -134,7 +134,7 @@ void VfRun::refresh() {
                     [request = request_](const Result<>& looked) { request->answer = looked; });
 }
 
-/// Without a caller that waits for the result.
+/// Ignores the result, because no caller waits for it.
 void VfRun::thaw() {
     services_.agents.ask(target_, AgentRequest::Thaw, {}, [](const Result<AgentReport>&) {});
 }

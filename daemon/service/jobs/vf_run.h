@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfRun: a request for one VF that may take long, as a job. Passes the request to the GPU's thread
-// or to the agent in the guest, then waits until the device has finished. Locks no GPU and is
-// independent of other jobs. The device continues a request whose job is gone.
+// VfRun: a job with one request for one VF. Passes the request to the GPU's thread or to the agent
+// in the guest, then waits until the device has finished. Locks no GPU and is independent of other
+// jobs. If the job is gone, the device still finishes the request.
 #pragma once
 
 #include "daemon/service/agents/agents.h"
@@ -37,10 +37,10 @@ public:
     void step() override;
     [[nodiscard]] State state() const override { return state_; }
     [[nodiscard]] double progress() const override { return state_ == State::Done ? 1 : 0; }
-    /// Answers and snapshots wake the main loop, so this is for the limit, and for counters, which
-    /// no event reports.
+    /// The time limit, or the next read of counters, which no event reports. Answers and snapshots
+    /// wake the main loop by themselves.
     [[nodiscard]] Nanoseconds next_refresh(Nanoseconds now) const override;
-    /// The device cannot stop a scrub or a reset half-way.
+    /// False for scrubs and resets, which the device cannot stop half-way.
     [[nodiscard]] bool can_be_cancelled() const override { return job_ >= VfJob::SelfTest; }
     [[nodiscard]] bool is_accepted() const override { return deadline_ || can_be_cancelled(); }
 

@@ -7,9 +7,9 @@
 //
 //   assign     choose -> claim each (GPU thread) -> grant -> link -> answer
 //                 ^--- lost a race: choose again;  scrubs in the way: again after them
-//   unassign   end each claim and owe its scrub (durable) -> answer; then scrub
+//   unassign   end each claim and require its scrub (durable) -> answer; then scrub
 //
-// Main loop only; main.cpp calls step() in every turn.
+// Main loop only; main.cpp calls step() in every iteration.
 #pragma once
 
 #include "daemon/ports/vm_sockets_port.h"
@@ -32,7 +32,7 @@ struct GivenVf {
     std::string path;              ///< the consumer's path of the socket; empty: none
 };
 
-/// Who may open the sockets of an owner's VFs.
+/// The user and group that may open the sockets of an owner's VFs.
 struct SocketUser {
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;

@@ -28,7 +28,7 @@ constexpr std::array<std::uint64_t, 4> kRepayDivisors{2, 4, 16, 64};
 /// Tried divisors of the slices while lags are repaid. One more slice of one VF can make another
 /// VF's gap too long; shorter slices do not.
 constexpr std::array<std::uint64_t, 3> kRepaySlices{1, 2, 4};
-/// Shortens all slices to this fraction if full slices and their turns take too long to deal with
+/// Shortens all slices to this fraction if full slices and overheads take too long to deal with
 /// lags.
 constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
 constexpr int kShrinkRounds = 24;
@@ -141,7 +141,7 @@ private:
     Plan plan_;
 };
 
-/// Whether Unroller's products fit in 63 bits: |lag| ≤ Σ |start lags| + service of the table.
+/// Whether Unroller's products fit in 63 bits, given |lag| ≤ Σ |start lags| + service of the table.
 bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
     constexpr double kMax = 4e18;
     double weights = 0, heaviest = 0, ns = static_cast<double>(bound_ns);
@@ -166,7 +166,7 @@ struct Placed {
     Entry entry;
 };
 
-/// Places each slice in the middle of one of equal parts of the cycle, so that a VF's turns are
+/// Places each slice in the middle of one of equal parts of the cycle, so that a VF's slices are
 /// evenly spaced when it wakes.
 std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycle_us) {
     std::vector<Placed> placed;
@@ -364,9 +364,9 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     return did;
 }
 
-/// Requests that keep the gap limit, without lags. The slices of the VFs that wait are shortened
-/// first, so that a short limit does not cost other VFs. Halving the longest slice of all VFs is
-/// the last resort.
+/// Finds slice lengths that keep the gap limit, assuming lags of 0. Shortens the slices of VFs
+/// that wait too long first, so that a short limit does not cost other VFs. The last resort is to
+/// halve the longest slice of all VFs.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
     parts = without_lags(std::move(parts));
     std::uint64_t cap = 0;
@@ -477,8 +477,8 @@ std::optional<Plan> repay_many(const std::vector<Part>& parts, const Limits& lim
 }  // namespace
 
 /// If no table can deal with the lags, the plan ignores them, and they stay. fit_gap() plans
-/// without lags, so a stalled host never causes a refusal. The cost of turns shortens the slices of
-/// all tables, but does not forbid a table that deals with lags: if a turn is a little late the PF
+/// without lags, so a stalled host never causes a refusal. The overhead of slices shortens those of
+/// all tables, but does not forbid a table that deals with lags: if a slice is a little late the PF
 /// core still keeps the gap, and shorter slices for all would cost more.
 Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
     if (claims.empty()) return Plan{};

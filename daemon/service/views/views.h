@@ -92,9 +92,9 @@ struct AgentReport {
     std::uint64_t duration_ms = 0;
 };
 
-/// What vgpud measures of a VF that a run table schedules. Shares are 0..1: in the last ten
-/// seconds, since vgpud first attached, and the share due by contract and weight. Lags are in ns,
-/// or in quanta of the table in force.
+/// Measurements of a VF that a run table schedules. Shares are 0..1: in the last ten seconds,
+/// since vgpud first attached, and the ideal share by contract and weight. Lags are in ns, or in
+/// quanta of the table in force.
 struct VfTiming {
     double share_window = 0, share_total = 0, share_ideal = 0;
     std::int64_t lag_ns = 0;
@@ -112,9 +112,9 @@ struct VfView {
     VfRecord record;
     VfFacts active{};  ///< as last read
     std::string socket;
-    /// Of the GPU; null: all settings are shown.
+    /// The abilities of the GPU; null: all settings are shown.
     std::shared_ptr<const Abilities> abilities{};
-    /// Time in the engine. With events newer than active.service_ns, which is as old as the last
+    /// Time in the engine, including events that are newer than active.service_ns, the last value
     /// read.
     std::optional<std::uint64_t> service_ns{};
     std::optional<VfTiming> timing{};  ///< absent if the driver has no run tables
