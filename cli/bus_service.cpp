@@ -103,7 +103,7 @@ Dict dict_of(const Options& options) {
 }
 
 /// Runs `work`. An sdbus::Error means that the bus is gone; the message then ends with `then`,
-/// which names the fate of the result.
+/// which says what happens to the result.
 template <typename Work> auto until_the_bus_goes(Work work, const std::string& then) {
     try {
         return work();

@@ -11,9 +11,9 @@ bool wants_colour(bool is_terminal, const char* no_color, const char* term) {
     return term != nullptr && std::string_view(term) != "dumb";
 }
 
-std::string painted(std::string_view text, Colour colour, bool is_wanted) {
+std::string painted(std::string_view text, Colour colour, bool is_enabled) {
     constexpr std::array<int, 5> kCodes{0, 32, 33, 31, 34};
-    if (!is_wanted || colour == Colour::Plain) return std::string(text);
+    if (!is_enabled || colour == Colour::Plain) return std::string(text);
     return fmt::format("\x1b[{}m{}\x1b[0m", kCodes.at(static_cast<std::size_t>(colour)), text);
 }
 

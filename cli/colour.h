@@ -14,7 +14,7 @@ enum class Colour { Plain, Green, Yellow, Red, Blue };
 /// null.
 [[nodiscard]] bool wants_colour(bool is_terminal, const char* no_color, const char* term);
 
-/// The text, in colour if `is_wanted`. Pad the text first, because escapes have no width.
-[[nodiscard]] std::string painted(std::string_view text, Colour colour, bool is_wanted);
+/// The text, in colour if `is_enabled`. Pad the text first, because escapes have no width.
+[[nodiscard]] std::string painted(std::string_view text, Colour colour, bool is_enabled);
 
 }  // namespace vgpu::cli

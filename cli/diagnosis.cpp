@@ -118,7 +118,7 @@ void check_gpus(const HostFacts& facts, Findings& found) {
 void check_vfs(const HostFacts& facts, Findings& found) {
     for (const Properties& vf : facts.service.vfs) {
         const std::string target = text_of(vf, "Target"), state = text_of(vf, "State");
-        if (const std::string command = way_back(vf); !command.empty())
+        if (const std::string command = recovery_command(vf); !command.empty())
             found.push_back(
                 {"vf-state", Level::Warning, fmt::format("{} is {}", target, state),
                  "it gets no engine time",
@@ -130,11 +130,11 @@ void check_vfs(const HostFacts& facts, Findings& found) {
                  condition.starts_with("its name")
                      ? fmt::format("'vgpuctl set {} --name NEW'", target)
                      : fmt::format("vgpud tries again by itself; '{}' drops the definition",
-                                   giving_up(vf))});
+                                   drop_command(vf))});
         if (const std::string orphan = text_of(vf, "Orphan"); orphan != kNothing)
             found.push_back({"vf-orphan", Level::Warning, fmt::format("{}: {}", target, orphan),
                              "no other owner can claim the VF",
-                             fmt::format("if its owner is gone: '{}'", ending_claim(vf))});
+                             fmt::format("if its owner is gone: '{}'", end_claim_command(vf))});
         if (number_of(vf, "GuardLevel") > 0)
             found.push_back({"vf-guard", Level::Warning,
                              fmt::format("{} exceeds a guard limit (level {})", target,
@@ -162,15 +162,15 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
                              ", or a kernel with CONFIG_IKCONFIG_PROC"});
         return;
     }
-    struct Wanted {
+    struct Needed {
         std::string_view name, why;
     };
-    constexpr std::array kWanted{
-        Wanted{"CONFIG_PCI_IOV", "vgpu_pf.ko cannot enable virtual functions without it"},
-        Wanted{"CONFIG_VFIO_PCI", "VFs of real silicon reach a VM through vfio-pci"},
-        Wanted{"CONFIG_IOMMU_SUPPORT", "without it a VF's DMA can reach memory outside its VM"}};
+    constexpr std::array kNeeded{
+        Needed{"CONFIG_PCI_IOV", "vgpu_pf.ko cannot enable virtual functions without it"},
+        Needed{"CONFIG_VFIO_PCI", "VFs of real silicon reach a VM through vfio-pci"},
+        Needed{"CONFIG_IOMMU_SUPPORT", "without it a VF's DMA can reach memory outside its VM"}};
     bool is_complete = true;
-    for (const Wanted& one : kWanted) {
+    for (const Needed& one : kNeeded) {
         const auto at = facts.kernel_config->find(std::string(one.name));
         if (at != facts.kernel_config->end() && (at->second == "y" || at->second == "m")) continue;
         is_complete = false;

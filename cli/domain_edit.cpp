@@ -119,8 +119,8 @@ bool is_ours(const std::string& option, const std::string& value) {
     return (option == "-device" || option == "-blockdev") && is_our_device(value);
 }
 
-/// Removes our options. Option and value are separate <arg> elements. After another argument the
-/// window moves by one, so that a flag without a value does not shift the pairs.
+/// Removes our options. Option and value are separate <arg> elements. Another argument is passed
+/// over alone, not with the next one, because it may be a flag without a value.
 void remove_options(xmlNode* commandline) {
     xmlNode* option = nullptr;
     for (xmlNode* argument : children_of(commandline, "arg")) {

@@ -42,7 +42,7 @@ VfSelector vf_selector(const xmlNode* node) {
 }
 
 /// Reads the requested VFs. Ignores other namespaces.
-std::vector<VfSelector> wanted_vfs(const xmlNode* metadata) {
+std::vector<VfSelector> selected_vfs(const xmlNode* metadata) {
     std::vector<VfSelector> selectors;
     for (const xmlNode* node : children_of(metadata)) {
         if (namespace_of(node) != kDomainNamespace) continue;
@@ -116,7 +116,7 @@ bool mentions_vfs(std::string_view xml) {
 DomainFacts read_domain(const XmlDocument& document) {
     const xmlNode* domain = domain_of(document);
     DomainFacts facts = identity_of(domain);
-    facts.vfs = wanted_vfs(child_of(domain, "metadata"));
+    facts.vfs = selected_vfs(child_of(domain, "metadata"));
     facts.dac_label = dac_label_of(domain);
     return facts;
 }

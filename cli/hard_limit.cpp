@@ -11,26 +11,26 @@ namespace vgpu::cli {
 namespace {
 
 /// Static, because the signal handler must not allocate.
-struct LastWords {
+struct FinalLine {
     std::array<char, 512> text{};
     std::size_t size = 0;
     int exit_code = 0;
 };
-LastWords last_words;
+FinalLine final_line;
 
 /// Async-signal-safe.
 extern "C" void on_alarm(int) {
-    const ssize_t written = ::write(STDERR_FILENO, last_words.text.data(), last_words.size);
-    ::_exit(written < 0 ? 1 : last_words.exit_code);
+    const ssize_t written = ::write(STDERR_FILENO, final_line.text.data(), final_line.size);
+    ::_exit(written < 0 ? 1 : final_line.exit_code);
 }
 
 }  // namespace
 
 HardLimit::HardLimit(std::chrono::seconds limit, const std::string& words, int exit_code) {
-    const std::string line = words.substr(0, last_words.text.size() - 1) + "\n";
-    std::copy(line.begin(), line.end(), last_words.text.begin());
-    last_words.size = line.size();
-    last_words.exit_code = exit_code;
+    const std::string line = words.substr(0, final_line.text.size() - 1) + "\n";
+    std::copy(line.begin(), line.end(), final_line.text.begin());
+    final_line.size = line.size();
+    final_line.exit_code = exit_code;
     std::signal(SIGALRM, on_alarm);
     ::alarm(static_cast<unsigned>(limit.count()));
 }

@@ -33,7 +33,7 @@ Properties wait_for_job(Invocation& invocation, const std::string& path, Until u
     const Interruption interruption;
     Properties last;
     ProgressLine line{Canvas(invocation)};
-    const auto look = [&](const Properties& now) {
+    const auto on_progress = [&](const Properties& now) {
         const auto passed = std::chrono::steady_clock::now() - begin;
         line.draw(fmt::format("{} {}, {} s", bar_text(real_of(now, "Progress")),
                               text_of(now, "Step"),
@@ -42,7 +42,8 @@ Properties wait_for_job(Invocation& invocation, const std::string& path, Until u
         return until == Until::Accepted && text_of(now, "State") != "waiting";
     };
     // only signals: a reader of the output that is gone does not end the wait
-    if (const auto end = invocation.service.await_job(path, look, {interruption.fds().front()}))
+    if (const auto end =
+            invocation.service.await_job(path, on_progress, {interruption.fds().front()}))
         return *end;
     throw interrupted(path, last);
 }

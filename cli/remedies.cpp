@@ -20,18 +20,18 @@ std::string in_owners_name(const Properties& vf) {
 
 }  // namespace
 
-std::string way_back(const Properties& vf) {
+std::string recovery_command(const Properties& vf) {
     const std::string state = text_of(vf, "State"), target = text_of(vf, "Target");
     if (state == "quarantined") return fmt::format("vgpuctl resume {} --clear-quarantine", target);
     if (state == "mismatch") return fmt::format("vgpuctl reset {}{}", target, in_owners_name(vf));
     return "";
 }
 
-std::string giving_up(const Properties& vf) {
+std::string drop_command(const Properties& vf) {
     return fmt::format("vgpuctl destroy {}{}", text_of(vf, "Target"), in_owners_name(vf));
 }
 
-std::string ending_claim(const Properties& vf) {
+std::string end_claim_command(const Properties& vf) {
     return fmt::format("vgpuctl release {}{} --generation {} --scrub", text_of(vf, "Target"),
                        in_owners_name(vf), number_of(vf, "OwnerGeneration"));
 }

@@ -11,11 +11,11 @@
 namespace vgpu::cli {
 
 /// The command for a VF out of service; "" if none is needed.
-std::string way_back(const Properties& vf);
+std::string recovery_command(const Properties& vf);
 /// The command for a VF that could not be made as defined.
-std::string giving_up(const Properties& vf);
+std::string drop_command(const Properties& vf);
 /// The command that ends the claim and empties the VF.
-std::string ending_claim(const Properties& vf);
+std::string end_claim_command(const Properties& vf);
 
 /// Quotes a word for a shell, because names of owners and domains may contain "$(…)" and quotes.
 std::string shell_word(const std::string& word);

@@ -126,7 +126,7 @@ public:
         const std::string& owner, const std::vector<std::pair<std::string, std::string>>& selectors,
         const Options& options) = 0;
     virtual void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) = 0;
-    /// Releases all VFs of `owner`, scrubbed, and returns their number. Kept claims stay.
+    /// Releases all VFs of `owner`, scrubbed, and returns their number. Persistent claims stay.
     virtual std::uint64_t unassign_vfs(const std::string& owner) = 0;
     /// For a running VM: restores lost claims, and returns its number of VFs.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
@@ -151,7 +151,7 @@ public:
     /// Change nothing.
     virtual std::string export_config(const Options& options) = 0;
     virtual std::string auto_config(const Options& options) = 0;
-    /// Waits for the end of a job, or until `is_enough`, which is called on each look, and returns
+    /// Waits for the end of a job, or until `is_enough`, which each change calls, and returns
     /// the last properties. A job that failed does not throw: see State, Error, ErrorName. Nothing
     /// if one of `stop_on` is ready first.
     virtual std::optional<Properties> await_job(

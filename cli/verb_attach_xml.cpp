@@ -145,9 +145,9 @@ private:
     }
 
     /// The VF with this name, target or UUID; null for a profile or an unknown VF.
-    [[nodiscard]] static const Properties* vf_of(const VfSelector& wanted_one,
+    [[nodiscard]] static const Properties* vf_of(const VfSelector& selector,
                                                  const std::vector<Properties>& vfs) {
-        const auto& [by, value] = wanted_one;
+        const auto& [by, value] = selector;
         if (by != "name") return nullptr;
         for (const Properties& vf : vfs)
             for (const char* known_as : {"Name", "Target", "Uuid"})
@@ -157,14 +157,14 @@ private:
 
     /// The PCI function of a VF; none for softgpu, and if `vf` is null (a profile, or a VF that is
     /// not yet created).
-    [[nodiscard]] std::optional<PciAddress> host_device(const VfSelector& wanted_one,
+    [[nodiscard]] std::optional<PciAddress> host_device(const VfSelector& selector,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,
                                                         const Setting& setting) const {
         if (vf == nullptr) {
-            if (wanted_one.first == "name")
-                setting.err << fmt::format("vgpuctl: there is no VF '{}' yet\n", wanted_one.second);
-            refuse_profile_of_host(wanted_one, gpus);
+            if (selector.first == "name")
+                setting.err << fmt::format("vgpuctl: there is no VF '{}' yet\n", selector.second);
+            refuse_profile_of_host(selector, gpus);
             return {};
         }
         const std::string target = text_of(*vf, "Target");
@@ -177,15 +177,15 @@ private:
 
     /// Refuses a profile if all GPUs are real: a <hostdev> names its function, so the hook cannot
     /// choose.
-    static void refuse_profile_of_host(const VfSelector& wanted_one,
+    static void refuse_profile_of_host(const VfSelector& selector,
                                        const std::vector<Properties>& gpus) {
-        if (wanted_one.first != "profile" || gpus.empty()) return;
+        if (selector.first != "profile" || gpus.empty()) return;
         for (const Properties& gpu : gpus)
             if (text_of(gpu, "Platform") != "kernel") return;
         throw XmlError(
             fmt::format("profile '{}': the VFs of this host are PCI functions, and a "
                         "domain names its function; name a VF with --vf",
-                        wanted_one.second));
+                        selector.second));
     }
 
     /// The PCI function to which the PF's link virtfnN points.

@@ -96,16 +96,16 @@ public:
     }
 
     ExitCode run(Invocation& invocation) override {
-        wanted_ = target_.empty() ? "" : wanted_target(invocation.service);
-        std::vector<Properties> kept = invocation.service.recent_events(0, kAll);
-        if (!kept.empty()) seen_ = number_of(kept.back(), "Seq");
-        std::erase_if(kept, [this](const Properties& event) { return !is_wanted(event); });
-        if (kept.size() > limit_)
-            kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(limit_));
+        selected_ = target_.empty() ? "" : selected_target(invocation.service);
+        std::vector<Properties> recent = invocation.service.recent_events(0, kAll);
+        if (!recent.empty()) seen_ = number_of(recent.back(), "Seq");
+        std::erase_if(recent, [this](const Properties& event) { return !is_selected(event); });
+        if (recent.size() > limit_)
+            recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(limit_));
         if (table_.is_plain())
-            invocation.out << table_.text(kEventColumns, kept);
+            invocation.out << table_.text(kEventColumns, recent);
         else
-            for (const Properties& event : kept) print(invocation, event);
+            for (const Properties& event : recent) print(invocation, event);
         invocation.out.flush();
         if (is_following_) follow(invocation);
         return ExitCode::Ok;
@@ -113,7 +113,7 @@ public:
 
 private:
     /// GPU and index, as in events. A VF that is gone has events as well.
-    [[nodiscard]] std::string wanted_target(Service& service) const {
+    [[nodiscard]] std::string selected_target(Service& service) const {
         try {
             return target_of_path(service.resolve(target_));
         } catch (const ServiceError& error) {
@@ -135,8 +135,9 @@ private:
         return number_of(gpu, "TotalVfs") == 0 || *index <= number_of(gpu, "TotalVfs");
     }
 
-    [[nodiscard]] bool is_wanted(const Properties& event) const {
-        return wanted_.empty() || target_of(event) == wanted_ || text_of(event, "Gpu") == wanted_;
+    [[nodiscard]] bool is_selected(const Properties& event) const {
+        return selected_.empty() || target_of(event) == selected_ ||
+               text_of(event, "Gpu") == selected_;
     }
 
     /// Prints new events until a signal or a failed write.
@@ -176,7 +177,7 @@ private:
             if (seq > seen_ + 1)
                 invocation.err << fmt::format("vgpuctl: {} events were missed\n", seq - seen_ - 1);
             seen_ = seq;
-            if (is_wanted(event)) print(invocation, event);
+            if (is_selected(event)) print(invocation, event);
         }
         invocation.out.flush();
     }
@@ -201,7 +202,7 @@ private:
     }
 
     std::string target_;
-    std::string wanted_;  ///< "gpu0", "gpu0/vf3"; empty: all
+    std::string selected_;  ///< "gpu0", "gpu0/vf3"; empty: all
     bool is_following_ = false;
     TableOptions table_;
     std::uint64_t limit_ = 50;

@@ -69,13 +69,13 @@ void adopt(const Call& call) {
                     shell_word(call.domain.name)));
 }
 
-/// GoOn: the failure is printed, but libvirt continues.
-enum class OnFailure { Refuse, GoOn };
+/// Continue: the failure is printed, but libvirt continues.
+enum class OnFailure { Refuse, Continue };
 
-/// Which domains a row applies to. Wishes: those with VFs in their metadata. Uuid: all, by their
+/// Which domains a row applies to. Requests: those with VFs in their metadata. Uuid: all, by their
 /// UUID, because metadata may change while a domain runs ('virsh metadata --live'), but its claims
 /// do not.
-enum class GoesBy { Wishes, Uuid };
+enum class GoesBy { Requests, Uuid };
 
 /// One operation of libvirt. Only a failed "prepare", "start", "restore" or "migrate" stops libvirt
 /// (libvirt.org/hooks.html).
@@ -89,12 +89,12 @@ struct HookRow {
 
 /// The operations that require an action.
 constexpr std::array kRows{
-    HookRow{"prepare", assign, GoesBy::Wishes, OnFailure::Refuse, "no VF can be assigned"},
-    HookRow{"start", grant, GoesBy::Wishes, OnFailure::Refuse, "QEMU gets no access to its VF"},
-    HookRow{"release", unassign, GoesBy::Uuid, OnFailure::GoOn, "its VF was not released"},
-    HookRow{"reconnect", adopt, GoesBy::Uuid, OnFailure::GoOn, "its VF was not checked"},
-    HookRow{"restore", refuse_state, GoesBy::Wishes, OnFailure::Refuse, "it cannot be restored"},
-    HookRow{"migrate", refuse_state, GoesBy::Wishes, OnFailure::Refuse,
+    HookRow{"prepare", assign, GoesBy::Requests, OnFailure::Refuse, "no VF can be assigned"},
+    HookRow{"start", grant, GoesBy::Requests, OnFailure::Refuse, "QEMU gets no access to its VF"},
+    HookRow{"release", unassign, GoesBy::Uuid, OnFailure::Continue, "its VF was not released"},
+    HookRow{"reconnect", adopt, GoesBy::Uuid, OnFailure::Continue, "its VF was not checked"},
+    HookRow{"restore", refuse_state, GoesBy::Requests, OnFailure::Refuse, "it cannot be restored"},
+    HookRow{"migrate", refuse_state, GoesBy::Requests, OnFailure::Refuse,
             "it cannot be migrated here"},
 };
 
@@ -139,7 +139,7 @@ private:
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));
         try {
-            const bool by_requests = row.goes_by == GoesBy::Wishes;
+            const bool by_requests = row.goes_by == GoesBy::Requests;
             const DomainFacts domain = by_requests ? read_domain(xml) : read_identity(xml);
             if (by_requests && domain.vfs.empty()) return ExitCode::Ok;
             if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");

@@ -62,8 +62,8 @@ public:
     std::optional<Properties> await_job(const std::string& path,
                                         const std::function<bool(const Properties&)>& /*is_enough*/,
                                         const std::vector<pollfd>& /*stop_on*/) override {
-        constexpr int kTurns = 100;
-        for (int i = 0; i < kTurns; ++i) {
+        constexpr int kSteps = 100;
+        for (int i = 0; i < kSteps; ++i) {
             jobs.step();
             world.pass(std::chrono::milliseconds(100));
             const daemon::JobView job = view(path);
