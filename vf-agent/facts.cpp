@@ -125,7 +125,7 @@ int pid_of(const std::string& text) {
 }
 
 Facts::Facts(fs::path root, std::string pci_address)
-    : root_(std::move(root)), wanted_(std::move(pci_address)) {}
+    : root_(std::move(root)), pci_address_(std::move(pci_address)) {}
 
 std::string Facts::kernel_release() const {
     return line_of(root_ / "proc/sys/kernel/osrelease");
@@ -143,7 +143,7 @@ std::string Facts::rocr_version() const {
 /// The requested VF. Without a request: a Vega10 VF, else a GPU with amdgpu, else any AMD GPU.
 fs::path Facts::device() const {
     const fs::path devices = root_ / "sys/bus/pci/devices";
-    if (!wanted_.empty()) return devices / wanted_;
+    if (!pci_address_.empty()) return devices / pci_address_;
     fs::path best;
     int best_rank = 0;
     for (const std::string& name : names_in(devices)) {

@@ -65,7 +65,7 @@ private:
     [[nodiscard]] std::string kfd_gpu_id(const std::string& pci_address) const;
 
     fs::path root_;
-    std::string wanted_;
+    std::string pci_address_;
 };
 
 /// The first line, at most 256 bytes; empty if the file is unreadable.

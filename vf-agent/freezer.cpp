@@ -64,7 +64,7 @@ bool Freezer::freeze(const std::vector<int>& pids) {
         const std::string from = cgroup_of(root_, pid);
         if (!is_origin(from) || holds(pid)) continue;
         came_from_[pid] = from;
-        // before the move, because thaw() cannot know an origin that is not in the note
+        // before the move, because thaw() cannot know an origin that is not in the file
         write_record();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
     }
@@ -79,8 +79,8 @@ bool Freezer::is_frozen() const {
     return members().empty();
 }
 
-/// Looks several times, because a process that was moved during fork() may have a child without a
-/// noted origin.
+/// Scans several times, because a process that was moved during fork() may have a child without a
+/// recorded origin.
 void Freezer::thaw() {
     write_to(group_ / "cgroup.freeze", "0");
     for (int scan = 0; scan < kMaxScans; ++scan) {
@@ -103,8 +103,8 @@ void Freezer::put_back(int pid) const {
         write_to(hierarchy_ / "cgroup.procs", text);
 }
 
-/// The origin of the process, or of its nearest ancestor that has a noted origin or is outside the
-/// group. Stops before init, because init's cgroup is not that of the children it adopts.
+/// The origin of the process, or of its nearest ancestor that has a recorded origin or is outside
+/// the group. Stops before init, because init's cgroup is not that of the children it adopts.
 std::string Freezer::origin_of(int pid) const {
     for (int i = 0; i < kMaxGenerations && pid > 1; ++i) {
         if (const auto known = came_from_.find(pid); known != came_from_.end())

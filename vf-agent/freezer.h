@@ -2,7 +2,7 @@
 //
 // Freezer: stops the VF's processes in a frozen cgroup (v2), and resumes them in their former
 // cgroups. A process that was born in the group goes to its parent's cgroup. Processes get no
-// signal. A file notes the origins, so that a new agent, or the unit's ExecStopPost, can resume the
+// signal. A file has the origins, so that a new agent, or the unit's ExecStopPost, can resume the
 // processes after the agent is killed. One thread.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace vgpu::agent {
 /// The group is <cgroup root>/vgpu-agent.frozen. Requires root. The destructor does not thaw.
 class Freezer {
 public:
-    /// `note`: file of origins, which an earlier agent may have written. `root`: for tests.
+    /// `record`: file of origins, which an earlier agent may have written. `root`: for tests.
     explicit Freezer(std::filesystem::path root = "/",
                      std::filesystem::path record = "/run/vgpu-agent/frozen");
 

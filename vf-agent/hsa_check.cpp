@@ -89,14 +89,14 @@ private:
     }
 
     /// Takes the first pool that can be allocated from and has these flags.
-    void record_pool(hsa::Pool pool, hsa::Pool& to, std::uint32_t flags_wanted) const {
+    void record_pool(hsa::Pool pool, hsa::Pool& to, std::uint32_t required_flags) const {
         std::uint32_t segment = 0, flags = 0;
         bool may_allocate = false;
         hsa_.pool_get_info(pool, hsa::kPoolSegment, &segment);
         if (segment != hsa::kGlobalSegment || to.handle != 0) return;
         hsa_.pool_get_info(pool, hsa::kPoolFlags, &flags);
         hsa_.pool_get_info(pool, hsa::kPoolMayAllocate, &may_allocate);
-        if (may_allocate && (flags & flags_wanted) == flags_wanted) to = pool;
+        if (may_allocate && (flags & required_flags) == required_flags) to = pool;
     }
 
     [[nodiscard]] hsa::Signal make_signal() const {
