@@ -15,7 +15,7 @@ namespace vgpu::test {
 
 namespace {
 
-constexpr int kTurns = 2000;    // of the pump, until a reply is given up
+constexpr int kSteps = 2000;    // of the pump, until a reply is given up
 constexpr int kWaitMs = 20000;  // for a platform that runs by itself
 constexpr std::size_t kMaxReply = 65536;
 constexpr std::size_t kMaxFds = 2;
@@ -59,7 +59,7 @@ UapiReply SocketClient::receive() {
     in.msg_control = control;
     in.msg_controllen = sizeof(control);
     ssize_t bytes = -1;
-    for (int turn = 0; turn < kTurns; ++turn) {
+    for (int step = 0; step < kSteps; ++step) {
         bytes = recvmsg(socket_.get(), &in, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (bytes >= 0 || errno != EAGAIN) break;
         pollfd wait{socket_.get(), POLLIN, 0};

@@ -20,7 +20,7 @@ constexpr const char* kUuid = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
 
 class Watch : public ::testing::Test {
 protected:
-    static constexpr int kTurns = 500;
+    static constexpr int kReads = 500;
 
     [[nodiscard]] DomainWatch watch(const char* uri) {
         return DomainWatch(uri, [this](const std::string& line) {
@@ -30,7 +30,7 @@ protected:
     /// The first line with this member, after as many turns as it takes.
     Json heard(DomainWatch& watch, const std::string& member) {
         const auto has = [&member](const Json& line) { return line.contains(member); };
-        for (int i = 0; i < kTurns && std::none_of(told.begin(), told.end(), has); ++i)
+        for (int i = 0; i < kReads && std::none_of(told.begin(), told.end(), has); ++i)
             watch.iterate(10ms);
         const auto at = std::find_if(told.begin(), told.end(), has);
         return at == told.end() ? Json() : at->at(member);
