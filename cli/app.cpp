@@ -117,7 +117,7 @@ struct CommandLine {
 };
 
 CommandLine::CommandLine() {
-    constexpr std::array kGroups{"Look",     "VFs", "Configurations", "Guests", "libvirt",
+    constexpr std::array kGroups{"State",    "VFs", "Configurations", "Guests", "libvirt",
                                  "Diagnose", ""};
     app.formatter_fn([](const CLI::App* page, const std::string&, CLI::AppFormatMode) {
         return help_page(*page);

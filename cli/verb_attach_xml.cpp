@@ -57,7 +57,7 @@ public:
             .add_option("--profile", profiles_,
                         "any free VF of this profile; may be repeated, comes after --vf")
             ->allow_extra_args(false);
-        command.add_flag("--none", wants_none_, "remove all VFs from the domain")
+        command.add_flag("--none", is_removing_, "remove all VFs from the domain")
             ->excludes("--vf")
             ->excludes("--profile");
         command.add_flag("--write", is_writing_, "define the domain instead of printing it");
@@ -113,7 +113,7 @@ private:
     [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
                                                    const Setting& setting) const {
         // checked first, so that broken metadata can be removed
-        if (wants_none_) return {};
+        if (is_removing_) return {};
         std::vector<VfSelector> all = selectors(xml);
         const auto known = known_of(setting);
         std::vector<AttachedVf> vfs;
@@ -206,7 +206,7 @@ private:
     std::string domain_, uri_ = "qemu:///system", run_dir_ = "/run/vgpu";
     std::string sysfs_ = "/sys/class/vgpu";
     std::vector<std::string> names_, profiles_;
-    bool is_writing_ = false, wants_none_ = false;
+    bool is_writing_ = false, is_removing_ = false;
 };
 
 }  // namespace

@@ -80,7 +80,7 @@ std::string words_of(const Properties& event, const Invocation& invocation) {
 class EventsVerb final : public Verb {
 public:
     EventsVerb()
-        : Verb({Group::Look, "events",
+        : Verb({Group::State, "events",
                 "print what happened to GPUs and VFs: resets, hangs, losses, scrubs",
                 "events gpu0 --follow"}) {}
     void describe(CLI::App& command) override {

@@ -62,7 +62,7 @@ constexpr std::uint32_t kTableAgeMs = 1500;
 /// vgpuctl-list-1 with all properties; vgpuctl-targets-1.
 class ListVerb final : public Verb {
 public:
-    ListVerb() : Verb({Group::Look, "list", "list GPUs and the VFs in service", "list"}) {}
+    ListVerb() : Verb({Group::State, "list", "list GPUs and the VFs in service", "list"}) {}
     void describe(CLI::App& command) override {
         command.add_flag("--gpus", only_gpus_, "only the GPUs");
         command.add_flag("--vfs", only_vfs_, "only the VFs")->excludes("--gpus");

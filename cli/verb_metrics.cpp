@@ -11,8 +11,8 @@ namespace {
 class MetricsVerb final : public Verb {
 public:
     MetricsVerb()
-        : Verb({Group::Look, "metrics", "print the metrics in the OpenMetrics format", "metrics"}) {
-    }
+        : Verb({Group::State, "metrics", "print the metrics in the OpenMetrics format",
+                "metrics"}) {}
 
     ExitCode run(Invocation& invocation) override {
         const std::string text = invocation.service.metrics();

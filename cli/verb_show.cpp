@@ -245,7 +245,7 @@ std::string vf_page(const Properties& vf) {
 class ShowVerb final : public Verb {
 public:
     ShowVerb()
-        : Verb({Group::Look, "show", "show everything about a GPU or VF", "show gpu0/vf1"}) {}
+        : Verb({Group::State, "show", "show everything about a GPU or VF", "show gpu0/vf1"}) {}
     void describe(CLI::App& command) override {
         command.add_option("TARGET", target_, "gpu0, or a VF as gpu0/vf3, its name or UUID")
             ->required();

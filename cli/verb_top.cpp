@@ -84,7 +84,7 @@ constexpr std::array kEngineColumns{
 class TopVerb final : public Verb {
 public:
     TopVerb()
-        : Verb({Group::Look, "top", "show which VFs get the engine, refreshed until interrupted",
+        : Verb({Group::State, "top", "show which VFs get the engine, refreshed until interrupted",
                 "top --once"}) {}
     void describe(CLI::App& command) override {
         command.add_flag("--once", once_, "print once and exit");

@@ -13,7 +13,7 @@ namespace {
 class VersionVerb final : public Verb {
 public:
     VersionVerb()
-        : Verb({Group::Look, "version", "print the versions of vgpuctl and vgpud", "version"}) {}
+        : Verb({Group::State, "version", "print the versions of vgpuctl and vgpud", "version"}) {}
 
     ExitCode run(Invocation& invocation) override {
         const Properties manager = invocation.service.manager();

@@ -38,7 +38,7 @@ struct Invocation : Setting {
 };
 
 /// In the order of --help, which omits Hidden.
-enum class Group { Look, Vfs, Configurations, Guests, Libvirt, Diagnose, Hidden };
+enum class Group { State, Vfs, Configurations, Guests, Libvirt, Diagnose, Hidden };
 
 /// The texts for --help, manual page and completion.
 struct About {
