@@ -12,9 +12,9 @@
 // for a GPU that is not in service. A cancel makes it roll back. During the rollback, a cancel
 // makes it skip GPUs that are not in service. Its GPUs are locked until it ends.
 //
-//   Looking --> Executing --> Clearing --> over
-//      ^           | failed: back, once
-//      +-----------+ lost: read again
+//   Preparing --> Executing --> Clearing --> Over
+//       ^             | failed: back, once
+//       +-------------+ lost: read again
 //
 // Main loop; step() never waits. Made by Jobs.
 #pragma once

@@ -131,7 +131,7 @@ bool VfRun::is_idle() {
 void VfRun::refresh() {
     request_ = std::make_shared<Request>(Request{.report = request_->report});
     gpu().ask<void>([vf = target_.vf](GpuModel& model) { return model.refresh_now(vf); },
-                    [request = request_](const Result<>& looked) { request->answer = looked; });
+                    [request = request_](const Result<>& result) { request->answer = result; });
 }
 
 /// Ignores the result, because no caller waits for it.
