@@ -4,7 +4,7 @@
     VGPU_BIN=... python3 bench.py
 
     functions   sriov_numvfs for 16 VFs, and beside it the kernel's own part: the same with pci-pf-stub
-    switch      from the planned end of a VF's turn to the moment when the next one runs, beside a late
+    switch      from the planned end of a VF's slice to the moment when the next one runs, beside a late
                 timer and one access to the device
     ioctl       SET_RUN_TABLE, and beside it GET_ERROR, which copies a struct, and GET_INFO, which also
                 asks the device for its time

@@ -16,7 +16,7 @@ class Shares(WorkTest):
         self.assert_equal()
 
     def test_equal_vfs_that_keep_their_turns_get_on_equally_too(self):
-        """Those with work, from what is left beside the turns of those without."""
+        """Those with work, from the time that the slices of those without leave."""
         self.write('.bulk_profile/sched_priority', 'normal')
         self.addCleanup(self.write, '.bulk_profile/sched_priority', 'low')
         self.assert_equal()
@@ -146,9 +146,9 @@ class Resets(WorkTest):
         self.assert_right(neighbour)
 
     def assert_waited_at_most(self, runs, vf, seconds):
-        """None of the VF's turns came later after the one before."""
-        turns = [run for run in runs if run[2] == vf]
-        gaps = [(later[0] - earlier[1]) / 1e9 for earlier, later in zip(turns, turns[1:])]
+        """No slice of the VF came later after the one before."""
+        slices = [run for run in runs if run[2] == vf]
+        gaps = [(later[0] - earlier[1]) / 1e9 for earlier, later in zip(slices, slices[1:])]
         self.assertGreater(len(gaps), 1, runs)
         self.assertLess(max(gaps), seconds)
 

@@ -198,13 +198,13 @@ class Races(DomainTest):
 
     def test_eight_domains_start_at_once(self):
         domains = [self.domain(f'vm{n}', '--profile', 'small') for n in range(8)]
-        for turn in range(2):
+        for start in range(2):
             began = time.monotonic()
             done = at_once(*(lambda vm=vm: vm.virsh('start', seconds=300) for vm in domains))
             self.assertEqual([one.stderr for one in done if one.returncode], [])
             print(f'8 domains started in {time.monotonic() - began:.1f} s')
             self.assertEqual(set(self.machine.owned().values()), {vm.owner for vm in domains})
-            # in the second turn every VF is still being scrubbed when it is asked for
+            # at the second start every VF is still being scrubbed when it is asked for
             at_once(*(vm.destroy for vm in domains))
 
     def test_a_late_release_does_not_touch_the_next_owner(self):

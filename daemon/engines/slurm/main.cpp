@@ -169,7 +169,7 @@ int main_of(int argc, char** argv) {
         [&] { status = on_job(line, &Jobs::prolog, kJobWait); });
     add("ensure", "before a step: the same again",
         [&] { status = on_job(line, &Jobs::ensure, kJobWait); });
-    add("task", "TaskProlog: tell a task its VFs",
+    add("task", "TaskProlog: give a task the sockets of its VFs",
         [&] { status = on_job(line, &Jobs::task, kNoWait); });
     add("epilog", "Epilog: end the claims of a job",
         [&] { status = on_job(line, &Jobs::epilog, kNoWait); });

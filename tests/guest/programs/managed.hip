@@ -61,8 +61,8 @@ int main() {
     HIP_OK(hipDeviceSynchronize());
 
     std::memset(mail, 0, 256);
-    const std::uint32_t groups = 64, turns = 16;
-    count<<<groups, 256>>>(mail, reinterpret_cast<unsigned long long*>(mail + 2), turns);
+    const std::uint32_t groups = 64, repeats = 16;
+    count<<<groups, 256>>>(mail, reinterpret_cast<unsigned long long*>(mail + 2), repeats);
     std::uint32_t adds = 0;  // of the CPU, for as long as the kernel runs
     do {
         for (int i = 0; i < 1000; ++i, ++adds)
@@ -70,7 +70,7 @@ int main() {
     } while (hipStreamQuery(nullptr) == hipErrorNotReady);
     HIP_OK(hipDeviceSynchronize());
     std::printf("%u by the CPU, %u in sum\n", adds, mail[0]);
-    expect("atomics of both sides", mail[0] == groups * 256 * turns + adds);
+    expect("atomics of both sides", mail[0] == groups * 256 * repeats + adds);
     expect("a wide atomic maximum", mail[2] == 7 * (groups * 256 - 1) && mail[3] == 0);
     HIP_OK(hipHostFree(mail));
     std::puts("ok managed");

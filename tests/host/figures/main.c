@@ -17,7 +17,7 @@
 //   info      GET_INFO, which also asks the device for its time
 //   table     SET_RUN_TABLE
 //   quantum   how far a run of the event ring is from its quantum
-//   switch    from the planned end of a VF's turn to the moment when the next one runs: how far
+//   switch    from the planned end of a VF's slice to the moment when the next one runs: how far
 //             the run was from its quantum, and the time in which nobody ran
 //   runs      how many there were
 #include <errno.h>
@@ -249,7 +249,7 @@ static const volatile uint32_t* map_registers(const char* path) {
 }
 
 // Turns for VF1 and VF2, equally long.
-static struct vgpu_pf_run_table two_turns(int pf) {
+static struct vgpu_pf_run_table two_slices(int pf) {
     struct vgpu_pf_run_table table = {.size = sizeof(table)};
 
     if (ioctl(pf, VGPU_PF_IOC(VGPU_PF_OP_GET_RUN_TABLE, struct vgpu_pf_run_table), &table))
@@ -269,7 +269,7 @@ static void measure_rounds(const char* registers_path, unsigned long count) {
 
     if (pf < 0) die("/dev/vgpu-pf0");
     ring = map_ring(pf);
-    table = two_turns(pf);
+    table = two_slices(pf);
     if (sched_setscheduler(0, SCHED_FIFO, &lowest)) die("SCHED_FIFO");
     for (unsigned long round = 0; round < count; round++) {
         printf("round timer %lld access %lld", (long long)measure_timer(),

@@ -23,9 +23,9 @@ constexpr std::array<std::uint32_t, kVfs + 1> kWeights{0, 1, 2, 1, 1, 2, 2, 4, 4
 
 std::vector<vgpu_pf_run_entry> entries() {
     std::vector<vgpu_pf_run_entry> table;
-    for (std::uint32_t turn = 0; turn < 4; ++turn)
+    for (std::uint32_t pass = 0; pass < 4; ++pass)
         for (std::uint32_t vf = 1; vf <= kVfs; ++vf)
-            if (turn < kWeights[vf]) table.push_back({vf, 2000});
+            if (pass < kWeights[vf]) table.push_back({vf, 2000});
     return table;
 }
 

@@ -61,11 +61,11 @@ TEST(Adversity, NoTwoEventsAroundAFailingSwitchLeaveAVfStuck) {
     const struct {
         const char *situation, *trouble;
     } kSwitches[] = {{"SwitchesToIt", "NeighbourHangs"}, {"SwitchesFromIt", "ItHangs"}};
-    std::size_t turn = 0;
+    std::size_t number = 0;
     for (const auto& failing : kSwitches)
         for (std::size_t a = 0; a < events.size(); ++a)
             for (std::size_t b = 0; b < events.size(); ++b) {
-                if (!is_full() && turn++ % kPart != 0) continue;
+                if (!is_full() && number++ % kPart != 0) continue;
                 const auto situation = named(Adversity::situations(), failing.situation);
                 const auto trouble = named(Adversity::troubles(), failing.trouble);
                 Adversity world;

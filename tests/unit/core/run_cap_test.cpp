@@ -41,7 +41,7 @@ TEST(Cap, AVfAloneIsBoundedTooAndTheEngineIsNotPolledMeanwhile) {
     rig.gpu.run_for(10 * kSecond);
     EXPECT_NEAR(static_cast<double>(record.service(1)), 1e9, 0.01e9);
     EXPECT_LE(record.max_beyond(1, 100'000), 5.0e6 + 1000);
-    EXPECT_LE(rig.gpu.accesses - accesses, 200u * 40u) << "about one turn each 50 ms";
+    EXPECT_LE(rig.gpu.accesses - accesses, 200u * 40u) << "about one slice each 50 ms";
 }
 
 TEST(Cap, AVfThatRestsInTheEngineWithoutWorkUsesNoTokens) {

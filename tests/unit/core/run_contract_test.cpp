@@ -273,7 +273,7 @@ TEST(PriorityClass, OneThatComesAndGoesDoesNotStarveAnEntryOfAnother) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 3; ++vf) rig.make_busy(vf);
     rig.gpu.vf(3).work_ns = 0;
-    // the high one wakes in every slice of VF1, before VF2 has its turn
+    // the high one wakes in every slice of VF1, before VF2 has its slice
     ASSERT_EQ(
         rig.set_contracts({{1, 5000}, {2, 5000}, {3, 1000}},
                           {{1, priority_class(1)}, {2, priority_class(1)}, {3, priority_class(0)}}),

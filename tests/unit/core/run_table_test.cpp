@@ -110,7 +110,7 @@ TEST(RunTable, AnOverrunIsMadeUpForByTheTurnsOfTheOthers) {
     rig.gpu.run_for(20 * kMs);
     const auto long_run = std::ranges::find_if(runs, [](auto run) { return run.second > 3000; });
     ASSERT_NE(long_run, runs.end());
-    // VF1 is 1.25 ms ahead: its next turn comes when it puts VF1 no further ahead than a slice
+    // VF1 is 1.25 ms ahead: its next slice comes when that puts VF1 no further ahead than a slice
     std::vector<std::pair<std::uint32_t, std::uint64_t>> after(long_run, long_run + 6);
     EXPECT_THAT(after, testing::ElementsAre(testing::Pair(1, 3500), testing::Pair(2, 1000),
                                             testing::Pair(2, 1000), testing::Pair(2, 1000),
