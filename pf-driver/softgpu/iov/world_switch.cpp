@@ -296,7 +296,7 @@ bool WorldSwitch::may_execute_at_once() {
     take_quantum_ends();
     const std::uint32_t command = view().command & GPUIOV_CMD_MASK;
     const bool is_copy = command == GPUIOV_CMD_INIT || kCommands[command].event == E::Clear;
-    return (state_ == S::Held || state_ == S::Empty) && !is_executing_ && !is_copy &&
+    return (state_ == S::Loaded || state_ == S::Empty) && !is_executing_ && !is_copy &&
            port_.is_switch_short();
 }
 

@@ -233,7 +233,7 @@ TEST(WorldSwitch, AQuantumEndIsRecordedAndReportedWithoutTheDeviceThread) {
     rig.engine.interrupts = 0;
     rig.wakes = 0;
     rig.machine.quantum_expired(rig.engine.end_run());
-    EXPECT_EQ(rig.machine.state(), S::Held);
+    EXPECT_EQ(rig.machine.state(), S::Loaded);
     EXPECT_EQ(rig.engine.interrupts, GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
     EXPECT_EQ(rig.engine.log.size(), 1u);
     EXPECT_EQ(rig.wakes, 0);
