@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Speed of the execution engine on one thread: wave instructions per second of compiled kernels,
-// for each build of the execute unit. Run on demand; not part of the gate.
+// for each build of the execute unit (0, 1) and translated
+// (2). Run on demand; not part of the gate.
 #include <benchmark/benchmark.h>
 
+#include "pf-driver/softgpu/isa/translate/code_memory.h"
 #include "tests/unit/isa/flat_gpu.h"
 
 namespace vgpu::test {
@@ -23,9 +25,16 @@ Variant variant_of(const benchmark::State& state) {
     return state.range(0) == 0 ? Variant::Baseline : Variant::Avx2;
 }
 
+/// nullptr: the interpreter runs everything.
+softgpu::isa::CodeShare* code_of(const benchmark::State& state) {
+    static const auto memory = softgpu::isa::CodeMemory::create(4);
+    static softgpu::isa::CodeShare share(**memory, 4);
+    return state.range(0) == 2 ? &share : nullptr;
+}
+
 void saxpy(benchmark::State& state) {
     constexpr std::uint32_t n = 1u << 18;
-    FlatGpu gpu(64u << 20, variant_of(state));
+    FlatGpu gpu(64u << 20, variant_of(state), code_of(state));
     gpu.load_kernel("saxpy", 3);
     gpu.set_arguments(gpu.allocate(n * 4), gpu.allocate(n * 4), 1.5f, n);
     gpu.set_grid({{256, 1, 1}, {n / 4, 1, 1}});
@@ -34,7 +43,7 @@ void saxpy(benchmark::State& state) {
 
 void matmul(benchmark::State& state) {
     constexpr std::uint32_t n = 128;
-    FlatGpu gpu(64u << 20, variant_of(state));
+    FlatGpu gpu(64u << 20, variant_of(state), code_of(state));
     gpu.load_kernel("matmul", 3);
     gpu.set_arguments(gpu.allocate(n * n * 4), gpu.allocate(n * n * 4), gpu.allocate(n * n * 4), n);
     gpu.set_grid({{16, 16, 1}, {n, n, 1}});
@@ -43,7 +52,7 @@ void matmul(benchmark::State& state) {
 
 void sha256(benchmark::State& state) {
     constexpr std::uint32_t items = 4096;
-    FlatGpu gpu(64u << 20, variant_of(state));
+    FlatGpu gpu(64u << 20, variant_of(state), code_of(state));
     gpu.load_kernel("sha256", 3);
     gpu.set_arguments(gpu.allocate(items * 32), 0u);
     gpu.set_grid({{256, 1, 1}, {items, 1, 1}});
@@ -52,7 +61,7 @@ void sha256(benchmark::State& state) {
 
 void long_running(benchmark::State& state) {
     constexpr std::uint32_t items = 1024;
-    FlatGpu gpu(64u << 20, variant_of(state));
+    FlatGpu gpu(64u << 20, variant_of(state), code_of(state));
     gpu.load_kernel("long_running", 3);
     gpu.set_arguments(gpu.allocate(items * 4), gpu.allocate(items * 4), 2000u);
     gpu.set_grid({{256, 1, 1}, {items, 1, 1}});
@@ -61,18 +70,18 @@ void long_running(benchmark::State& state) {
 
 void collatz(benchmark::State& state) {
     constexpr std::uint32_t items = 4096;
-    FlatGpu gpu(64u << 20, variant_of(state));
+    FlatGpu gpu(64u << 20, variant_of(state), code_of(state));
     gpu.load_kernel("collatz", 3);
     gpu.set_arguments(gpu.allocate(items * 4));
     gpu.set_grid({{256, 1, 1}, {items, 1, 1}});
     run_dispatches(state, gpu);
 }
 
-BENCHMARK(saxpy)->Arg(0)->Arg(1);
-BENCHMARK(matmul)->Arg(0)->Arg(1);
-BENCHMARK(sha256)->Arg(0)->Arg(1);
-BENCHMARK(long_running)->Arg(0)->Arg(1);
-BENCHMARK(collatz)->Arg(0)->Arg(1);
+BENCHMARK(saxpy)->DenseRange(0, 2);
+BENCHMARK(matmul)->DenseRange(0, 2);
+BENCHMARK(sha256)->DenseRange(0, 2);
+BENCHMARK(long_running)->DenseRange(0, 2);
+BENCHMARK(collatz)->DenseRange(0, 2);
 
 }  // namespace
 }  // namespace vgpu::test

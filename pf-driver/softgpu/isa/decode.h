@@ -27,6 +27,9 @@
 
 namespace vgpu::softgpu::isa {
 
+class CodeShare;
+class Translator;
+
 /// Builds of the execute unit.
 enum class Variant : std::uint8_t { Baseline, Avx2 };
 
@@ -35,27 +38,33 @@ enum class Variant : std::uint8_t { Baseline, Avx2 };
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
 /// Straight-line code: at most kBlockInstructions that follow each other in memory; only the last
-/// one may be a branch. Immutable once built; belongs to its cache.
+/// one may be a branch. `pc` to `code` are immutable once built; belongs to its cache.
 struct Block {
     std::uint64_t pc = 0;
     std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that is named
     std::vector<Instruction> code;
+    std::uint32_t runs = 0;      ///< by the interpreter, where translated code could run
+    const void* head = nullptr;  ///< translated code; nullptr: none
+    /// Where translated code continues behind the block, and at the target of its branch.
+    std::array<const void*, 2> links{};
 };
 
 class DecodeCache {
 public:
-    /// Decoded code is valid while `epoch` keeps its value.
-    explicit DecodeCache(const std::atomic<std::uint64_t>& epoch);
+    /// Decoded code is valid while `epoch` keeps its value. With `code`, hot blocks are translated.
+    explicit DecodeCache(const std::atomic<std::uint64_t>& epoch, CodeShare* code = nullptr);
     /// For tests and measurements: uses the handlers of the given build of the execute unit.
-    DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant);
+    DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant,
+                CodeShare* code = nullptr);
+    ~DecodeCache();
     DecodeCache(const DecodeCache&) = delete;
     DecodeCache& operator=(const DecodeCache&) = delete;
 
     /// The block that starts at `pc`; nullptr if the first word cannot be fetched (then
     /// port.fault() says why). Valid until the next call of any member.
-    [[nodiscard]] const Block* find(std::uint64_t pc, mem::Port& port) {
+    [[nodiscard]] Block* find(std::uint64_t pc, mem::Port& port) {
         if (epoch_.load(std::memory_order_acquire) != valid_epoch_) invalidate();
-        const Block* block = recent_[pc / 4 % kRecent];
+        Block* block = recent_[pc / 4 % kRecent];
         if (block != nullptr && block->pc == pc) [[likely]]
             return block;
         return find_slow(pc, port);
@@ -64,6 +73,25 @@ public:
     void invalidate();
     /// Forgets all code before the next lookup; safe while a block is being executed.
     void invalidate_later() { valid_epoch_ = epoch_.load(std::memory_order_acquire) - 1; }
+    /// nullptr: the interpreter runs everything.
+    [[nodiscard]] Translator* translator() { return translator_.get(); }
+    /// To be called before the interpreter runs a block that could run translated: translates the
+    /// block once it is hot. If code memory is full, all blocks are forgotten before the next
+    /// lookup.
+    void heat(Block& block, std::uint32_t mode);
+    /// Translated code ended at `link`, behind which the wave continues at `pc`; nullptr:
+    /// elsewhere.
+    void left_at(const void** link, std::uint64_t pc) {
+        link_ = link;
+        link_pc_ = pc;
+    }
+    /// If the code that ended last continues at this block, and the block has code, the link leads
+    /// there from now on.
+    void link_to(const Block& next) {
+        if (link_ != nullptr && next.head != nullptr && next.pc == link_pc_) *link_ = next.head;
+    }
+    [[nodiscard]] const std::uint64_t& valid_epoch() const { return valid_epoch_; }
+    [[nodiscard]] const std::atomic<std::uint64_t>& epoch() const { return epoch_; }
     /// Number of decoded instructions in the cache; at most kMaxInstructions.
     [[nodiscard]] std::size_t instructions() const { return instructions_; }
 
@@ -75,16 +103,19 @@ private:
     /// Direct mapped by pc, in front of the map.
     static constexpr std::size_t kRecent = 512;
     /// Searches the map; decodes if the map has no block.
-    const Block* find_slow(std::uint64_t pc, mem::Port& port);
+    Block* find_slow(std::uint64_t pc, mem::Port& port);
     /// Empty if the first word cannot be fetched.
     std::unique_ptr<Block> build(std::uint64_t pc, mem::Port& port) const;
 
     const std::atomic<std::uint64_t>& epoch_;
     const Variant variant_;
     std::uint64_t valid_epoch_ = ~0ull;
-    std::array<const Block*, kRecent> recent_{};
+    std::array<Block*, kRecent> recent_{};
     std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
     std::size_t instructions_ = 0;
+    std::unique_ptr<Translator> translator_;
+    const void** link_ = nullptr;  ///< of a block of this cache
+    std::uint64_t link_pc_ = 0;
 };
 
 }  // namespace vgpu::softgpu::isa

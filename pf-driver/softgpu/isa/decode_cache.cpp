@@ -4,6 +4,7 @@
 #include "pf-driver/softgpu/base/bits.h"
 #include "pf-driver/softgpu/isa/decode.h"
 #include "pf-driver/softgpu/isa/env.h"
+#include "pf-driver/softgpu/isa/translate/translator.h"
 
 namespace vgpu::softgpu::isa {
 
@@ -45,21 +46,28 @@ void resolve(Instruction& instruction, const HandlerTable& table) {
 
 }  // namespace
 
-DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch) : DecodeCache(epoch, variant()) {}
+DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, CodeShare* code)
+    : DecodeCache(epoch, variant(), code) {}
 
-DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant)
-    : epoch_(epoch), variant_(variant) {}
+DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant, CodeShare* code)
+    : epoch_(epoch), variant_(variant) {
+    if (code != nullptr) translator_ = std::make_unique<Translator>(*code);
+}
+
+DecodeCache::~DecodeCache() = default;
 
 /// Reads the epoch last: nothing is decoded meanwhile, so later entries are newer than the epoch.
 void DecodeCache::invalidate() {
     recent_.fill(nullptr);
     blocks_.clear();
     instructions_ = 0;
+    link_ = nullptr;
+    if (translator_ != nullptr) translator_->reset();
     valid_epoch_ = epoch_.load(std::memory_order_acquire);
 }
 
 /// Empties a full cache: most kernels are small against kMaxInstructions.
-const Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
+Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     auto known = blocks_.find(pc);
     if (known == blocks_.end()) {
         std::unique_ptr<Block> block = build(pc, port);
@@ -70,6 +78,11 @@ const Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     }
     recent_[pc / 4 % kRecent] = known->second.get();
     return known->second.get();
+}
+
+void DecodeCache::heat(Block& block, std::uint32_t mode) {
+    if (block.runs++ != translator_->hot_runs()) return;
+    if (!translator_->translate(block, mode) && translator_->used() != 0) invalidate_later();
 }
 
 std::unique_ptr<Block> DecodeCache::build(std::uint64_t pc, mem::Port& port) const {

@@ -7,6 +7,8 @@
 #include <array>
 
 #include "pf-driver/softgpu/isa/env.h"
+#include "pf-driver/softgpu/isa/translate/frame.h"
+#include "pf-driver/softgpu/isa/translate/translator.h"
 
 namespace vgpu::softgpu::isa {
 
@@ -38,9 +40,13 @@ enum class SliceEnd : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
 /// Whether handlers need no checks: default float mode, no indexing, registers in range.
 bool is_usual(const WaveState& wave, const Block& block) {
-    constexpr u32 bits = mode::kFloatBits | mode::kException | mode::kGprIndex |
-                         mode::kHalfOverflow | mode::kSkipVector;
-    return (wave.mode & bits) == mode::kFloatDefault && block.vgprs_needed <= wave.vgpr_count;
+    return (wave.mode & mode::kUnusual) == mode::kFloatDefault &&
+           block.vgprs_needed <= wave.vgpr_count;
+}
+
+/// The instruction has had no effect.
+bool has_failed(Outcome outcome) {
+    return outcome == Outcome::Fault || outcome == Outcome::Illegal;
 }
 
 class Runner {
@@ -51,7 +57,14 @@ public:
 
 private:
     SliceEnd run_slice(Wave& wave, u64 limit);
+    Outcome run_next(Env& env, Block& block, u64 slice_left, u64 limit);
     Outcome run_block(Env& env, const Block& block, u64 limit);
+    Outcome run_translated(Env& env, const Block& block, u64 slice_left, u64 limit);
+    Outcome leave(Env& env, Outcome outcome) const;
+    void add_retired(WaveState& wave, u64 instructions) {
+        wave.retired += instructions;
+        result_.retired += instructions;
+    }
     SliceEnd event(const Env& env, Outcome outcome);
     SliceEnd fetch_fault(WaveState& wave);
     bool enter_trap(WaveState& wave, u64 pc, u32 trap_id) const;
@@ -87,15 +100,42 @@ Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
         outcome = usual ? i->handler(env, *i) : run_with_care(env, *i);
         if (outcome != Outcome::Next) break;
     }
-    const bool failed = outcome == Outcome::Fault || outcome == Outcome::Illegal;
     last_ = outcome == Outcome::Next ? i - 1 : i;
-    const u64 done = static_cast<u64>(last_ - block.code.data()) + (failed ? 0 : 1);
-    env.wave.retired += done;
-    result_.retired += done;
+    add_retired(env.wave,
+                static_cast<u64>(last_ - block.code.data()) + (has_failed(outcome) ? 0 : 1));
+    return leave(env, outcome);
+}
+
+/// Leaves the pc at the next instruction; `last_` gave `outcome`.
+Outcome Runner::leave(Env& env, Outcome outcome) const {
     if (outcome == Outcome::Jump) return Outcome::Next;
     if (outcome == Outcome::JumpAndYield) return Outcome::Yield;
-    env.wave.pc = failed ? last_->pc : last_->pc + last_->size;
+    env.wave.pc = has_failed(outcome) ? last_->pc : last_->pc + last_->size;
     return outcome;
+}
+
+/// Runs translated code from a block on until the turn ends or the code needs the run loop. Blocks
+/// run as a whole, so the code stops early enough that the last one does not exceed `limit`.
+Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64 limit) {
+    DecodeCache& cache = context_.cache;
+    const u64 available = std::min(slice_left, limit - (DecodeCache::kBlockInstructions - 1));
+    Frame frame{&env,
+                &env.wave,
+                env.v,
+                static_cast<i64>(available),
+                &context_.stop,
+                &cache.epoch(),
+                &cache.valid_epoch(),
+                env.vgprs};
+    const Outcome outcome = cache.translator()->run(frame, block.head);
+    cache.left_at(frame.link, env.wave.pc);
+    u64 done = static_cast<u64>(static_cast<i64>(available) - frame.left);
+    if (frame.last != nullptr) {
+        last_ = frame.last;
+        done += static_cast<u64>(frame.last - frame.first) + (has_failed(outcome) ? 0 : 1);
+    }
+    add_retired(env.wave, done);
+    return frame.last != nullptr ? leave(env, outcome) : Outcome::Next;
 }
 
 /// Puts the PC of the instruction and the trap id (0: an exception) into TTMP0 and TTMP1 for the
@@ -152,7 +192,27 @@ SliceEnd Runner::fetch_fault(WaveState& wave) {
     return SliceEnd::Event;
 }
 
-/// Reads stop flag and address watches once per block: every kBlockInstructions at the latest.
+/// Runs a block, translated if it may be; the interpreter runs it if the code does not, because
+/// MODE has changed. Address watches are read again for each block, or each
+/// turn of translated code.
+Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
+    DecodeCache& cache = context_.cache;
+    env.watches = watches();
+    if (cache.translator() == nullptr || env.watches != nullptr ||
+        limit < DecodeCache::kBlockInstructions || !is_usual(env.wave, block))
+        return run_block(env, block, limit);
+    if (block.head == nullptr) cache.heat(block, env.wave.mode);
+    cache.link_to(block);
+    if (block.head != nullptr) {
+        const u64 before = result_.retired;
+        const Outcome outcome = run_translated(env, block, slice_left, limit);
+        if (result_.retired != before || outcome != Outcome::Next) return outcome;
+    }
+    return run_block(env, block, limit);
+}
+
+/// Ends behind the block in which kSlice instructions are reached, and never exceeds `limit`. Reads
+/// the stop flag once per block: every kBlockInstructions at the latest.
 SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),
@@ -163,13 +223,14 @@ SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
             group_,
             context_,
             result_};
-    const u64 last = result_.retired + limit;
+    const u64 first = result_.retired;
+    const u64 last = first + std::min(limit, kSlice);
     while (result_.retired < last) {
         if (stop_requested()) return SliceEnd::Stopped;
-        const Block* block = context_.cache.find(wave.state.pc, context_.port);
+        Block* const block = context_.cache.find(wave.state.pc, context_.port);
         if (block == nullptr) return fetch_fault(wave.state);
-        env.watches = watches();
-        const Outcome outcome = run_block(env, *block, last - result_.retired);
+        const Outcome outcome =
+            run_next(env, *block, last - result_.retired, first + limit - result_.retired);
         if (outcome == Outcome::Next) continue;
         if (outcome == Outcome::Exception) {
             (void)enter_trap(wave.state, wave.state.pc, 0);  // no report: only TRAPSTS shows it
@@ -223,7 +284,7 @@ RunResult Runner::run() {
         if (result_.retired >= context_.budget) return finish(StopReason::Budget);
         if (stop_requested()) return finish(StopReason::Stopped);
         const u64 left = context_.budget - result_.retired;
-        const SliceEnd why = run_slice(group_.waves[group_.next_wave], std::min(left, kSlice));
+        const SliceEnd why = run_slice(group_.waves[group_.next_wave], left);
         if (why == SliceEnd::Stopped) return finish(StopReason::Stopped);
         if (why == SliceEnd::Event) return result_;
         if (why == SliceEnd::PhaseChanged) release_barrier();

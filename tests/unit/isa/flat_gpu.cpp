@@ -41,8 +41,8 @@ bool FlatPort::write_indirect(GpuVa va, std::span<const std::byte> data) {
 
 FlatGpu::FlatGpu(std::size_t bytes) : FlatGpu(bytes, softgpu::isa::variant()) {}
 
-FlatGpu::FlatGpu(std::size_t bytes, softgpu::isa::Variant variant)
-    : port(epoch, bytes), cache(epoch, variant) {}
+FlatGpu::FlatGpu(std::size_t bytes, softgpu::isa::Variant variant, softgpu::isa::CodeShare* code)
+    : port(epoch, bytes), cache(epoch, variant, code) {}
 
 std::uint64_t FlatGpu::allocate(std::size_t bytes) {
     constexpr std::uint64_t alignment = 256;

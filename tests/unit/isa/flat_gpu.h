@@ -13,6 +13,7 @@
 
 #include "pf-driver/softgpu/isa/dispatch.h"
 #include "pf-driver/softgpu/isa/execute.h"
+#include "pf-driver/softgpu/isa/translate/code_memory.h"
 #include "tests/support/code_object.h"
 #include "tests/support/virtual_clock.h"
 
@@ -66,7 +67,9 @@ struct Grid {
 class FlatGpu {
 public:
     explicit FlatGpu(std::size_t bytes = 16u << 20);
-    FlatGpu(std::size_t bytes, softgpu::isa::Variant variant);
+    /// With `code`, hot blocks are translated.
+    FlatGpu(std::size_t bytes, softgpu::isa::Variant variant,
+            softgpu::isa::CodeShare* code = nullptr);
 
     /// Takes memory, 256-byte aligned, zeroed; it is never given back.
     std::uint64_t allocate(std::size_t bytes);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// CodeMemory: memory for translated code. The pages of one memfd are mapped twice: once writable,
+// once executable. No mapping is ever both, so a stray store of softgpu cannot turn into code, and
+// the program works under MemoryDenyWriteExecute. The filter that softgpu installs before it serves
+// refuses executable mappings, so all of CodeMemory is mapped at the start; pages are used on
+// demand.
+//
+// A CodeShare is one VF's part: it lends whole chunks to that VF's decode caches and never more
+// than its limit, so a guest with many kernels takes no code memory from another VF.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "pf-driver/softgpu/base/result.h"
+#include "pf-driver/softgpu/base/units.h"
+
+namespace vgpu::softgpu::isa {
+
+/// A part of code memory under both of its addresses. `run` is not writable, `write` not
+/// executable.
+struct CodeChunk {
+    std::byte* write = nullptr;
+    const std::byte* run = nullptr;
+};
+
+/// Any thread. Outlives its shares.
+class CodeMemory {
+public:
+    static constexpr Bytes kChunk = 1_MiB;
+
+    /// Room for `chunks` chunks. ENOSYS if this processor lacks an extension that translated code
+    /// uses; else the errno of memfd_create, ftruncate or mmap.
+    [[nodiscard]] static Result<std::unique_ptr<CodeMemory>> create(std::size_t chunks);
+    ~CodeMemory();
+    CodeMemory(const CodeMemory&) = delete;
+    CodeMemory& operator=(const CodeMemory&) = delete;
+
+    /// `write` is nullptr if all chunks are lent.
+    [[nodiscard]] CodeChunk take();
+    void release(const CodeChunk& chunk);
+
+private:
+    CodeMemory(std::byte* write, const std::byte* run, std::size_t chunks);
+
+    std::byte* const write_;
+    const std::byte* const run_;
+    const std::size_t chunks_;
+    std::mutex lock_;
+    std::vector<std::size_t> free_;  ///< indices of chunks that are not lent
+};
+
+/// Any thread. Outlives the caches that took chunks.
+class CodeShare {
+public:
+    /// A translation costs about as much as this many runs of a block by the interpreter. So code
+    /// that changes all the time slows only itself, to half its speed at the worst.
+    static constexpr std::uint32_t kHotRuns = 48;
+
+    CodeShare(CodeMemory& memory, std::size_t limit, std::uint32_t hot_runs = kHotRuns)
+        : memory_(memory), limit_(limit), hot_runs_(hot_runs) {}
+    CodeShare(const CodeShare&) = delete;
+    CodeShare& operator=(const CodeShare&) = delete;
+
+    /// `write` is nullptr if the VF has all chunks that it may have.
+    [[nodiscard]] CodeChunk take();
+    void release(const CodeChunk& chunk);
+    /// Times that the interpreter runs a block before it is translated.
+    [[nodiscard]] std::uint32_t hot_runs() const { return hot_runs_; }
+    /// Chunks lent at present.
+    [[nodiscard]] std::size_t lent() const { return lent_.load(); }
+
+private:
+    CodeMemory& memory_;
+    const std::size_t limit_;
+    const std::uint32_t hot_runs_;
+    std::atomic<std::size_t> lent_{0};
+};
+
+}  // namespace vgpu::softgpu::isa

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/isa/translate/translator.h"
+
+#include <cpuid.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "pf-driver/softgpu/isa/translate/emitter.h"
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+using Xbyak::Label;
+constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
+
+/// More than the longest block takes: 32 instructions, twice, and their exits.
+constexpr std::size_t kBufferBytes = 256 * 1024;
+
+static_assert(offsetof(WaveState, scalar) == 0);
+
+#define VGPU_FRAME(c, name) (c).qword[(c).rbx + static_cast<std::size_t>(offsetof(Frame, name))]
+
+std::uint64_t address(const void* of) {
+    return std::bit_cast<std::uintptr_t>(of);
+}
+
+/// The code of one block: a head that checks whether it may run, the instructions once for a full
+/// EXEC and once for any other, and the ways out.
+class BlockWriter {
+public:
+    BlockWriter(Xbyak::CodeGenerator& code, Block& block, std::uint32_t mode,
+                const std::byte* leave)
+        : c(code), block_(block), mode_(mode), leave_(leave) {}
+
+    void write();
+    /// Offset of the code that leaves after the block, for its first links.
+    [[nodiscard]] std::size_t link_offset(std::size_t which) const { return link_at_[which]; }
+
+private:
+    void head();
+    void body(bool is_masked);
+    bool branch(Emitter& emitter, const Instruction& i);
+    void link(std::size_t which);
+    void exits();
+    void link_exit(std::size_t which, std::uint64_t pc);
+    void jump_to_leave();
+
+    Xbyak::CodeGenerator& c;
+    Block& block_;
+    const std::uint32_t mode_;
+    const std::byte* const leave_;
+    Label leave_at_head_, masked_;
+    std::array<Label, DecodeCache::kBlockInstructions> failed_;
+    std::array<bool, DecodeCache::kBlockInstructions> can_fail_{};
+    std::array<std::size_t, 2> link_at_{};
+};
+
+void BlockWriter::write() {
+    head();
+    body(false);
+    c.L(masked_);
+    body(true);
+    exits();
+}
+
+/// The checks that the run loop makes before it runs a block, except for address watches.
+void BlockWriter::head() {
+    c.cmp(VGPU_FRAME(c, left), 0);
+    c.jle(leave_at_head_, kNear);
+    c.mov(c.rax, VGPU_FRAME(c, stop));
+    c.cmp(c.byte[c.rax], 0);
+    c.jne(leave_at_head_, kNear);
+    c.mov(c.rax, VGPU_FRAME(c, epoch));
+    c.mov(c.rcx, VGPU_FRAME(c, valid_epoch));
+    c.mov(c.rax, c.qword[c.rax]);
+    c.cmp(c.rax, c.qword[c.rcx]);
+    c.jne(leave_at_head_, kNear);
+    c.cmp(VGPU_FRAME(c, vgpr_count), block_.vgprs_needed);
+    c.jb(leave_at_head_, kNear);
+    c.mov(c.eax, c.dword[c.r12 + static_cast<std::size_t>(offsetof(WaveState, mode))]);
+    c.and_(c.eax, mode::kTranslated);
+    c.cmp(c.eax, mode_ & mode::kTranslated);
+    c.jne(leave_at_head_, kNear);
+    constexpr std::size_t exec = static_cast<std::size_t>(ScalarReg::Exec) * 4;
+    c.cmp(c.qword[c.r12 + exec], ~0u);  // sign-extended
+    c.jne(masked_, kNear);
+}
+
+void BlockWriter::body(bool is_masked) {
+    Emitter emitter(c, block_, mode_, is_masked);
+    const EmitTable& rows = emit_rows();
+    bool has_branched = false;
+    for (std::size_t at = 0; at < block_.code.size(); ++at) {
+        const Instruction& i = block_.code[at];
+        emitter.begin(at);
+        has_branched = i.ends_block && branch(emitter, i);
+        if (has_branched) break;
+        const EmitRow row = rows[static_cast<std::size_t>(i.op)];
+        if (row != nullptr && row(emitter, i)) continue;
+        can_fail_[at] = true;
+        emitter.call_handler(i, failed_[at]);
+    }
+    if (!has_branched) {
+        emitter.flush();
+        link(0);
+    }
+    emitter.write_constants();
+}
+
+/// Branches of SOPP: link 0 goes behind the branch, link 1 to its target.
+bool BlockWriter::branch(Emitter& emitter, const Instruction& i) {
+    constexpr std::size_t scc = static_cast<std::size_t>(offsetof(WaveState, scc));
+    constexpr std::size_t vcc = static_cast<std::size_t>(ScalarReg::Vcc) * 4;
+    constexpr std::size_t exec = static_cast<std::size_t>(ScalarReg::Exec) * 4;
+    const bool is_negative =
+        i.op == Op::s_cbranch_scc0 || i.op == Op::s_cbranch_vccz || i.op == Op::s_cbranch_execz;
+    const bool is_scc = i.op == Op::s_cbranch_scc0 || i.op == Op::s_cbranch_scc1;
+    const bool is_vcc = i.op == Op::s_cbranch_vccz || i.op == Op::s_cbranch_vccnz;
+    const bool is_exec = i.op == Op::s_cbranch_execz || i.op == Op::s_cbranch_execnz;
+    if (i.op != Op::s_branch && !is_scc && !is_vcc && !is_exec) return false;
+    emitter.flush();
+    Label taken;
+    if (i.op != Op::s_branch) {
+        if (is_scc)
+            c.cmp(c.byte[c.r12 + scc], 0);
+        else
+            c.cmp(c.qword[c.r12 + (is_vcc ? vcc : exec)], 0);
+        if (is_negative)
+            c.jz(taken, kNear);
+        else
+            c.jnz(taken, kNear);
+        link(0);
+    }
+    c.L(taken);
+    link(1);
+    return true;
+}
+
+/// Ends the block: jumps to where link `which` points.
+void BlockWriter::link(std::size_t which) {
+    c.sub(VGPU_FRAME(c, left), static_cast<std::uint32_t>(block_.code.size()));
+    c.mov(c.rax, address(&block_.links[which]));
+    c.jmp(c.qword[c.rax]);
+}
+
+void BlockWriter::jump_to_leave() {
+    c.mov(c.rcx, address(leave_));
+    c.jmp(c.rcx);
+}
+
+void BlockWriter::link_exit(std::size_t which, std::uint64_t pc) {
+    link_at_[which] = c.getSize();
+    c.mov(c.rax, pc);
+    c.mov(c.qword[c.r12 + static_cast<std::size_t>(offsetof(WaveState, pc))], c.rax);
+    c.mov(c.rax, address(&block_.links[which]));
+    c.mov(VGPU_FRAME(c, link), c.rax);
+    c.xor_(c.eax, c.eax);
+    jump_to_leave();
+}
+
+void BlockWriter::exits() {
+    const Instruction& last = block_.code.back();
+    constexpr std::uint64_t address_bits = 0xfffffffffffc;
+    const std::uint64_t behind = last.pc + last.size;
+    const std::uint64_t target = behind + static_cast<std::uint64_t>(std::int64_t{last.imm} * 4);
+    link_exit(0, last.ends_block ? behind & address_bits : behind);
+    link_exit(1, target & address_bits);
+    c.L(leave_at_head_);
+    c.mov(c.rax, block_.pc);
+    c.mov(c.qword[c.r12 + static_cast<std::size_t>(offsetof(WaveState, pc))], c.rax);
+    c.xor_(c.eax, c.eax);
+    jump_to_leave();
+    Label common;
+    for (std::size_t at = 0; at < block_.code.size(); ++at) {
+        if (!can_fail_[at]) continue;
+        c.L(failed_[at]);
+        c.mov(c.rcx, address(&block_.code[at]));
+        c.jmp(common, kNear);
+    }
+    c.L(common);
+    c.mov(VGPU_FRAME(c, last), c.rcx);
+    c.mov(c.rcx, address(block_.code.data()));
+    c.mov(VGPU_FRAME(c, first), c.rcx);
+    c.movzx(c.eax, c.al);
+    jump_to_leave();
+}
+
+}  // namespace
+
+bool can_translate() {
+    static const bool can =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi2") &&
+        __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("bmi") &&
+        __builtin_cpu_supports("bmi2");
+    return can;
+}
+
+/// Code is written to plain memory and copied, because its size is not known before. It does not
+/// depend on its address.
+class Translator::Buffer {
+public:
+    Buffer() : bytes(kBufferBytes), code(kBufferBytes, bytes.data()) {}
+    std::vector<std::uint8_t> bytes;
+    Xbyak::CodeGenerator code;
+};
+
+Translator::Translator(CodeShare& share) : share_(share) {}
+
+Translator::~Translator() {
+    if (chunk_.write != nullptr) share_.release(chunk_);
+}
+
+/// Code that was written through another address is certain to be seen only after an instruction
+/// that serializes (Intel SDM, "Handling Self- and Cross-Modifying Code").
+void serialize() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    __cpuid(0, a, b, c, d);
+}
+
+/// Copies what the buffer holds; nullptr if there is no room.
+const std::byte* Translator::place(std::size_t size) {
+    constexpr std::size_t line = 64;
+    if (Xbyak::GetError() != Xbyak::ERR_NONE || used_ + size > CodeMemory::kChunk.count)
+        return nullptr;
+    std::memcpy(chunk_.write + used_, buffer_->bytes.data(), size);
+    serialize();
+    const std::byte* const run = chunk_.run + used_;
+    used_ += (size + line - 1) / line * line;
+    return run;
+}
+
+/// The way into translated code and out of it, once in each chunk.
+bool Translator::prepare() {
+    if (chunk_.write == nullptr) chunk_ = share_.take();
+    if (chunk_.write == nullptr) return false;
+    if (buffer_ == nullptr) buffer_ = std::make_unique<Buffer>();
+    if (used_ != 0) return true;
+    Xbyak::CodeGenerator& c = buffer_->code;
+    Xbyak::ClearError();
+    c.reset();
+    const std::array saved{c.rbx, c.rbp, c.r12, c.r13, c.r14};
+    for (const Reg64& reg : saved) c.push(reg);
+    c.mov(c.rbx, c.rdi);
+    c.mov(c.r12, VGPU_FRAME(c, wave));
+    c.mov(c.r13, VGPU_FRAME(c, vgprs));
+    c.mov(c.r14, VGPU_FRAME(c, env));
+    c.jmp(c.rsi);
+    const std::size_t leave = c.getSize();
+    c.vzeroupper();
+    for (std::size_t k = saved.size(); k-- > 0;) c.pop(saved[k]);
+    c.ret();
+    const std::byte* const run = place(c.getSize());
+    enter_ = std::bit_cast<Enter>(run);
+    leave_ = run + leave;
+    return true;
+}
+
+bool Translator::translate(Block& block, std::uint32_t mode) {
+    if (!prepare()) return false;
+    Xbyak::CodeGenerator& c = buffer_->code;
+    Xbyak::ClearError();
+    c.reset();
+    BlockWriter writer(c, block, mode, leave_);
+    writer.write();
+    const std::byte* const run = place(c.getSize());
+    if (run == nullptr) return false;
+    block.head = run;
+    for (std::size_t which = 0; which < block.links.size(); ++which)
+        block.links[which] = run + writer.link_offset(which);
+    return true;
+}
+
+void Translator::reset() {
+    used_ = 0;
+}
+
+bool has_host_code(Op op) {
+    return emit_rows()[static_cast<std::size_t>(op)] != nullptr;
+}
+
+const EmitTable& emit_rows() {
+    static const EmitTable table = [] {
+        EmitTable rows{};
+        fill_vector_rows(rows);
+        fill_wide_rows(rows);
+        fill_compare_rows(rows);
+        fill_scalar_rows(rows);
+        return rows;
+    }();
+    return table;
+}
+
+}  // namespace vgpu::softgpu::isa
