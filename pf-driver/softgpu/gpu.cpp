@@ -64,14 +64,27 @@ Gpu::Gpu(const Spec& spec, const Clock& clock)
       world_switch_(spec.vfs, *this, faults_, clock, [this] { wake_device(); }),
       switch_mode_(spec.switch_mode) {}
 
+/// Here, because a process that has locked itself in gets no executable memory.
+void Gpu::make_code_memory() {
+    if (spec_.isa_tier != IsaTier::Translator) return;
+    auto made = isa::CodeMemory::create(spec_.vfs * isa::CodeShare::kVfChunks);
+    if (made)
+        code_ = std::move(*made);
+    else
+        log::warn("{}: waves are interpreted, not translated: {}", spec_.name,
+                  made.error().message);
+}
+
 Result<> Gpu::build() {
     TRY(server_, vfio_user::Server::create());
     TRY(vram_, mem::DeviceVram::create(spec_.vram));
+    make_code_memory();
     iov::VfControls panels;
     for (std::uint32_t number = 1; number <= spec_.vfs; ++number) {
         const GpuVf::Spec vf{VfId{static_cast<std::uint8_t>(number)}, spec_.aperture,
                              spec_.compute_units, spec_.threads, spec_.doorbell_mode};
-        TRY(auto built, GpuVf::create(vf, {*vram_, world_switch_, faults_, clock_, *this}));
+        TRY(auto built,
+            GpuVf::create(vf, {*vram_, world_switch_, faults_, clock_, *this, code_.get()}));
         vfs_.push_back(std::move(built));
         panels.all.push_back(vfs_.back().get());
     }

@@ -27,9 +27,16 @@
 #include "pf-driver/softgpu/gpu_pf.h"
 #include "pf-driver/softgpu/gpu_vf.h"
 #include "pf-driver/softgpu/host_view/host_view.h"
+#include "pf-driver/softgpu/isa/translate/code_memory.h"
 #include "pf-driver/softgpu/vfio_user/server.h"
 
 namespace vgpu::softgpu {
+
+/// What runs waves. Results are the same (docs/isa.md, "Two tiers").
+enum class IsaTier : std::uint8_t {
+    Interpreter,
+    Translator,  ///< hot code as host code; the interpreter runs the rest
+};
 
 /// The device. Gpu privately implements the interfaces of its parts: the requests of VFs and PF
 /// (Device), the device that the world switch drives (SwitchPort) and the engine's reports
@@ -65,6 +72,9 @@ public:
         /// The mode at power-on; the PF may change it with VGPU_SWITCH_MODE.
         iov::SwitchMode switch_mode = iov::SwitchMode::Pointer;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
+        /// Translator: a processor without AVX-512, or a host that refuses executable memory, leads
+        /// to a warning, and the interpreter runs all waves.
+        IsaTier isa_tier = IsaTier::Interpreter;
         /// If set, also serves the whole card to a VM, at host.sock.
         std::optional<host_view::EndpointKind> host_view;
     };
@@ -101,6 +111,7 @@ private:
     /// running thread.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
+    void make_code_memory();
     void build_host_view();
 
     // GpuVf::Device, GpuPf::Device: documented there.
@@ -152,6 +163,7 @@ private:
     std::unique_ptr<vfio_user::Server> server_;
     iov::FaultPlan faults_;
     std::unique_ptr<mem::DeviceVram> vram_;
+    std::unique_ptr<isa::CodeMemory> code_;  ///< nullptr: waves are interpreted
     iov::WorldSwitch world_switch_;
     std::unique_ptr<GpuPf> pf_;
     std::vector<std::unique_ptr<GpuVf>> vfs_;

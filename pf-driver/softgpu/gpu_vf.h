@@ -81,6 +81,7 @@ public:
         iov::FaultPlan& faults;
         const Clock& clock;
         Device& device;
+        isa::CodeMemory* code;  ///< for translated code; nullptr: waves are interpreted
     };
     [[nodiscard]] static Result<std::unique_ptr<GpuVf>> create(const Spec& spec,
                                                                const Shared& shared);

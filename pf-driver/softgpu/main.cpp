@@ -45,6 +45,7 @@ struct Options {
     bool is_unconfined = false;
     std::string host_view;
     std::string doorbell_mode = "trap";
+    std::string isa_tier = "interpreter";
     std::string log_level = "info";
 };
 
@@ -63,6 +64,10 @@ void add_options(CLI::App& app, Options& options) {
         ->required();
     app.add_option("--doorbell-mode", options.doorbell_mode, "trap, or poll mapped pages")
         ->check(CLI::IsMember({"trap", "poll"}));
+    app.add_option("--isa-tier", options.isa_tier,
+                   "what runs waves: interpreter, or translator (hot code as AVX-512 code)")
+        ->check(CLI::IsMember({"interpreter", "translator"}))
+        ->capture_default_str();
     app.add_flag(
            "--host-view{bridge}", options.host_view,
            "serve host.sock, the whole card for a VM: =bridge (own ids) or =vmd (Intel VMD's)")
@@ -86,6 +91,7 @@ Gpu::Spec spec_of(const Options& options) {
     if (options.host_view == "bridge") spec.host_view = host_view::EndpointKind::Bridge;
     if (options.host_view == "vmd") spec.host_view = host_view::EndpointKind::Vmd;
     if (options.doorbell_mode == "poll") spec.doorbell_mode = iov::DoorbellMode::Poll;
+    if (options.isa_tier == "translator") spec.isa_tier = IsaTier::Translator;
     if (options.is_true_copy) spec.switch_mode = iov::SwitchMode::TrueCopy;
     return spec;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Speed of the execution engine on one thread: wave instructions per second of compiled kernels,
-// for each build of the execute unit (0, 1) and translated
-// (2). Run on demand; not part of the gate.
+// for each build of the execute unit (0, 1) and translated (2). Run on demand; not part of the
+// gate.
 #include <benchmark/benchmark.h>
 
 #include "pf-driver/softgpu/isa/translate/code_memory.h"
@@ -77,11 +77,30 @@ void collatz(benchmark::State& state) {
     run_dispatches(state, gpu);
 }
 
+/// One wave of a long kernel whose code was just invalidated: decoded again, and with range 3
+/// every block is also translated before it runs.
+void first_run(benchmark::State& state) {
+    static const auto memory = softgpu::isa::CodeMemory::create(8);
+    static softgpu::isa::CodeShare eager(**memory, 8, 0);
+    FlatGpu gpu(64u << 20, Variant::Avx2, state.range(0) == 3 ? &eager : nullptr);
+    gpu.load_kernel("sha256", 3);
+    gpu.set_arguments(gpu.allocate(64 * 32), 0u);
+    gpu.set_grid({});
+    std::uint64_t retired = 0;
+    for (auto _ : state) {
+        gpu.epoch.fetch_add(1);
+        retired += gpu.dispatch().retired;
+    }
+    state.counters["inst/s"] =
+        benchmark::Counter(static_cast<double>(retired), benchmark::Counter::kIsRate);
+}
+
 BENCHMARK(saxpy)->DenseRange(0, 2);
 BENCHMARK(matmul)->DenseRange(0, 2);
 BENCHMARK(sha256)->DenseRange(0, 2);
 BENCHMARK(long_running)->DenseRange(0, 2);
 BENCHMARK(collatz)->DenseRange(0, 2);
+BENCHMARK(first_run)->Arg(1)->Arg(3);
 
 }  // namespace
 }  // namespace vgpu::test

@@ -223,7 +223,9 @@ std::optional<GroupLease> CommandProcessor::take_group(std::uint32_t worker,
     std::unique_ptr<mem::Port>& port = context.ports[raw(vmid)];
     if (!port) port = core.services.make_port(vmid);
     std::unique_ptr<isa::DecodeCache>& cache = context.caches[raw(vmid)];
-    if (!cache) cache = std::make_unique<isa::DecodeCache>(core.code_epoch[raw(vmid)]);
+    if (!cache)
+        cache = std::make_unique<isa::DecodeCache>(core.code_epoch[raw(vmid)],
+                                                   core.code ? &*core.code : nullptr);
     port->clear_fault();
     return GroupLease{resident,
                       &resident->group,

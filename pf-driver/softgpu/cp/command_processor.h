@@ -31,6 +31,10 @@
 #include "pf-driver/softgpu/isa/execute.h"
 #include "pf-driver/softgpu/regs/register_file.h"
 
+namespace vgpu::softgpu::isa {
+class CodeMemory;
+}
+
 namespace vgpu::softgpu::cp {
 
 struct Core;
@@ -88,6 +92,8 @@ public:
         VfId vf{1};
         std::uint32_t compute_units = 8;
         std::uint32_t workers = 1;  ///< number of worker indices of take_group()
+        /// For translated code; outlives the command processor. nullptr: waves are interpreted.
+        isa::CodeMemory* code = nullptr;
     };
 
     /// Claims its registers in `registers`. `registers`, `services` and `clock` outlive the command

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "pf-driver/softgpu/cp/command_processor.h"
@@ -18,6 +19,7 @@
 #include "pf-driver/softgpu/cp/queue.h"
 #include "pf-driver/softgpu/cp/scheduler_state.h"
 #include "pf-driver/softgpu/cp/services.h"
+#include "pf-driver/softgpu/isa/translate/code_memory.h"
 #include "pf-driver/softgpu/regs/gpu_clock.h"
 
 namespace vgpu::softgpu::cp {
@@ -62,6 +64,7 @@ struct Core {
     /// The ports of packets; waves have other ports (WorkerContext).
     Memory memory;
     Dispatcher dispatcher;
+    std::optional<isa::CodeShare> code;  ///< empty: waves are interpreted
     std::vector<WorkerContext> contexts;
     /// Decoded code of a VMID is valid while the VMID's number stays.
     std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};

@@ -82,7 +82,7 @@ Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
 
 void DecodeCache::heat(Block& block, std::uint32_t mode) {
     if (block.runs++ != translator_->hot_runs()) return;
-    if (!translator_->translate(block, mode) && translator_->used() != 0) invalidate_later();
+    if (!translator_->translate(block, mode) && translator_->has_code()) invalidate_later();
 }
 
 std::unique_ptr<Block> DecodeCache::build(std::uint64_t pc, mem::Port& port) const {

@@ -77,11 +77,23 @@ VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
 VGPU_INLINE f64 reciprocal_sqrt(f64 a) {
     return 1.0 / __builtin_sqrt(a);
 }
-VGPU_INLINE f32 fma_of(f32 a, f32 b, f32 c) {
+// Of several NaNs the result is the first, made quiet. C++ leaves open which one it is, and
+// compilers swap operands; the translator's host code has this order.
+template <class T> VGPU_INLINE T sum_of(T a, T b) {
+    return a != a ? quieted(a) : a + b;
+}
+template <class T> VGPU_INLINE T product_of(T a, T b) {
+    return a != a ? quieted(a) : a * b;
+}
+VGPU_INLINE f32 host_fma(f32 a, f32 b, f32 c) {
     return __builtin_fmaf(a, b, c);
 }
-VGPU_INLINE f64 fma_of(f64 a, f64 b, f64 c) {
+VGPU_INLINE f64 host_fma(f64 a, f64 b, f64 c) {
     return __builtin_fma(a, b, c);
+}
+template <class T> VGPU_INLINE T fma_of(T a, T b, T c) {
+    const T number = b != b ? quieted(b) : host_fma(a, b, c);
+    return a != a ? quieted(a) : number;
 }
 
 /// The result of v_exp_f32: a value that would be denormal is 0, whatever MODE says.
@@ -119,15 +131,15 @@ template <class T> VGPU_INLINE T fraction(T a) {
 }
 /// DX9 rule: 0 times anything is 0, infinities and NaNs included.
 template <class T> VGPU_INLINE T mul_legacy(T a, T b) {
-    return a == T{0} || b == T{0} ? T{0} : a * b;
+    return a == T{0} || b == T{0} ? T{0} : product_of(a, b);
 }
 /// The unfused single-precision multiply-add never sees denormals.
 VGPU_INLINE f32 mad_flushed(f32 a, f32 b, f32 c) {
-    return flushed(flushed(flushed(a) * flushed(b)) + flushed(c));
+    return flushed(sum_of(flushed(product_of(flushed(a), flushed(b))), flushed(c)));
 }
 
 VGPU_INLINE f32 mad_legacy_flushed(f32 a, f32 b, f32 c) {
-    return flushed(flushed(mul_legacy(flushed(a), flushed(b))) + flushed(c));
+    return flushed(sum_of(flushed(mul_legacy(flushed(a), flushed(b))), flushed(c)));
 }
 /// A signalling NaN becomes a quiet one.
 VGPU_INLINE f32 without_signal(f32 a) {

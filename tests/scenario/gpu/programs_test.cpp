@@ -3,6 +3,9 @@
 // Real gfx900 code on VFs: results equal the host's, bit for bit.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <thread>
 
 #include "tests/scenario/gpu/guest.h"
@@ -23,6 +26,56 @@ TEST(Programs, CompiledWithoutOptimisationAreBitExactToo) {
     Guest guest(stack, 1);
     EXPECT_EQ(run_programs(*guest.process, *guest.queue, Program::names(), Optimised::O0), "");
     EXPECT_GT(guest.queue->scratch_requests(), 0u) << "scratch came without being asked for";
+}
+
+/// Resident KiB of a process's mappings of code memory that have these rights, such as "rw-s".
+std::uint64_t code_memory_kib(pid_t pid, const std::string& rights) {
+    std::ifstream smaps("/proc/" + std::to_string(pid) + "/smaps");
+    std::uint64_t sum = 0;
+    bool is_counted = false;
+    for (std::string line; std::getline(smaps, line);) {
+        if (line.find("memfd:vgpu-code") != std::string::npos)
+            is_counted = line.find(' ' + rights + ' ') != std::string::npos;
+        if (!is_counted || line.rfind("Rss:", 0) != 0) continue;
+        sum += std::stoull(line.substr(4));
+        is_counted = false;
+    }
+    return sum;
+}
+
+/// The tier of every softgpu that starts during its life (GpuStack), whatever the run's tier is.
+class ScopedTier {
+public:
+    explicit ScopedTier(const char* tier) {
+        if (const char* const before = std::getenv(kVariable)) before_ = before;
+        ::setenv(kVariable, tier, 1);
+    }
+    ~ScopedTier() {
+        if (before_)
+            ::setenv(kVariable, before_->c_str(), 1);
+        else
+            ::unsetenv(kVariable);
+    }
+    ScopedTier(const ScopedTier&) = delete;
+    ScopedTier& operator=(const ScopedTier&) = delete;
+
+private:
+    static constexpr const char* kVariable = "VGPU_ISA_TIER";
+    std::optional<std::string> before_;
+};
+
+TEST(Programs, AreBitExactInTranslatedCodeOfALockedInSoftgpu) {
+    if (!__builtin_cpu_supports("avx512vbmi2")) GTEST_SKIP() << "no AVX-512";
+    const ScopedTier tier("translator");
+    GpuStack stack;
+    stack.provision(1);
+    const pid_t pid = stack.softgpu().pid();
+    EXPECT_EQ(code_memory_kib(pid, "rw-s"), 0u);
+    Guest guest(stack, 1);
+    EXPECT_EQ(run_programs(*guest.process, *guest.queue, Program::names()), "");
+    EXPECT_GT(code_memory_kib(pid, "rw-s"), 0u) << "no code was written";
+    EXPECT_GT(code_memory_kib(pid, "r-xs"), 0u) << "no code was executed";
+    EXPECT_LE(code_memory_kib(pid, "rw-s"), 16u << 10) << "more than the share of one VF";
 }
 
 TEST(Programs, AreBitExactWithTheirDataInVram) {

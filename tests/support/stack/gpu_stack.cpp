@@ -8,6 +8,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <utility>
@@ -77,6 +78,9 @@ void GpuStack::start_softgpu() {
                                   fmt::format("--idle-grace-us={}", options_.idle_grace_us),
                                   "--socket-dir=" + dir_.path().string(),
                                   "--control"};
+    // the tier for all tests of a run: interpreter, translator
+    if (const char* const tier = std::getenv("VGPU_ISA_TIER"))
+        argv.push_back(fmt::format("--isa-tier={}", tier));
     if (options_.mode == SwitchMode::TrueCopy) argv.emplace_back("--true-copy");
     if (options_.is_unconfined) argv.emplace_back("--unconfined");
     softgpu_.reset();

@@ -2,8 +2,10 @@
 #include "tests/unit/isa/flat_gpu.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 namespace vgpu::test {
 
@@ -39,7 +41,27 @@ bool FlatPort::write_indirect(GpuVa va, std::span<const std::byte> data) {
     return true;
 }
 
+namespace {
+
+/// Code memory of all FlatGpus of a run with VGPU_ISA_TIER=translator; nullptr in other runs.
+softgpu::isa::CodeShare* code_of_this_run() {
+    static const char* const tier = std::getenv("VGPU_ISA_TIER");
+    if (tier == nullptr || std::string_view(tier) == "interpreter") return nullptr;
+    if (std::string_view(tier) != "translator")
+        throw std::runtime_error("VGPU_ISA_TIER is neither interpreter nor translator");
+    constexpr std::size_t chunks = 256;
+    static const auto memory = softgpu::isa::CodeMemory::create(chunks);
+    if (!memory) throw std::runtime_error("VGPU_ISA_TIER=translator: " + memory.error().message);
+    static softgpu::isa::CodeShare share(**memory, chunks, 0);
+    return &share;
+}
+
+}  // namespace
+
 FlatGpu::FlatGpu(std::size_t bytes) : FlatGpu(bytes, softgpu::isa::variant()) {}
+
+FlatGpu::FlatGpu(std::size_t bytes, softgpu::isa::Variant variant)
+    : FlatGpu(bytes, variant, code_of_this_run()) {}
 
 FlatGpu::FlatGpu(std::size_t bytes, softgpu::isa::Variant variant, softgpu::isa::CodeShare* code)
     : port(epoch, bytes), cache(epoch, variant, code) {}

@@ -66,10 +66,12 @@ struct Grid {
 
 class FlatGpu {
 public:
+    /// The tier is that of VGPU_ISA_TIER: interpreter (default), or translator, which then
+    /// translates every block at its first run.
     explicit FlatGpu(std::size_t bytes = 16u << 20);
-    /// With `code`, hot blocks are translated.
-    FlatGpu(std::size_t bytes, softgpu::isa::Variant variant,
-            softgpu::isa::CodeShare* code = nullptr);
+    FlatGpu(std::size_t bytes, softgpu::isa::Variant variant);
+    /// With `code`, hot blocks are translated; nullptr: the interpreter runs everything.
+    FlatGpu(std::size_t bytes, softgpu::isa::Variant variant, softgpu::isa::CodeShare* code);
 
     /// Takes memory, 256-byte aligned, zeroed; it is never given back.
     std::uint64_t allocate(std::size_t bytes);

@@ -7,7 +7,8 @@
 // demand.
 //
 // A CodeShare is one VF's part: it lends whole chunks to that VF's decode caches and never more
-// than its limit, so a guest with many kernels takes no code memory from another VF.
+// than its limit, so a guest with many kernels takes no code memory from another VF. CodeMemory has
+// room for the shares of all VFs.
 #pragma once
 
 #include <atomic>
@@ -32,7 +33,8 @@ struct CodeChunk {
 /// Any thread. Outlives its shares.
 class CodeMemory {
 public:
-    static constexpr Bytes kChunk = 1_MiB;
+    /// Room for 20 long blocks and more; most caches need one chunk.
+    static constexpr Bytes kChunk = 256_KiB;
 
     /// Room for `chunks` chunks. ENOSYS if this processor lacks an extension that translated code
     /// uses; else the errno of memfd_create, ftruncate or mmap.
@@ -61,6 +63,8 @@ public:
     /// A translation costs about as much as this many runs of a block by the interpreter. So code
     /// that changes all the time slows only itself, to half its speed at the worst.
     static constexpr std::uint32_t kHotRuns = 48;
+    /// Chunks of one VF, 16 MiB: one for each of 16 VMIDs of four workers.
+    static constexpr std::size_t kVfChunks = 64;
 
     CodeShare(CodeMemory& memory, std::size_t limit, std::uint32_t hot_runs = kHotRuns)
         : memory_(memory), limit_(limit), hot_runs_(hot_runs) {}

@@ -111,6 +111,10 @@ void fill_bits(EmitTable& table) {
         shift_by(e, t, a, b, [&](const auto&... x) { h.vpsrlvd(x...); }); e.broadcast(ones, ~0u);
         shift_by(e, ones, ones, c, [&](const auto&... x) { h.vpsllvd(x...); });
         h.vpandnd(d, ones, t));
+    ROW(v_bfe_i32, const Zmm t = Emitter::s(1); const Zmm left = Emitter::s(2);
+        shift_by(e, t, a, b, [&](const auto&... x) { h.vpsravd(x...); }); e.broadcast(left, 32);
+        h.vpandd(Emitter::s(0), c, e.constant(kShiftMask)); h.vpsubd(left, left, Emitter::s(0));
+        h.vpsllvd(t, t, left); h.vpsravd(d, t, left));
     ROW(v_bcnt_u32_b32, h.vpopcntd(Emitter::s(0), a); h.vpaddd(d, Emitter::s(0), b));
     ROW(v_ffbh_u32, const Zmm t = Emitter::s(0); h.vplzcntd(t, a); h.vptestnmd(h.k5, a, a);
         h.vpternlogd(t | h.k5, t, t, 0xff); h.vmovdqa32(d, t));
@@ -175,9 +179,13 @@ void byte_to_float(Emitter& e, const Zmm& to, const Zmm& from, unsigned which) {
     e.c.vcvtdq2ps(to, t);
 }
 
-/// Sums and products of floats stay with their handlers: of two NaNs either may be the result, and
-/// which one it is depends on the operand order that the compiler chose for the handler.
+/// Of several NaNs the host's instructions return the first operand, made quiet (Intel SDM, "Rules
+/// for Handling NaNs"; FMA: factors before the summand), as sum_of(), product_of() and fma_of() do.
 void fill_floats(EmitTable& table) {
+    ROW(v_add_f32, h.vaddps(d, a, b));
+    ROW(v_mul_f32, h.vmulps(d, a, b));
+    ROW(v_fma_f32, const Zmm t = Emitter::s(0); h.vmovaps(t, c); h.vfmadd231ps(t, a, b);
+        h.vmovaps(d, t));
     ROW(v_sub_f32, h.vsubps(d, a, b));
     ROW(v_subrev_f32, h.vsubps(d, b, a));
     ROW(v_floor_f32, h.vrndscaleps(d, a, kFloor));

@@ -71,6 +71,9 @@ void fill_wide_rows(EmitTable& table) {
     ROW(v_lshlrev_b64, limit_shift(h, a); h.vpsllvq(d, b, a));
     ROW(v_lshrrev_b64, limit_shift(h, a); h.vpsrlvq(d, b, a));
     ROW(v_ashrrev_i64, limit_shift(h, a); h.vpsravq(d, b, a));
+    ROW(v_add_f64, h.vaddpd(d, a, b));
+    ROW(v_mul_f64, h.vmulpd(d, a, b));
+    ROW(v_fma_f64, h.vfmadd231pd(c, a, b); h.vmovapd(d, c));
     table[static_cast<std::size_t>(Op::v_mad_u64_u32)] = multiply_add;
 }
 

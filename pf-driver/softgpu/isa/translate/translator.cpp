@@ -5,8 +5,6 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
-#include <vector>
 
 #include "pf-driver/softgpu/isa/translate/emitter.h"
 
@@ -16,9 +14,6 @@ namespace {
 
 using Xbyak::Label;
 constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
-
-/// More than the longest block takes: 32 instructions, twice, and their exits.
-constexpr std::size_t kBufferBytes = 256 * 1024;
 
 static_assert(offsetof(WaveState, scalar) == 0);
 
@@ -201,19 +196,10 @@ bool can_translate() {
     return can;
 }
 
-/// Code is written to plain memory and copied, because its size is not known before. It does not
-/// depend on its address.
-class Translator::Buffer {
-public:
-    Buffer() : bytes(kBufferBytes), code(kBufferBytes, bytes.data()) {}
-    std::vector<std::uint8_t> bytes;
-    Xbyak::CodeGenerator code;
-};
-
 Translator::Translator(CodeShare& share) : share_(share) {}
 
 Translator::~Translator() {
-    if (chunk_.write != nullptr) share_.release(chunk_);
+    reset();
 }
 
 /// Code that was written through another address is certain to be seen only after an instruction
@@ -223,61 +209,76 @@ void serialize() {
     __cpuid(0, a, b, c, d);
 }
 
-/// Copies what the buffer holds; nullptr if there is no room.
-const std::byte* Translator::place(std::size_t size) {
+/// Lets `write` emit code behind the present code, through the writable mapping. The code must not
+/// depend on its address. Returns where it runs; nullptr if the chunk has no room for it.
+template <class Write> const std::byte* Translator::place(Write write) {
     constexpr std::size_t line = 64;
-    if (Xbyak::GetError() != Xbyak::ERR_NONE || used_ + size > CodeMemory::kChunk.count)
-        return nullptr;
-    std::memcpy(chunk_.write + used_, buffer_->bytes.data(), size);
+    const CodeChunk& chunk = chunks_.back();
+    const std::size_t room = CodeMemory::kChunk.count - used_;
+    if (room < line) return nullptr;
+    Xbyak::ClearError();
+    Xbyak::CodeGenerator code(room, chunk.write + used_);
+    write(code);
+    if (Xbyak::GetError() != Xbyak::ERR_NONE) return nullptr;
     serialize();
-    const std::byte* const run = chunk_.run + used_;
-    used_ += (size + line - 1) / line * line;
+    const std::byte* const run = chunk.run + used_;
+    used_ += (code.getSize() + line - 1) / line * line;
     return run;
 }
 
-/// The way into translated code and out of it, once in each chunk.
-bool Translator::prepare() {
-    if (chunk_.write == nullptr) chunk_ = share_.take();
-    if (chunk_.write == nullptr) return false;
-    if (buffer_ == nullptr) buffer_ = std::make_unique<Buffer>();
-    if (used_ != 0) return true;
-    Xbyak::CodeGenerator& c = buffer_->code;
-    Xbyak::ClearError();
-    c.reset();
-    const std::array saved{c.rbx, c.rbp, c.r12, c.r13, c.r14};
-    for (const Reg64& reg : saved) c.push(reg);
-    c.mov(c.rbx, c.rdi);
-    c.mov(c.r12, VGPU_FRAME(c, wave));
-    c.mov(c.r13, VGPU_FRAME(c, vgprs));
-    c.mov(c.r14, VGPU_FRAME(c, env));
-    c.jmp(c.rsi);
-    const std::size_t leave = c.getSize();
-    c.vzeroupper();
-    for (std::size_t k = saved.size(); k-- > 0;) c.pop(saved[k]);
-    c.ret();
-    const std::byte* const run = place(c.getSize());
+/// The first chunk also gets the way into translated code and out of it.
+bool Translator::add_chunk() {
+    const CodeChunk chunk = share_.take();
+    if (chunk.write == nullptr) return false;
+    chunks_.push_back(chunk);
+    used_ = 0;
+    if (chunks_.size() == 1) write_entry();
+    return true;
+}
+
+void Translator::write_entry() {
+    std::size_t leave = 0;
+    const std::byte* const run = place([&](Xbyak::CodeGenerator& c) {
+        const std::array saved{c.rbx, c.rbp, c.r12, c.r13, c.r14};
+        for (const Reg64& reg : saved) c.push(reg);
+        c.mov(c.rbx, c.rdi);
+        c.mov(c.r12, VGPU_FRAME(c, wave));
+        c.mov(c.r13, VGPU_FRAME(c, vgprs));
+        c.mov(c.r14, VGPU_FRAME(c, env));
+        c.jmp(c.rsi);
+        leave = c.getSize();
+        c.vzeroupper();
+        for (std::size_t k = saved.size(); k-- > 0;) c.pop(saved[k]);
+        c.ret();
+    });
     enter_ = std::bit_cast<Enter>(run);
     leave_ = run + leave;
+}
+
+bool Translator::write_block(Block& block, std::uint32_t mode) {
+    std::array<std::size_t, 2> links{};
+    const std::byte* const run = place([&](Xbyak::CodeGenerator& code) {
+        BlockWriter writer(code, block, mode, leave_);
+        writer.write();
+        for (std::size_t which = 0; which < links.size(); ++which)
+            links[which] = writer.link_offset(which);
+    });
+    if (run == nullptr) return false;
+    block.head = run;
+    for (std::size_t which = 0; which < links.size(); ++which)
+        block.links[which] = run + links[which];
     return true;
 }
 
 bool Translator::translate(Block& block, std::uint32_t mode) {
-    if (!prepare()) return false;
-    Xbyak::CodeGenerator& c = buffer_->code;
-    Xbyak::ClearError();
-    c.reset();
-    BlockWriter writer(c, block, mode, leave_);
-    writer.write();
-    const std::byte* const run = place(c.getSize());
-    if (run == nullptr) return false;
-    block.head = run;
-    for (std::size_t which = 0; which < block.links.size(); ++which)
-        block.links[which] = run + writer.link_offset(which);
-    return true;
+    if (chunks_.empty() && !add_chunk()) return false;
+    if (write_block(block, mode)) return true;
+    return add_chunk() && write_block(block, mode);
 }
 
 void Translator::reset() {
-    used_ = 0;
+    for (const CodeChunk& chunk : chunks_) share_.release(chunk);
+    chunks_.clear();
 }
 
 bool has_host_code(Op op) {

@@ -11,7 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <vector>
 
 #include "pf-driver/softgpu/isa/translate/code_memory.h"
 #include "pf-driver/softgpu/isa/translate/frame.h"
@@ -28,7 +28,7 @@ struct Block;
 
 class Translator {
 public:
-    /// Takes a chunk of `share` with the first translation.
+    /// Takes chunks of `share` when code needs them.
     explicit Translator(CodeShare& share);
     ~Translator();
     Translator(const Translator&) = delete;
@@ -41,26 +41,24 @@ public:
     [[nodiscard]] Outcome run(Frame& frame, const void* head) const {
         return static_cast<Outcome>(enter_(&frame, head));
     }
-    /// Forgets all code; nothing may run or keep a head.
+    /// Forgets all code and returns its memory; nothing may run or keep a head.
     void reset();
-    /// Bytes of code at present.
-    [[nodiscard]] std::size_t used() const { return used_; }
+    [[nodiscard]] bool has_code() const { return !chunks_.empty(); }
 
     /// Times that the interpreter runs a block before it is translated.
     [[nodiscard]] std::uint32_t hot_runs() const { return share_.hot_runs(); }
 
 private:
-    class Buffer;
-
-    bool prepare();
-    [[nodiscard]] const std::byte* place(std::size_t size);
+    [[nodiscard]] bool add_chunk();
+    [[nodiscard]] bool write_block(Block& block, std::uint32_t mode);
+    void write_entry();
+    template <class Write> [[nodiscard]] const std::byte* place(Write write);
 
     CodeShare& share_;
-    CodeChunk chunk_{};
-    std::size_t used_ = 0;
+    std::vector<CodeChunk> chunks_;  ///< the last one is being filled
+    std::size_t used_ = 0;           ///< bytes of the last chunk
     Enter enter_ = nullptr;
     const std::byte* leave_ = nullptr;
-    std::unique_ptr<Buffer> buffer_;
 };
 
 }  // namespace vgpu::softgpu::isa
