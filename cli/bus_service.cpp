@@ -141,6 +141,9 @@ public:
         return call_(Limit::Read,
                      [&] { return rows_of(manager_.ListVfs(only(names, max_age_ms))); });
     }
+    std::vector<Properties> capacity() override {
+        return call_(Limit::Read, [&] { return properties_of(manager_.Capacity({})); });
+    }
     Properties object(const std::string& path) override {
         return call_(Limit::Read, [&] {
             const char* const interface = path.find("/vf/") == std::string::npos

@@ -102,6 +102,8 @@ public:
                                                    std::uint32_t max_age_ms) = 0;
     virtual std::vector<Properties> list_vfs_with(const std::string& names,
                                                   std::uint32_t max_age_ms) = 0;
+    /// Of each profile on each GPU: Gpu, GpuState, Profile, Total, Free, Claimed, Unavailable.
+    virtual std::vector<Properties> capacity() = 0;
     std::vector<Properties> list_gpus() { return list_gpus_with({}, 0); }
     std::vector<Properties> list_vfs() { return list_vfs_with({}, 0); }
     /// The object as vgpud last saw it, with Path and Target. NotFound.

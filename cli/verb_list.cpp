@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl list: prints every GPU and every VF in service, one line each.
+// vgpuctl list: prints every GPU and every VF in service, one line each, or how many VFs of each
+// profile there are.
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -52,14 +53,26 @@ constexpr std::array kVfColumns{
     PropertyColumn{extra("CLIENT"), "Client", text_of},
     PropertyColumn{extra("DRIVER"), "Driver", text_of},
     PropertyColumn{extra("CONDITION"), "Condition", text_of},
+    PropertyColumn{extra("ORPHAN"), "Orphan", text_of},
+};
+
+/// Numbers of VFs. STATE is the GPU's.
+constexpr std::array kCapacityColumns{
+    PropertyColumn{{"GPU"}, "Gpu", text_of},
+    PropertyColumn{{"STATE"}, "GpuState", text_of},
+    PropertyColumn{{"PROFILE"}, "Profile", text_of},
+    PropertyColumn{{"TOTAL", Align::Right}, "Total", text_of},
+    PropertyColumn{{"FREE", Align::Right}, "Free", text_of},
+    PropertyColumn{{"CLAIMED", Align::Right}, "Claimed", text_of},
+    PropertyColumn{{"UNAVAILABLE", Align::Right}, "Unavailable", text_of},
 };
 
 constexpr std::uint32_t kOneReadMs = 100;
 /// Accepted age of SWITCHES and FREE, which no event reports; vgpud reads both once a second.
 constexpr std::uint32_t kTableAgeMs = 1500;
 
-/// Calls Manager.ListGpus and ListVfs. --targets: names for completion. --json:
-/// vgpuctl-list-1 with all properties; vgpuctl-targets-1.
+/// Calls Manager.ListGpus and ListVfs, or Manager.Capacity. --targets: names for completion.
+/// --json: vgpuctl-list-1 with all properties; vgpuctl-targets-1; vgpuctl-capacity-1.
 class ListVerb final : public Verb {
 public:
     ListVerb() : Verb({Group::State, "list", "list GPUs and the VFs in service", "list"}) {}
@@ -67,15 +80,19 @@ public:
         command.add_flag("--gpus", only_gpus_, "only the GPUs");
         command.add_flag("--vfs", only_vfs_, "only the VFs")->excludes("--gpus");
         command.add_flag("--targets", only_targets_, "only possible TARGETs, one a line");
-        tables_.describe(command, {columns_of(kGpuColumns), columns_of(kVfColumns)});
+        command.add_flag("--capacity", only_capacity_, "only the numbers of VFs of each profile")
+            ->excludes("--gpus")
+            ->excludes("--vfs")
+            ->excludes("--targets");
+        tables_.describe(command, {columns_of(kGpuColumns), columns_of(kVfColumns),
+                                   columns_of(kCapacityColumns)});
     }
 
     ExitCode run(Invocation& invocation) override {
+        if (only_capacity_) return print_capacity(invocation);
         const bool with_gpus = !only_vfs_ && tables_.fits(columns_of(kGpuColumns));
         const bool with_vfs = !only_gpus_ && tables_.fits(columns_of(kVfColumns));
-        if (!with_gpus && !with_vfs)
-            throw ServiceError("vgpuctl.WrongUsage",
-                               "the table has no such columns; leave out --gpus or --vfs");
+        if (!with_gpus && !with_vfs) throw no_such_columns();
         // reading all properties of 256 VFs takes long
         const bool wants_all = invocation.is_json && !only_targets_;
         std::vector<Properties> gpus, vfs;
@@ -97,6 +114,19 @@ public:
     }
 
 private:
+    static ServiceError no_such_columns() {
+        return {"vgpuctl.WrongUsage",
+                "the table has no such columns; --gpus, --vfs and --capacity choose the table"};
+    }
+
+    ExitCode print_capacity(Invocation& invocation) const {
+        if (!tables_.fits(columns_of(kCapacityColumns))) throw no_such_columns();
+        const auto rows = invocation.service.capacity();
+        invocation.print("vgpuctl-capacity-1", {{"capacity", json_of(rows)}},
+                         tables_.text(kCapacityColumns, rows));
+        return ExitCode::Ok;
+    }
+
     [[nodiscard]] std::string vfs_text(const std::vector<Properties>& vfs) const {
         return vfs.empty() && !tables_.is_plain()
                    ? "No VF is in service; 'vgpuctl create' makes one.\n"
@@ -117,6 +147,7 @@ private:
     bool only_gpus_ = false;
     bool only_vfs_ = false;
     bool only_targets_ = false;
+    bool only_capacity_ = false;
     TableOptions tables_;
 };
 

@@ -32,6 +32,7 @@ public:
                                           std::uint32_t max_age_ms) override {
         return to().list_vfs_with(names, max_age_ms);
     }
+    std::vector<Properties> capacity() override { return to().capacity(); }
     Properties object(const std::string& path) override { return to().object(path); }
     std::string resolve(const std::string& target) override { return to().resolve(target); }
     std::string create_vf(const std::string& gpu, const Options& options) override {

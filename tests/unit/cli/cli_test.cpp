@@ -45,7 +45,10 @@ INSTANTIATE_TEST_SUITE_P(
     Verbs, CliGolden,
     ::testing::Values(
         Golden{"list.txt", {"list"}}, Golden{"list.json", {"list", "--json"}},
-        Golden{"list-gpus.txt", {"list", "--gpus"}}, Golden{"show-vf.txt", {"show", "gpu0/vf1"}},
+        Golden{"list-gpus.txt", {"list", "--gpus"}},
+        Golden{"list-capacity.txt", {"list", "--capacity"}},
+        Golden{"list-capacity.json", {"list", "--capacity", "--json"}},
+        Golden{"show-vf.txt", {"show", "gpu0/vf1"}},
         Golden{"show-vf.json", {"--json", "show", "gpu0/vf1"}},
         Golden{"show-gpu.txt", {"show", "gpu1"}},
         Golden{"show-gpu.json", {"show", "gpu1", "--json"}}, Golden{"top.txt", {"top", "--once"}},
@@ -392,6 +395,12 @@ TEST_F(Cli, WrongUsageIsExitCodeTwo) {
     EXPECT_EQ(run({"create", "--vram", "lots"}), 2);
     EXPECT_EQ(run({"top", "--interval-ms", "1"}), 2);
     EXPECT_EQ(run({"list", "--gpus", "--vfs"}), 2);
+    EXPECT_EQ(run({"list", "--capacity", "--vfs"}), 2);
+    EXPECT_EQ(run({"list", "--capacity", "-o", "SHARE"}), 2);
+    EXPECT_EQ(err.str(),
+              "vgpuctl: the table has no such columns; --gpus, --vfs and --capacity choose the "
+              "table\n");
+    EXPECT_EQ(run({"list", "-o", "TOTAL"}), 2);
     EXPECT_THAT(service.asked, IsEmpty());
 }
 

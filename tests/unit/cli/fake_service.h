@@ -111,6 +111,20 @@ inline Properties vf_properties(std::uint64_t index, const std::string& name, do
             {"GuardInterruptEvents", std::uint64_t{17}}};
 }
 
+struct Counts {
+    std::uint64_t total = 0, free = 0, claimed = 0, unavailable = 0;
+};
+inline Properties capacity_row(const std::string& gpu, const std::string& state,
+                               const std::string& profile, const Counts& counts) {
+    return {{"Gpu", gpu},
+            {"GpuState", state},
+            {"Profile", profile},
+            {"Total", counts.total},
+            {"Free", counts.free},
+            {"Claimed", counts.claimed},
+            {"Unavailable", counts.unavailable}};
+}
+
 /// What the agent of the first VF says.
 inline Properties agent_properties() {
     return {{"Agent.Connected", true},
@@ -153,6 +167,12 @@ public:
         fail_list();
         names_asked = names;
         return only(names, vfs);
+    }
+    std::vector<Properties> capacity() override {
+        fail_list();
+        return {capacity_row("gpu0", "ok", "large", {.total = 1, .claimed = 1}),
+                capacity_row("gpu0", "ok", "", {.total = 2, .free = 1, .claimed = 1}),
+                capacity_row("gpu1", "pf-lost", "large", {.total = 4, .unavailable = 4})};
     }
     static std::vector<Properties> only(const std::string& names,
                                         const std::vector<Properties>& objects) {
