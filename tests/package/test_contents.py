@@ -12,7 +12,8 @@ from debian_system import OUT, ROOT, packages
 
 GOLDEN = os.path.join(ROOT, 'tests', 'golden', 'packages')
 PROGRAMS = {'vgpu': ('vgpud.8', 'vgpuctl.1'), 'vgpu-softgpu': ('softgpu.8', 'vgpu-pf.8'),
-            'vgpu-exporter': ('vgpu-exporter.8',), 'vgpu-slurm': ('vgpu-slurm.8',), 'vgpu-agent': ('vgpu-agent.8',)}
+            'vgpu-exporter': ('vgpu-exporter.8',), 'vgpu-slurm': ('vgpu-slurm.8',), 'vgpu-pacemaker': (),
+            'vgpu-agent': ('vgpu-agent.8',)}
 
 
 def run(*command, **options):
@@ -55,8 +56,8 @@ class Contents(unittest.TestCase):
 
     def test_there_is_a_package_for_each_role(self):
         self.assertEqual({name for name in packages() if not name.endswith('-dbgsym')},
-                         {'vgpu', 'vgpu-softgpu', 'vgpu-exporter', 'vgpu-slurm', 'vgpu-agent', 'vgpu-pf-dkms',
-                          'vgpu-doc'})
+                         {'vgpu', 'vgpu-softgpu', 'vgpu-exporter', 'vgpu-slurm', 'vgpu-pacemaker', 'vgpu-agent',
+                          'vgpu-pf-dkms', 'vgpu-doc'})
 
     def test_every_file_is_where_it_belongs(self):
         for package in PROGRAMS:
