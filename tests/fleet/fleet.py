@@ -6,7 +6,7 @@
         job = fleet.controller.run('sbatch', '--parsable', '--gres=vgpu:small:1', '--wrap', 'sleep 60').strip()
         fleet.hosts[0].kill()
 
-Programs come from build/release/bin, or from VGPU_BIN; Debian's Slurm and munge from build/fleet/slurm. Logs stay in
+Programs come from build/release/bin, or from VGPU_BIN; Debian's Slurm and munge from build/fleet/layer. Logs stay in
 `directory`/NAME/log.
 """
 import glob
@@ -18,7 +18,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get('VGPU_BIN', os.path.join(ROOT, 'build', 'release', 'bin'))
-LAYER = os.path.join(ROOT, 'build', 'fleet', 'slurm')
+LAYER = os.path.join(ROOT, 'build', 'fleet', 'layer')
 DATA = os.path.join(ROOT, 'daemon', 'engines', 'slurm', 'data')
 HOST = os.path.join(ROOT, 'tests', 'fleet', 'host')
 NETWORK = '10.77.0.'
@@ -70,6 +70,8 @@ class Host:
             raise FleetError(f'{self.name} did not boot')
         with open(f'/proc/{self.unshare.pid}/task/{self.unshare.pid}/children') as file:
             self.init = int(file.read().split()[0])
+        # the kernel may not yet have removed that of a host that died
+        subprocess.run(['ip', 'link', 'del', self.link], capture_output=True, check=False)
         command('ip', 'link', 'add', self.link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', str(self.init))
         command('ip', 'link', 'set', self.link, 'master', 'lab', 'up')
         for words in (['addr', 'add', self.address + '/24', 'dev', 'eth0'], ['link', 'set', 'eth0', 'up']):
@@ -83,7 +85,9 @@ class Host:
         return command(*self.inside(*words), seconds=seconds)
 
     def start(self, name, *words):
-        """A program that stays; its output goes to log/NAME.log."""
+        """A program that stays; its output goes to log/NAME.log. One of that name from before has ended."""
+        if name in self.started:
+            self.started[name].wait(timeout=30)
         with open(os.path.join(self.disk, 'log', name + '.log'), 'ab') as log:
             # nsenter leaves a child in the PID namespace and waits for it
             self.started[name] = subprocess.Popen(self.inside(*words), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -109,6 +113,7 @@ class Host:
         """As if its power failed: every process and the network are gone at once."""
         os.kill(self.init, signal.SIGKILL)
         self.unshare.wait(timeout=30)
+        self.unshare.stdout.close()
         for child in self.started.values():
             child.wait(timeout=30)
         self.started = {}
@@ -136,7 +141,7 @@ class Host:
         wait_for('the bus of ' + self.name, 10, lambda: os.path.exists(f'/proc/{self.init}/root/run/dbus/system_bus_socket'))
 
     def start_vgpud(self):
-        self.start('vgpud', os.path.join(BIN, 'vgpud'), '--config', '/etc/slurm/vgpud.json', '--no-polkit', '--supervise')
+        self.start('vgpud', os.path.join(BIN, 'vgpud'), '--config', '/etc/fleet/vgpud.json', '--no-polkit', '--supervise')
 
     def ctl(self, *words):
         """vgpuctl's JSON answer, or None if it has none."""
@@ -219,7 +224,7 @@ import os, sys, time
 sys.path.insert(0, {guest!r})
 from vfio_user_client import VfUserClient
 with VfUserClient(os.environ['VGPU_SOCKET_0']) as vf:
-    mark = (os.environ['SLURM_JOB_ID'].encode() + b'.' * 16)[:16]
+    mark = ((os.environ.get('GUEST_NAME') or os.environ['SLURM_JOB_ID']).encode() + b'.' * 16)[:16]
     if vf.read(0, 1 << 20, 16) != bytes(16):
         sys.exit('the VF is not empty')
     vf.write(0, 1 << 20, mark)
@@ -311,7 +316,7 @@ class Fleet:
             host.start_munge()
         for host in self.hosts:
             wait_for(f'the GPU of {host.name}', 60, host.is_gpu_ok)
-            host.ctl('apply', '/etc/slurm/vgpu.json')
+            host.ctl('apply', '/etc/fleet/vgpu.json')
             host.start_slurmd()
         wait_for('all hosts in service', 60, lambda: self.states() == {'idle'}, 0.5)
 
