@@ -241,7 +241,8 @@ void write_migration_blocker(CommandLine& line, const std::string& run_dir,
 
 // --- host devices
 
-/// managed='yes': libvirt binds the function to vfio-pci and gives it back.
+/// managed='yes': libvirt binds the function to vfio-pci and gives it back; 'no': vgpud has done
+/// so.
 void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
     for (xmlNode* node : children_of(devices, "hostdev"))
         if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))
@@ -252,7 +253,7 @@ void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
         xmlNode* hostdev = add_child(devices, "hostdev");
         set_attribute(hostdev, "mode", "subsystem");
         set_attribute(hostdev, "type", "pci");
-        set_attribute(hostdev, "managed", "yes");
+        set_attribute(hostdev, "managed", vfs[n].is_bound ? "no" : "yes");
         xmlNode* address = add_child(add_child(hostdev, "source"), "address");
         set_attribute(address, "domain", fmt::format("{:#06x}", at.domain));
         set_attribute(address, "bus", fmt::format("{:#04x}", at.bus));

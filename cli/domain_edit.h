@@ -27,6 +27,8 @@ struct PciAddress {
 struct AttachedVf {
     VfSelector selector;
     std::optional<PciAddress> host_device;  ///< a PCI function of this host; none: vfio-user
+    /// vgpud gives the function its driver, so libvirt must not (managed='no').
+    bool is_bound = false;
 };
 
 /// Path of the socket of a domain's N-th VF, or of its other file `what`. vgpud makes the files

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 
 namespace vgpu::cli {
 
@@ -76,7 +77,8 @@ DomainFacts identity_of(const xmlNode* domain) {
     return {.name = content_of(child_of(domain, "name")),
             .uuid = content_of(child_of(domain, "uuid")),
             .vfs = {},
-            .dac_label = ""};
+            .dac_label = "",
+            .functions = {}};
 }
 
 /// The label of QEMU's process, which libvirt writes when the domain starts.
@@ -84,6 +86,28 @@ std::string dac_label_of(const xmlNode* domain) {
     for (const xmlNode* label : children_of(domain, "seclabel"))
         if (attribute_of(label, "model") == "dac") return content_of(child_of(label, "label"));
     return "";
+}
+
+/// A part of libvirt's <address>: "0x03".
+std::uint32_t part_of(const xmlNode* address, const char* name) {
+    constexpr int kAnyBase = 0;
+    return static_cast<std::uint32_t>(
+        std::strtoul(attribute_of(address, name).c_str(), nullptr, kAnyBase));
+}
+
+/// The PCI functions of this host that the domain gets. <hostdev> of other types has no <source>
+/// with a PCI address.
+std::vector<std::string> functions_of(const xmlNode* devices) {
+    std::vector<std::string> functions;
+    for (const xmlNode* device : children_of(devices, "hostdev")) {
+        if (attribute_of(device, "type") != "pci") continue;
+        const xmlNode* address = child_of(child_of(device, "source"), "address");
+        if (address == nullptr) continue;
+        functions.push_back(fmt::format("{:04x}:{:02x}:{:02x}.{:x}", part_of(address, "domain"),
+                                        part_of(address, "bus"), part_of(address, "slot"),
+                                        part_of(address, "function")));
+    }
+    return functions;
 }
 
 /// Parses a numeric id. '+' marks an id, because a user may be called "1000".
@@ -107,6 +131,10 @@ bool is_valid_selector(const VfSelector& selector) {
     });
 }
 
+bool mentions_functions(std::string_view xml) {
+    return xml.find("<hostdev") != std::string_view::npos;
+}
+
 bool mentions_vfs(std::string_view xml) {
     return std::any_of(kMentions.begin(), kMentions.end(), [xml](std::string_view mention) {
         return xml.find(mention) != std::string_view::npos;
@@ -118,6 +146,7 @@ DomainFacts read_domain(const XmlDocument& document) {
     DomainFacts facts = identity_of(domain);
     facts.vfs = selected_vfs(child_of(domain, "metadata"));
     facts.dac_label = dac_label_of(domain);
+    facts.functions = functions_of(child_of(domain, "devices"));
     return facts;
 }
 

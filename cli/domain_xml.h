@@ -31,12 +31,17 @@ struct DomainFacts {
     std::string uuid;             ///< empty: the domain is not defined yet
     std::vector<VfSelector> vfs;  ///< in order; may be empty
     std::string dac_label;        ///< "+64055:+64055" while the domain runs; else empty
+    /// PCI functions of this host in <hostdev>, as "0000:03:00.1".
+    std::vector<std::string> functions{};
 };
 
 /// False only if the domain certainly has no VFs. Fast, because it is called for every VM. Searches
 /// the text for the namespace and for names that attach-xml writes elsewhere, because metadata can
 /// be removed from a running domain.
 [[nodiscard]] bool mentions_vfs(std::string_view xml);
+
+/// Whether the domain may have PCI functions of this host.
+[[nodiscard]] bool mentions_functions(std::string_view xml);
 
 /// Reads a domain. XmlError with the line. Refuses unknown elements of our namespace, so that a VM
 /// does not start without the VF that a misspelt element requests.

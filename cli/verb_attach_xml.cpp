@@ -127,6 +127,7 @@ private:
             if (known)
                 attached_one.host_device =
                     host_device(attached_one.selector, vf, known->gpus, setting);
+            attached_one.is_bound = vf != nullptr && is_bound_by_vgpud(*vf);
             vfs.push_back(std::move(attached_one));
         }
         return vfs;
@@ -155,6 +156,19 @@ private:
         return nullptr;
     }
 
+    /// Whether a VF of a vendor's driver has the driver through which VMs get it. Only such a VF
+    /// has an address in vgpud.
+    [[nodiscard]] static bool is_bound_by_vgpud(const Properties& vf) {
+        return parse_pci_address(text_of(vf, "Address")).has_value() &&
+               text_of(vf, "AssignmentMode") == "vfio-pci";
+    }
+
+    /// Whether the VFs of a GPU are PCI functions of this host.
+    [[nodiscard]] static bool has_functions(const Properties& gpu) {
+        return text_of(gpu, "Platform") == "kernel" ||
+               parse_pci_address(text_of(gpu, "Address")).has_value();
+    }
+
     /// The PCI function of a VF; none for softgpu, and if `vf` is null (a profile, or a VF that is
     /// not yet created).
     [[nodiscard]] std::optional<PciAddress> host_device(const VfSelector& selector,
@@ -167,6 +181,7 @@ private:
             refuse_profile_of_host(selector, gpus);
             return {};
         }
+        if (const auto address = parse_pci_address(text_of(*vf, "Address"))) return address;
         const std::string target = text_of(*vf, "Target");
         for (const Properties& gpu : gpus)
             if (target.starts_with(text_of(gpu, "Id") + "/") &&
@@ -181,7 +196,7 @@ private:
                                        const std::vector<Properties>& gpus) {
         if (selector.first != "profile" || gpus.empty()) return;
         for (const Properties& gpu : gpus)
-            if (text_of(gpu, "Platform") != "kernel") return;
+            if (!has_functions(gpu)) return;
         throw XmlError(
             fmt::format("profile '{}': the VFs of this host are PCI functions, and a "
                         "domain names its function; name a VF with --vf",

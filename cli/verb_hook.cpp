@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <array>
 #include <iostream>
 #include <iterator>
@@ -25,6 +26,7 @@ constexpr std::chrono::milliseconds kCallLimit = 8s;
 /// Limit of waits for VFs being scrubbed. Less than kCallLimit, because vgpud claims VFs
 /// afterwards.
 constexpr std::uint64_t kScrubWaitMs = 5'000;
+constexpr std::string_view kNobody = "-";  ///< text_of() for a VF without an owner
 
 /// The owner is the domain's UUID, so that a domain that is renamed keeps its VFs.
 struct Call {
@@ -33,8 +35,25 @@ struct Call {
     std::string owner;
 };
 
+/// Refuses a domain whose <hostdev> is a VF of another owner. libvirt would give it the function.
+void refuse_functions_of_others(const Call& call) {
+    const auto& functions = call.domain.functions;
+    if (functions.empty()) return;
+    for (const Properties& vf : call.service.list_vfs_with("Address,Name,Owner", 0)) {
+        const std::string address = text_of(vf, "Address"), owner = text_of(vf, "Owner");
+        if (owner == kNobody || owner == call.owner ||
+            std::ranges::find(functions, address) == functions.end())
+            continue;
+        throw ServiceError("org.vgpu1.Error.Claimed",
+                           fmt::format("its <hostdev> {} is {} ('{}'), which belongs to '{}'; "
+                                       "remove the <hostdev>, or end that claim first",
+                                       address, text_of(vf, "Target"), text_of(vf, "Name"), owner));
+    }
+}
+
 /// Assigns all VFs of the domain or none; waits for scrubs.
 void assign(const Call& call) {
+    refuse_functions_of_others(call);
     call.service.assign_vfs(call.owner, call.domain.vfs,
                             {{"owner_name", call.domain.name}, {"wait_ms", kScrubWaitMs}});
 }
@@ -125,10 +144,32 @@ public:
 
 private:
     ExitCode heed(const std::string& xml, const Setting& setting) {
-        if (!mentions_vfs(xml)) return ExitCode::Ok;
+        if (!mentions_vfs(xml))
+            return operation_ == "prepare" && mentions_functions(xml) ? guard(xml, setting)
+                                                                      : ExitCode::Ok;
         for (const HookRow& row : kRows)
             if (row.operation == operation_) return carry_out(row, xml, setting);
         return ExitCode::Ok;
+    }
+
+    /// A domain of others that has a <hostdev>. It must start also without vgpud.
+    ExitCode guard(const std::string& xml, const Setting& setting) {
+        const HardLimit limit(kHardLimit, "", static_cast<int>(ExitCode::Ok));
+        try {
+            const DomainFacts domain = read_domain(xml);
+            const auto service = setting.connect();
+            service->limit_calls(kCallLimit);
+            refuse_functions_of_others(
+                {.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
+            return ExitCode::Ok;
+        } catch (const XmlError&) {
+            return ExitCode::Ok;
+        } catch (const ServiceError& error) {
+            if (error.exit_code() == ExitCode::Unreachable) return ExitCode::Ok;
+            complaint_ = line(kRows.front(), error.what());
+        }
+        setting.err << complaint_ << "\n";
+        return ExitCode::Failed;
     }
 
     ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) {

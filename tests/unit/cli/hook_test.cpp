@@ -98,6 +98,40 @@ TEST_F(Hook, WhatADomainWasGivenIsTakenBackWhateverItsMetadataSayByThen) {
         }
 }
 
+/// A domain with the function 0000:03:00.2 of this host, and `metadata`.
+std::string with_function(const std::string& metadata) {
+    return "<domain><name>vm1</name><uuid>" + kUuid + "</uuid><metadata>" + metadata +
+           "</metadata><devices><hostdev mode='subsystem' type='pci' managed='no'><source>"
+           "<address domain='0x0000' bus='0x03' slot='0x00' function='0x2'/></source></hostdev>"
+           "</devices></domain>";
+}
+
+TEST_F(Hook, ADomainWithTheFunctionOfAnothersVfIsRefused) {
+    const std::string wish = "<v:vf xmlns:v='urn:vgpu:libvirt:1' name='b'/>";
+    for (const std::string& metadata : {std::string(), wish}) {
+        service.vfs[1]["Address"] = std::string("0000:03:00.2");
+        service.vfs[1]["Owner"] = std::string("libvirt:another");
+        service.asked.clear();
+        EXPECT_EQ(hook("prepare", with_function(metadata)), 1);
+        EXPECT_THAT(err.str(), HasSubstr("its <hostdev> 0000:03:00.2 is gpu0/vf2 ("));
+        EXPECT_THAT(err.str(), HasSubstr("belongs to 'libvirt:another'"));
+        EXPECT_THAT(service.asked, IsEmpty()) << "nothing was claimed";
+        err.str("");
+        service.vfs[1]["Owner"] = "libvirt:" + kUuid;
+        EXPECT_EQ(hook("prepare", with_function(metadata)), 0) << "its own";
+        service.vfs[1]["Owner"] = std::string("libvirt:another");
+        service.vfs[1]["Address"] = std::string("0000:03:00.3");
+        EXPECT_EQ(hook("prepare", with_function(metadata)), 0) << "another function";
+        EXPECT_EQ(hook("release", with_function("")), 0);
+    }
+}
+
+TEST_F(Hook, ADomainWithAFunctionOfOthersStartsWithoutVgpud) {
+    service.list_error_name = "org.freedesktop.DBus.Error.ServiceUnknown";
+    EXPECT_EQ(hook("prepare", with_function("")), 0);
+    EXPECT_EQ(err.str(), "");
+}
+
 TEST_F(Hook, ADomainWithAPathOfVgpudsIsOurs) {
     const std::string xml = "<domain><uuid>" + kUuid +
                             "</uuid><q:commandline xmlns:q='urn:q'><q:arg value='/run/vgpu/vm/" +
@@ -253,6 +287,18 @@ TEST_F(AttachXml, WithoutAVgpudThatTheBusCanStartEveryVfIsOneOfSoftgpu) {
     EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train"}), 0);
     EXPECT_THAT(out.str(), HasSubstr("/run/vgpu/vm/" + kUuid + "/0.sock"));
     EXPECT_THAT(err.str(), HasSubstr("vgpud does not answer; every VF is taken for a softgpu VF"));
+}
+
+TEST_F(AttachXml, AVfOfAVendorsDriverIsAHostDeviceThatIsBoundByVgpudOrByLibvirt) {
+    service.vfs.front()["Address"] = std::string("0000:03:02.1");
+    for (const std::string mode : {"vfio-pci", "none"}) {
+        service.vfs.front()["AssignmentMode"] = mode;
+        EXPECT_EQ(run_with(kOther, {"attach-xml", "-", "--vf", "train"}), 0) << err.str();
+        EXPECT_THAT(out.str(), HasSubstr(mode == "none" ? "managed=\"yes\"" : "managed=\"no\""));
+        EXPECT_THAT(out.str(), HasSubstr("<address domain=\"0x0000\" bus=\"0x03\" slot=\"0x02\" "
+                                         "function=\"0x1\"/>"));
+        EXPECT_THAT(out.str(), Not(HasSubstr("vfio-user")));
+    }
 }
 
 TEST_F(AttachXml, AVfOfTheKernelModuleBecomesAHostDevice) {
