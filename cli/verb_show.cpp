@@ -108,6 +108,8 @@ constexpr std::array kVfLines{
     Line{"Share, total", "ShareTotal", percent_of},
     Line{"Lag", "LagQuanta", lag},
     Line{"Lag, worst", "MaxLagQuanta", lag},
+    Line{"Quantum in force", "DriverQuantumUs", microseconds},
+    Line{"Longest wait", "WorstWaitUs", microseconds},
     Line{"Service", "ServiceNs", duration_of},
     Line{"Service, reserved", "ReservedNs", duration_of},
     Line{"Throttled", "CappedNs", duration_of},
@@ -155,6 +157,7 @@ constexpr std::array kGpuLines{
     Line{"State", "State", text_of},
     Line{"Message", "StateMessage", text_of},
     Line{"Driver", "Driver", text_of},
+    Line{"Managed", "Manage", text_of},
     Line{"Address", "Address", text_of},
     Line{"PF core", "Platform", text_of},
     Line{"uapi", "Uapi", text_of},
@@ -193,13 +196,13 @@ std::string page_of(std::span<const Line> lines, const Properties& properties) {
     return text;
 }
 
-/// Changes that the driver of a GPU makes only under a condition, or never: a line for each
-/// condition. "quantum_us (steps of 1000)"
+/// Changes that the driver of a GPU makes only under a condition, approximately, or never: a line
+/// for each. "quantum_us (steps of 1000)"
 std::string abilities_text(const Properties& gpu) {
     constexpr std::array kTitles{
         std::pair{"vf-idle", "With the VF idle"}, std::pair{"all-idle", "With all VFs idle"},
-        std::pair{"reload", "After a reload"}, std::pair{"reboot", "After a reboot"},
-        std::pair{"never", "Not offered"}};
+        std::pair{"reload", "After a reload"},    std::pair{"reboot", "After a reboot"},
+        std::pair{"approximate", "Approximated"}, std::pair{"never", "Not offered"}};
     constexpr std::string_view kPrefix = "Abilities.", kSuffix = ".needs";
     std::map<std::string, Words> by_needs;
     for (auto at = gpu.lower_bound(std::string(kPrefix));
@@ -207,8 +210,11 @@ std::string abilities_text(const Properties& gpu) {
         if (!at->first.ends_with(kSuffix)) continue;
         const std::string ability = at->first.substr(0, at->first.size() - kSuffix.size());
         const std::uint64_t unit = number_of(gpu, ability + ".unit");
-        by_needs[text_of(gpu, at->first)].push_back(
-            ability.substr(kPrefix.size()) + (unit > 1 ? fmt::format(" (steps of {})", unit) : ""));
+        const std::string needs = text_of(gpu, at->first);
+        by_needs[needs].push_back(ability.substr(kPrefix.size()) +
+                                  (unit > 1 ? fmt::format(" (steps of {})", unit) : ""));
+        if (needs != "never" && flag_of(gpu, ability + ".is_approximate"))
+            by_needs["approximate"].push_back(ability.substr(kPrefix.size()));
     }
     std::string text;
     for (const auto& [needs, title] : kTitles)

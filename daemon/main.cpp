@@ -19,6 +19,10 @@
 #include "daemon/adapters/uapi_client.h"
 #include "daemon/adapters/unique_fd.h"
 #include "daemon/adapters/vm_sockets.h"
+#include "daemon/backend/sriov/assignment.h"
+#include "daemon/backend/sriov/bounded_sysfs.h"
+#include "daemon/backend/sriov/host_sysfs.h"
+#include "daemon/backend/xe/backend.h"
 #include "daemon/dbus/log_control_object.h"
 #include "daemon/dbus/objects.h"
 #include "daemon/service/agents/agents.h"
@@ -186,6 +190,19 @@ bool is_end(int signals, LineLog& lines) {
     return false;
 }
 
+sriov::SriovConfig sriov_config_of(const PciConfig& config) {
+    constexpr unsigned kMiBShift = 20;
+    return {.address = config.address,
+            .is_observing = config.is_observing,
+            .model = config.model
+                         ? std::optional(sriov::PciModel{config.model->first, config.model->second})
+                         : std::nullopt,
+            .accepts_approximations = config.accepts_approximations,
+            .vfs = config.vfs,
+            .vram_bytes = std::uint64_t{config.vram_mb} << kMiBShift,
+            .pf_quantum_ms = config.pf_quantum_ms};
+}
+
 /// The composition root: makes adapters and services in the order of their dependencies, and runs
 /// the main loop on the main thread. GPU threads run from start_gpus() until EndGpus.
 class Daemon {
@@ -200,16 +217,16 @@ public:
         const auto supervision = line.is_supervising ? Supervision::On : Supervision::Off;
         for (const GpuConfig& gpu : config.gpus) {
             GpuPaths paths = paths_of(config, gpu);
+            Driver driver = gpu.pci ? driver_of(*gpu.pci) : driver_of(paths);
             GpuModel::Ports ports{
-                .backend = std::make_unique<adapters::UapiClient>(paths.uapi_socket),
+                .backend = std::move(driver.backend),
                 .managed_processes = gpu.softgpu ? std::make_unique<ManagedProcesses>(
                                                        config, gpu, processes_, supervision)
                                                  : nullptr,
                 .store = manager_.store(),
                 .clock = clock_,
                 .owners = &owners_,
-                .assignment_mode = std::make_unique<adapters::PlatformAssignment>(
-                    paths.uapi_socket, paths.vf_socket_dir)};
+                .assignment_mode = std::move(driver.assignment_mode)};
             manager_.add(std::make_unique<GpuModel>(gpu, std::move(paths), std::move(ports)));
         }
     }
@@ -253,6 +270,27 @@ private:
             manager.end();
         }
     };
+
+    struct Driver {
+        std::unique_ptr<Backend> backend;
+        std::unique_ptr<AssignmentPort> assignment_mode;
+    };
+
+    static Driver driver_of(const GpuPaths& paths) {
+        return {.backend = std::make_unique<adapters::UapiClient>(paths.uapi_socket),
+                .assignment_mode = std::make_unique<adapters::PlatformAssignment>(
+                    paths.uapi_socket, paths.vf_socket_dir)};
+    }
+
+    /// XeBackend offers what the PF driver has: with another driver than xe, what the PCI core has.
+    [[nodiscard]] Driver driver_of(const PciConfig& config) const {
+        const auto link = std::make_shared<sriov::SriovLink>(
+            std::make_shared<sriov::BoundedSysfs>(std::make_shared<sriov::HostSysfs>()),
+            sriov_config_of(config));
+        link->uevents = std::make_unique<sriov::UeventSocket>();
+        return {.backend = std::make_unique<xe::XeBackend>(link, clock_),
+                .assignment_mode = std::make_unique<sriov::SriovAssignment>(link)};
+    }
 
     /// A GPU that takes longer than kFirstSnapshot appears after its first turn.
     void start_gpus() {

@@ -59,6 +59,15 @@ Result<> check_offered(const std::string& gpu, const Abilities& abilities, Chang
                        std::string_view whose) {
     const Needs needs = abilities[change].needs;
     if (needs <= Needs::AllIdle) return {};
+    if (abilities.is_observing)
+        return fail(ErrorId::Observed,
+                    fmt::format("vgpud only watches {} and does not change {}{}",
+                                describe(gpu, abilities), words_of(change), of_vf(whose)));
+    if (abilities[change].is_approximate)
+        return fail(ErrorId::NotOffered,
+                    fmt::format("{} can only approximate {}{}; its configuration allows that by "
+                                "\"contracts\": \"approximate\"",
+                                describe(gpu, abilities), words_of(change), of_vf(whose)));
     return fail(ErrorId::NotOffered,
                 needs == Needs::Never
                     ? fmt::format("{} cannot change {}{}", describe(gpu, abilities),

@@ -44,12 +44,15 @@ struct Ability {
     std::uint64_t unit = 1;
     std::uint64_t min = 0;
     std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
+    /// The driver does not keep the value in all cases, such as a weight among VFs that are not
+    /// always busy. Offered only if the GPU's configuration accepts that.
+    bool is_approximate = false;
 
     bool operator==(const Ability&) const = default;
 };
 
-/// All abilities of a driver. A GPU whose driver has none is only watched. vgpud itself changes
-/// descriptions and the setting scrub_on_release, so every GPU has these two.
+/// All abilities of a driver. A GPU whose driver has none is only watched. Descriptions and the
+/// setting scrub_on_release are vgpud's own: every GPU has both, unless vgpud only observes it.
 struct Abilities {
     explicit Abilities(std::string driver_name = "") : driver(std::move(driver_name)) {
         for (const Change own : {Change::Description, Change::ScrubOnRelease})
@@ -61,6 +64,8 @@ struct Abilities {
     /// vgpud plans run tables and measures service and waits from events. Without: the driver
     /// schedules by itself, with the values of Backend::set_shares().
     bool has_run_tables = false;
+    /// vgpud only watches the GPU and changes nothing of it (docs/backends.md).
+    bool is_observing = false;
 
     [[nodiscard]] const Ability& operator[](Change change) const {
         return of.at(static_cast<std::size_t>(change));
@@ -72,6 +77,12 @@ struct Abilities {
 
     bool operator==(const Abilities&) const = default;
 };
+
+/// Without run tables, weights decide the quantum of each VF that names none; then the GPU has no
+/// quantum of its own.
+[[nodiscard]] inline bool has_quanta_by_weight(const Abilities& abilities) {
+    return !abilities.has_run_tables && abilities.can(Change::Weight);
+}
 
 /// "nothing", "vf-idle" …
 std::string_view name_of(Needs needs);
@@ -86,10 +97,10 @@ std::string_view words_of(Change change);
 std::string describe(const std::string& gpu, const Abilities& abilities);
 
 /// Whether the driver can make this change, and takes `value`. `whose`: the VF, for messages.
-/// NotOffered or OutOfRange, which name GPU, driver, kind of change and values that would fit.
+/// NotOffered, Observed or OutOfRange, which name GPU, driver, kind of change and what would fit.
 Result<> check_value(const std::string& gpu, const Abilities& abilities, Change change,
                      std::uint64_t value, std::string_view whose);
-/// NotOffered, naming GPU, driver and kind, unless vgpud can make the change.
+/// NotOffered, or Observed, naming GPU, driver and kind, unless vgpud can make the change.
 Result<> check_offered(const std::string& gpu, const Abilities& abilities, Change change,
                        std::string_view whose);
 

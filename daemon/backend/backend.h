@@ -32,16 +32,19 @@ namespace vgpu::daemon {
 struct VfShare {
     std::uint32_t vf = 0;
     std::uint32_t weight = 0;
-    std::uint32_t quantum_us = 0;
+    std::uint32_t quantum_us = 0;  ///< 0: as the weight gives; only if the driver offers weights
     std::uint64_t preempt_timeout_us = 0;  ///< 0: the driver's default
 
     bool operator==(const VfShare&) const = default;
 };
 
-/// Something that happened to a GPU outside of vgpud, for administrators. `kind` is a literal.
+/// What another program has changed: values of the driver, or the number of VFs.
+enum class NoticeKind { DriverChanged, VfCountChanged };
+
+/// Something that happened to a GPU outside of vgpud, for administrators.
 struct BackendNotice {
     std::uint32_t vf = 0;  ///< 0: the GPU
-    std::string_view kind;
+    NoticeKind kind{};
     std::string text;
 
     bool operator==(const BackendNotice&) const = default;
@@ -62,7 +65,8 @@ public:
     /// connection; -1 if nothing reports that: GpuModel reads the state once a second.
     [[nodiscard]] virtual int connection_fd() const = 0;
 
-    /// Reads what connection_fd() reports. True: GPU and VFs must be read again.
+    /// Reads what connection_fd() reports. True: GPU and VFs must be read again. Closes the
+    /// connection if the driver was replaced or loaded again.
     virtual bool take_changes();
     /// The notices since the last call, oldest first.
     virtual std::vector<BackendNotice> take_notices();

@@ -35,6 +35,18 @@ struct VramFacts {
     bool operator==(const VramFacts&) const = default;
 };
 
+/// How long a VF has the engine, for a driver that serves its functions in turn with a quantum and
+/// a time-out of each. Read back from the driver.
+struct DriverTiming {
+    std::uint64_t quantum_us = 0;
+    std::uint64_t preempt_timeout_us = 0;
+    /// Longest time off the engine, if all other functions use up their quanta and time-outs;
+    /// absent while the driver limits one of them by neither.
+    std::optional<std::uint64_t> worst_wait_us{};
+
+    bool operator==(const DriverTiming&) const = default;
+};
+
 struct GpuFacts {
     Abilities abilities{};
     std::string address{};          ///< PCI address of the PF; empty: unknown
@@ -61,7 +73,8 @@ struct VfFacts {
     std::optional<std::uint64_t> cu_mask{};
     std::optional<std::uint32_t> doorbell_pages{};
     std::optional<std::uint64_t> service_ns{};  ///< time in the engine
-    std::optional<vgpu_pf_vf> core{};           ///< further values of our PF core
+    std::optional<DriverTiming> driver_timing{};
+    std::optional<vgpu_pf_vf> core{};  ///< further values of our PF core
 
     bool operator==(const VfFacts&) const = default;
 

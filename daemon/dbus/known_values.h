@@ -55,6 +55,19 @@ template <typename T> std::optional<T> offered(const GpuView& gpu, Change change
     return offered(&gpu.info.abilities, change, std::move(value));
 }
 
+/// Whether vgpud changes the GPU; empty for a GPU that was never reached.
+inline std::optional<std::string> manage(const GpuView& gpu) {
+    const Abilities& abilities = gpu.info.abilities;
+    if (abilities.driver.empty()) return {};
+    return abilities.is_observing ? "observe" : "full";
+}
+
+/// The GPU's quantum; empty where weights decide.
+inline std::optional<std::uint32_t> quantum_us(const GpuView& gpu) {
+    if (has_quanta_by_weight(gpu.info.abilities)) return {};
+    return offered(gpu, Change::QuantumUs, gpu.quantum_us);
+}
+
 /// Empty for 0 or an empty text.
 template <typename T> std::optional<T> if_set(const T& value) {
     return value == T{} ? std::nullopt : std::optional<T>(value);
@@ -68,6 +81,11 @@ inline std::optional<std::uint64_t> vram_unit(const GpuView& gpu) {
 inline std::optional<std::uint64_t> vram_max(const GpuView& gpu) {
     const Ability& vram = gpu.info.abilities[Change::VramBytes];
     return vram.max == Ability{}.max ? std::nullopt : std::optional(vram.max);
+}
+
+/// Longest time off the engine, for a driver that serves its functions in turn.
+inline std::optional<std::uint64_t> worst_wait_us(const VfView& vf) {
+    return vf.active.driver_timing ? vf.active.driver_timing->worst_wait_us : std::nullopt;
 }
 
 /// The run table, if there is one.

@@ -119,6 +119,7 @@ Dict dict_of(const Abilities& abilities) {
         if (ability.unit != 1) one["unit"] = sdbus::Variant{ability.unit};
         if (ability.min != 0) one["min"] = sdbus::Variant{ability.min};
         if (ability.max != Ability{}.max) one["max"] = sdbus::Variant{ability.max};
+        if (ability.is_approximate) one["is_approximate"] = sdbus::Variant{true};
         all[std::string(key_of(change))] = sdbus::Variant{one};
     }
     return all;

@@ -8,6 +8,31 @@
 
 namespace vgpu::daemon::sriov {
 
+namespace {
+
+/// Whether vgpud may drive this PF, and it is the card that the configuration expects.
+Result<> check_card(const SriovConfig& config, const PfFunction& facts) {
+    const PfKind kind = kind_of(facts.driver);
+    if (kind == PfKind::None)
+        return fail(ErrorId::PfLost, fmt::format("{} cannot have VFs: {}", config.address,
+                                                 fixed_count_reason(facts.driver)));
+    if (kind == PfKind::Own)
+        return fail(ErrorId::PfLost,
+                    fmt::format("{} belongs to vgpu_pf; configure 'attach' with its /dev/vgpu-pfN "
+                                "instead of 'pci'",
+                                config.address));
+    if (!config.model ||
+        (config.model->vendor == facts.ids.vendor && config.model->device == facts.ids.device))
+        return {};
+    return fail(ErrorId::PfLost,
+                fmt::format("{} is {}, but the configuration expects {:04x}:{:04x} (\"ids\"). "
+                            "Nothing was written",
+                            config.address, describe(facts.ids), config.model->vendor,
+                            config.model->device));
+}
+
+}  // namespace
+
 SriovLink::SriovLink(std::shared_ptr<Sysfs> all_files, SriovConfig with)
     : files(std::move(all_files)), config(std::move(with)) {
     if (config.is_observing) files = std::make_shared<ReadOnlySysfs>(files);
@@ -22,32 +47,25 @@ Result<SriovPf*> SriovLink::connected() {
 Result<> SriovBackend::connect() {
     disconnect();
     given_.clear();
-    const SriovConfig& config = link_->config;
-    TRY(const PfFunction facts, SriovPf::inspect(*link_->files, config.address));
-    const PfKind kind = kind_of(facts.driver);
-    if (kind == PfKind::None)
-        return fail(ErrorId::PfLost, fmt::format("{} cannot have VFs: {}", config.address,
-                                                 fixed_count_reason(facts.driver)));
-    if (kind == PfKind::Own)
-        return fail(ErrorId::PfLost,
-                    fmt::format("{} belongs to vgpu_pf; configure its /dev/vgpu-pfN as "
-                                "'uapi_socket' instead of its PCI address",
-                                config.address));
-    link_->pf.emplace(*link_->files, PfIdentity{.address = config.address,
-                                                .ids = config.ids.value_or(facts.ids),
-                                                .driver = facts.driver});
-    const auto same = link_->pf->check_identity();
-    if (!same) disconnect();
+    foreign_count_.clear();
+    TRY(const PfFunction facts, SriovPf::inspect(*link_->files, link_->config.address));
+    TRY_VOID(check_card(link_->config, facts));
+    link_->pf.emplace(
+        *link_->files,
+        PfIdentity{.address = link_->config.address, .ids = facts.ids, .driver = facts.driver});
     // without uevents the service polls once a second
-    if (same && link_->uevents && link_->uevents->fd() < 0)
-        static_cast<void>(link_->uevents->open());
+    if (link_->uevents && link_->uevents->fd() < 0) static_cast<void>(link_->uevents->open());
     count_ = facts.vfs.size();
-    return same;
+    return {};
 }
 
 bool SriovBackend::take_changes() {
     if (!link_->uevents) return false;
     const UeventSocket::Batch batch = link_->uevents->read();
+    if (std::ranges::any_of(batch.events, [this](const Uevent& event) {
+            return is_other_driver(event, link_->config.address);
+        }))
+        disconnect();
     return batch.has_lost || !batch.events.empty();
 }
 
@@ -55,9 +73,9 @@ bool SriovBackend::take_changes() {
 void SriovBackend::check_count(const PfFunction& facts) {
     const std::size_t before = std::exchange(count_, facts.vfs.size()).value_or(facts.vfs.size());
     if (before == facts.vfs.size()) return;
-    notice(0, "vf-count-changed",
-           fmt::format("somebody else changed the number of VFs of {} from {} to {}",
-                       link_->config.address, before, facts.vfs.size()));
+    foreign_count_ = fmt::format("somebody else changed the number of VFs of {} from {} to {}",
+                                 link_->config.address, before, facts.vfs.size());
+    notice(0, NoticeKind::VfCountChanged, foreign_count_);
 }
 
 /// Ends the connection if the card or its driver has changed.
@@ -72,7 +90,11 @@ Result<PfFunction> SriovBackend::inspect() {
 
 Abilities SriovBackend::abilities_of(const PfFunction& facts) const {
     Abilities abilities(facts.driver);
-    if (link_->config.is_observing) return abilities;
+    abilities.is_observing = link_->config.is_observing;
+    if (abilities.is_observing) {
+        abilities[Change::ScrubOnRelease].needs = Needs::Never;
+        return abilities;
+    }
     if (fixed_count_reason(facts.driver).empty())
         abilities[Change::Vfs] = {.needs = Needs::AllIdle, .max = facts.total_vfs};
     abilities[Change::AssignmentMode].needs = Needs::VfIdle;
@@ -105,6 +127,7 @@ Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
     facts.is_attached = found->use != VfUse::Closed;
     facts.address = found->address;
     facts.uuid = given->second.uuid;
+    facts.driver_timing = driver_timing_of(vf);
     TRY(facts.vram_bytes, vram_of(vf));
     return facts;
 }
@@ -130,16 +153,24 @@ Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     return {};
 }
 
-Result<> SriovBackend::grow(const vgpu_pf_provision& requested, const PfFunction& facts) {
+Result<> SriovBackend::check_growth(std::uint32_t vf, const PfFunction& facts) const {
+    const std::string what = fmt::format("{} has {} VFs", link_->config.address, facts.vfs.size());
     if (link_->config.is_observing)
         return fail(
             ErrorId::Observed,
-            fmt::format("{} has {} VFs, and vgpud only watches it, so there will be no vf{}",
-                        link_->config.address, facts.vfs.size(), requested.vf));
+            fmt::format("{}, and vgpud only watches it, so there will be no vf{}", what, vf));
     if (const auto why = fixed_count_reason(facts.driver); !why.empty())
         return fail(ErrorId::NotOffered,
-                    fmt::format("{} has {} VFs, and vgpud cannot change their number: {}",
-                                link_->config.address, facts.vfs.size(), why));
+                    fmt::format("{}, and vgpud cannot change their number: {}", what, why));
+    if (foreign_count_.empty()) return {};
+    return fail(ErrorId::PfRefused,
+                fmt::format("{}: {}, and vgpud does not compete. Stop the other program, then "
+                            "restart vgpud, which makes its VFs again",
+                            what, foreign_count_));
+}
+
+Result<> SriovBackend::grow(const vgpu_pf_provision& requested, const PfFunction& facts) {
+    TRY_VOID(check_growth(requested.vf, facts));
     for (const VfFunction& vf : facts.vfs) link_->modes.try_emplace(vf.vf, mode_of(vf));
     plan_vram(requested.vf, requested.vram_bytes);
     const std::uint32_t least = std::min(link_->config.vfs, facts.total_vfs);

@@ -9,6 +9,7 @@
 // its records again, and takes over those that exist unchanged, open or not. The service scrubs
 // nothing: the reset of the VF is the scrub, and it is over when release() returns.
 //
+// If somebody else changes the number of VFs, vgpud changes it no more until it connects again.
 // With SriovConfig::is_observing no call writes to the PF: it then has a ReadOnlySysfs.
 #pragma once
 
@@ -26,7 +27,9 @@ namespace vgpu::daemon::sriov {
 struct SriovConfig {
     std::string address;              ///< "0000:03:00.0"
     bool is_observing = true;         ///< writes nothing
-    std::optional<PciIds> ids{};      ///< the expected card
+    std::optional<PciModel> model{};  ///< the expected card
+    /// Whether settings may be offered that the driver only approximates.
+    bool accepts_approximations = false;
     std::uint32_t vfs = 0;            ///< least number of VFs to enable
     std::uint64_t vram_bytes = 0;     ///< xe: of all VFs together; 0: the size of the VRAM BAR
     std::uint32_t pf_quantum_ms = 1;  ///< xe: the PF's quantum, if the host itself uses the GPU
@@ -76,6 +79,7 @@ protected:
     virtual void add_abilities(Abilities& /*abilities*/) const {}
     virtual EnableSteps& enable_steps() { return no_steps_; }
     /// None: unknown.
+    virtual std::optional<DriverTiming> driver_timing_of(std::uint32_t /*vf*/) const { return {}; }
     virtual Result<std::optional<std::uint64_t>> vram_of(std::uint32_t /*vf*/) {
         return std::optional<std::uint64_t>();
     }
@@ -87,7 +91,7 @@ protected:
     virtual Result<> free_resources(std::uint32_t /*vf*/) { return {}; }
     virtual Result<> stop(std::uint32_t vf);
 
-    void notice(std::uint32_t vf, std::string_view kind, std::string text) {
+    void notice(std::uint32_t vf, NoticeKind kind, std::string text) {
         notices_.push_back({.vf = vf, .kind = kind, .text = std::move(text)});
     }
     [[nodiscard]] SriovLink& link() { return *link_; }
@@ -105,6 +109,7 @@ private:
     Result<PfFunction> inspect();
     [[nodiscard]] Abilities abilities_of(const PfFunction& facts) const;
     Result<Given*> find(std::uint32_t vf, std::uint32_t generation);
+    [[nodiscard]] Result<> check_growth(std::uint32_t vf, const PfFunction& facts) const;
     Result<> grow(const vgpu_pf_provision& requested, const PfFunction& facts);
     Result<> bind_again();
     void check_count(const PfFunction& facts);
@@ -114,6 +119,7 @@ private:
     std::map<std::uint32_t, Given> given_;
     std::uint32_t generation_ = 0;        ///< of the last VF
     std::optional<std::size_t> count_{};  ///< VFs at the last read
+    std::string foreign_count_;           ///< what somebody else did to the number of VFs
     std::vector<BackendNotice> notices_;
 };
 

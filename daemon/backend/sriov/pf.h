@@ -32,6 +32,10 @@ struct PciIds {
 
     bool operator==(const PciIds&) const = default;
 };
+/// Cards of one kind.
+struct PciModel {
+    std::uint16_t vendor = 0, device = 0;
+};
 /// "8086:e212 (subsystem 8086:1114, revision 00)"
 [[nodiscard]] std::string describe(const PciIds& ids);
 

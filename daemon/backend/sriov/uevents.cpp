@@ -42,6 +42,10 @@ std::optional<Uevent> parse_uevent(std::string_view message) {
     return event;
 }
 
+bool is_other_driver(const Uevent& event, std::string_view address) {
+    return event.address == address && (event.action == "bind" || event.action == "unbind");
+}
+
 Result<> UeventSocket::open() {
     close();
     fd_ = ::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);

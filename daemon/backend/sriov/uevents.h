@@ -28,6 +28,9 @@ struct Uevent {
 /// KEY=VALUE, each ended by a zero byte.
 [[nodiscard]] std::optional<Uevent> parse_uevent(std::string_view message);
 
+/// Whether the function at `address` got or lost a driver: a PF then has lost all its values.
+[[nodiscard]] bool is_other_driver(const Uevent& event, std::string_view address);
+
 class UeventSocket {
 public:
     UeventSocket() = default;

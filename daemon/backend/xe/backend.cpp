@@ -19,13 +19,16 @@ std::string name_of_function(std::uint32_t function) {
 Result<> XeBackend::connect() {
     settings_ = {};
     quanta_ = {};
+    in_force_.clear();
     return SriovBackend::connect();
 }
 
 void XeBackend::add_abilities(Abilities& abilities) const {
     const Level level = admin_.level();
     if (level == Level::None) return;
-    abilities[Change::Weight].needs = Needs::Nothing;
+    abilities[Change::Weight] = {
+        .needs = link().config.accepts_approximations ? Needs::Nothing : Needs::Never,
+        .is_approximate = true};
     abilities[Change::QuantumUs] = {
         .needs = Needs::Nothing, .unit = kQuantumUnitUs, .max = kMaxQuantumMs * kQuantumUnitUs};
     abilities[Change::PreemptTimeoutMs].needs = Needs::Nothing;
@@ -43,7 +46,7 @@ void XeBackend::plan_vram(std::uint32_t vf, std::uint64_t bytes) {
 /// Does not write a quota that is already in force, so that an open VF is not disturbed.
 Result<> XeBackend::give(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) {
     TRY(const auto now, admin_.vram(vf.vf));
-    if (requested.vram_bytes == 0 && now && *now == 0)
+    if (requested.vram_bytes == 0 && now && *now == 0 && !link().config.is_observing)
         return fail(
             ErrorId::NoVram,
             fmt::format("vf{} needs a size of VRAM: other VFs have one, so the driver gives "
@@ -73,6 +76,12 @@ Result<> XeBackend::free_resources(std::uint32_t vf) {
 
 Result<> XeBackend::set_shares(std::span<const VfShare> vfs) {
     if (admin_.level() == Level::None) return SriovBackend::set_shares(vfs);
+    // without VFs of vgpud's nothing is shared, and kernels from 7.2 on choose their own defaults
+    // only while no function has a value
+    if (vfs.empty()) {
+        settings_.timings.clear();
+        return {};
+    }
     std::vector<VfDemand> demands;
     for (const VfShare& vf : vfs)
         demands.push_back({.vf = vf.vf,
@@ -96,6 +105,7 @@ Result<GpuFacts> XeBackend::get_info() {
     if (admin_.level() == Level::Vram) {
         TRY(facts.vram, vram_facts(facts));
     }
+    read_timings(facts.enabled_vfs);
     if (!link().config.is_observing) check_drift();
     return facts;
 }
@@ -115,28 +125,52 @@ Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) const {
     return vram;
 }
 
+/// A value that cannot be read now is read again the next time.
+void XeBackend::read_timings(std::uint32_t vfs) {
+    in_force_.clear();
+    functions_ = vfs + 1;
+    if (admin_.level() == Level::None) return;
+    for (std::uint32_t function = 0; function <= vfs; ++function)
+        if (const auto now = admin_.timing(function)) in_force_[function] = *now;
+}
+
+std::optional<DriverTiming> XeBackend::driver_timing_of(std::uint32_t vf) const {
+    const auto own = in_force_.find(vf);
+    if (own == in_force_.end()) return {};
+    DriverTiming facts{.quantum_us = std::uint64_t{own->second.quantum_ms} * kQuantumUnitUs,
+                       .preempt_timeout_us = own->second.preempt_timeout_us};
+    if (in_force_.size() != functions_) return facts;
+    std::uint64_t wait_us = in_force_.size() * std::uint64_t{kSwitchUs};
+    for (const auto& [function, other] : in_force_) {
+        if (function == vf) continue;
+        if (other.quantum_ms == 0 || other.preempt_timeout_us == 0) return facts;
+        wait_us += std::uint64_t{other.quantum_ms} * kQuantumUnitUs + other.preempt_timeout_us;
+    }
+    facts.worst_wait_us = wait_us;
+    return facts;
+}
+
 void XeBackend::check_drift() {
     for (const auto& [function, requested] : settings_.timings) check_drift(function, requested);
 }
 
-/// A value that cannot be read now is checked the next time.
 void XeBackend::check_drift(std::uint32_t function, const Timing& requested) {
     using Verdict = sriov::DriftGuard::Verdict;
-    const auto now = admin_.timing(function);
-    if (!now || *now == requested) return;
+    const auto now = in_force_.find(function);
+    if (now == in_force_.end() || now->second == requested) return;
     const std::string name = name_of_function(function);
     const Verdict verdict = drift_.differs(name, clock_.now());
     const std::string what = fmt::format(
         "somebody else gave {} of {} a quantum of {} ms and a preempt time-out of {} us", name,
-        link().config.address, now->quantum_ms, now->preempt_timeout_us);
+        link().config.address, now->second.quantum_ms, now->second.preempt_timeout_us);
     if (verdict == Verdict::Abandon)
-        notice(function, "driver-changed",
+        notice(function, NoticeKind::DriverChanged,
                fmt::format("{}, again; vgpud leaves it now. Stop the other program, or set the VF "
                            "again",
                            what));
     if (verdict != Verdict::PutBack) return;
     const auto back = admin_.set_timing(function, requested);
-    notice(function, "driver-changed",
+    notice(function, NoticeKind::DriverChanged,
            back ? fmt::format("{}; vgpud wrote {} ms and {} us again", what, requested.quantum_ms,
                               requested.preempt_timeout_us)
                 : fmt::format("{}; {}", what, back.error().cause));

@@ -14,6 +14,7 @@
 #include "daemon/backend/xe/enable_steps.h"
 #include "daemon/backend/xe/quanta.h"
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,12 +31,13 @@ public:
     /// NoSchedule, and nothing is written, if no quanta keep the weights.
     Result<> set_shares(std::span<const VfShare> vfs) override;
 
-    /// The quanta in force, with the worst wait of each VF.
+    /// The quanta of the last set_shares(), with the worst wait of each VF.
     [[nodiscard]] const Quanta& quanta() const { return quanta_; }
 
 protected:
     void add_abilities(Abilities& abilities) const override;
     sriov::EnableSteps& enable_steps() override { return steps_; }
+    std::optional<DriverTiming> driver_timing_of(std::uint32_t vf) const override;
     Result<std::optional<std::uint64_t>> vram_of(std::uint32_t vf) override {
         return admin_.vram(vf);
     }
@@ -46,6 +48,7 @@ protected:
 
 private:
     Result<VramFacts> vram_facts(const GpuFacts& facts) const;
+    void read_timings(std::uint32_t vfs);
     void check_drift();
     void check_drift(std::uint32_t function, const Timing& requested);
 
@@ -54,6 +57,8 @@ private:
     XeSettings settings_;
     XeEnableSteps steps_{admin_, settings_};
     Quanta quanta_;
+    std::map<std::uint32_t, Timing> in_force_;  ///< by function, at the last look
+    std::uint32_t functions_ = 0;               ///< PF and VFs that there were then
     sriov::DriftGuard drift_;
 };
 

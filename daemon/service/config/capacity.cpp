@@ -186,8 +186,14 @@ Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf) {
 }
 
 Result<> check_settings(const GpuInventory& gpu, const GpuSettings& from, const GpuSettings& to) {
-    for (const ChangedValue& one : differences(from, to))
+    for (const ChangedValue& one : differences(from, to)) {
         TRY_VOID(check_value(gpu.id, gpu.abilities, one.change, *one.value, "the GPU"));
+        if (one.change == Change::QuantumUs && has_quanta_by_weight(gpu.abilities))
+            return fail(ErrorId::NotOffered,
+                        fmt::format("{}: quantum_us of the GPU: quanta follow from the weights of "
+                                    "its VFs; a VF can have its own",
+                                    describe(gpu.id, gpu.abilities)));
+    }
     return {};
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 namespace vgpu::daemon {
@@ -50,10 +51,81 @@ AttachConfig attach_of(const Json& json, const std::string& path, Error& error) 
     return config;
 }
 
+/// Whether `text` has the form `form`: 'x' is a lower-case hexadecimal digit, '7' an octal one.
+bool has_form(std::string_view text, std::string_view form) {
+    return std::ranges::equal(text, form, [](char letter, char kind) {
+        if (kind == 'x') return std::isdigit(letter) != 0 || (letter >= 'a' && letter <= 'f');
+        return kind == '7' ? letter >= '0' && letter <= '7' : letter == kind;
+    });
+}
+
+/// The flag that a word stands for; complains about other words.
+void read_word(JsonSection& section, const std::string& key, std::string_view off,
+               std::string_view on, bool& flag) {
+    std::string word(flag ? on : off);
+    section.text(key, word);
+    if (word != off && word != on)
+        section.complain(key, fmt::format("is neither '{}' nor '{}'", off, on));
+    flag = word == on;
+}
+
+/// The numbers of "ids".
+std::optional<std::pair<std::uint16_t, std::uint16_t>> model_in(JsonSection& section) {
+    constexpr int kHexadecimal = 16;
+    constexpr std::size_t kDevice = 5;  ///< where the second number begins
+    std::string ids;
+    section.text("ids", ids);
+    if (ids.empty()) return {};
+    if (!has_form(ids, "xxxx:xxxx")) {
+        section.complain("ids", fmt::format("'{}' is not VENDOR:DEVICE in lower case, such as "
+                                            "8086:e212",
+                                            ids));
+        return {};
+    }
+    const auto number = [&ids](std::size_t at) {
+        return static_cast<std::uint16_t>(std::stoul(ids.substr(at), nullptr, kHexadecimal));
+    };
+    return std::pair{number(0), number(kDevice)};
+}
+
+PciConfig pci_of(const Json& json, const std::string& path, Error& error) {
+    constexpr std::uint32_t kMaxVramMb = 1u << 22, kMaxPfQuantumMs = 1000;
+    PciConfig config;
+    JsonSection section(json, path, error);
+    section.only({"address", "ids", "manage", "contracts", "vfs", "vram_mb", "pf_quantum_ms"});
+    section.text("address", config.address);
+    bool is_full = false;
+    read_word(section, "manage", "observe", "full", is_full);
+    config.is_observing = !is_full;
+    read_word(section, "contracts", "refuse", "approximate", config.accepts_approximations);
+    section.number("vfs", {0, VGPU_PF_MAX_VFS}, config.vfs);
+    section.number("vram_mb", {0, kMaxVramMb}, config.vram_mb);
+    section.number("pf_quantum_ms", {1, kMaxPfQuantumMs}, config.pf_quantum_ms);
+    if (config.address.empty())
+        section.complain("address", "is missing; 'lspci -D' shows addresses of PFs");
+    else if (!has_form(config.address, "xxxx:xx:xx.7"))
+        section.complain("address", fmt::format("'{}' is not a PCI address in lower case with its "
+                                                "domain, such as 0000:03:00.0",
+                                                config.address));
+    config.model = model_in(section);
+    return config;
+}
+
+/// Settings of a GPU that its PF driver does not have.
+void check_settings_of_pci(JsonSection& section, const GpuConfig& config) {
+    constexpr std::uint32_t kUnitUs = 1000;
+    if (section.find("max_gap_ms") != nullptr)
+        section.complain("max_gap_ms", "cannot be promised for a GPU with 'pci'; leave it out");
+    if (config.quantum_us % kUnitUs != 0)
+        section.complain("quantum_us", fmt::format("{} is no whole number of milliseconds, which a "
+                                                   "GPU with 'pci' needs",
+                                                   config.quantum_us));
+}
+
 GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
     GpuConfig config;
     JsonSection section(json, path, error);
-    section.only({"id", "quantum_us", "max_gap_ms", "softgpu", "attach"});
+    section.only({"id", "quantum_us", "max_gap_ms", "softgpu", "attach", "pci"});
     section.text("id", config.id);
     section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs},
                    config.quantum_us);
@@ -61,11 +133,15 @@ GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
     if (!is_valid_name(config.id)) section.complain("id", "is missing or is not a valid name");
     const Json* softgpu = section.find("softgpu");
     const Json* attach = section.find("attach");
-    if ((softgpu == nullptr) == (attach == nullptr))
-        section.complain("", "must have either 'softgpu' or 'attach'");
+    const Json* pci = section.find("pci");
+    if ((softgpu != nullptr) + (attach != nullptr) + (pci != nullptr) != 1)
+        section.complain("", "must have one of 'softgpu', 'attach' and 'pci'");
     if (softgpu != nullptr)
         config.softgpu = softgpu_of(*softgpu, section.path_of("softgpu"), error);
     if (attach != nullptr) config.attach = attach_of(*attach, section.path_of("attach"), error);
+    if (pci == nullptr) return config;
+    config.pci = pci_of(*pci, section.path_of("pci"), error);
+    check_settings_of_pci(section, config);
     return config;
 }
 
@@ -96,10 +172,14 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
     }
     for (std::size_t i = 0; i < gpus->size(); ++i) {
         GpuConfig gpu = gpu_of((*gpus)[i], root.path_of(fmt::format("gpus/{}", i)), error);
-        for (const GpuConfig& other : config.gpus)
+        for (const GpuConfig& other : config.gpus) {
             if (other.id == gpu.id)
                 root.complain(fmt::format("gpus/{}/id", i),
                               fmt::format("'{}' is used twice", gpu.id));
+            if (other.pci && gpu.pci && other.pci->address == gpu.pci->address)
+                root.complain(fmt::format("gpus/{}/pci/address", i),
+                              fmt::format("'{}' is used twice", gpu.pci->address));
+        }
         config.gpus.push_back(std::move(gpu));
     }
 }

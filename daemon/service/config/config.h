@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vgpu::daemon {
@@ -34,13 +35,26 @@ struct AttachConfig {
     std::string vf_socket_dir;  ///< may be empty: then sockets are not shown
 };
 
+/// A PF of a vendor's driver on this host (docs/backends.md).
+struct PciConfig {
+    std::string address;  ///< "0000:03:00.0"
+    /// Vendor and device of the card that is expected there; none: any card.
+    std::optional<std::pair<std::uint16_t, std::uint16_t>> model{};
+    bool is_observing = true;             ///< "manage": "observe"
+    bool accepts_approximations = false;  ///< "contracts": "approximate"
+    std::uint32_t vfs = 0;                ///< when VFs are enabled, at least so many
+    std::uint32_t vram_mb = 0;            ///< of all VFs together; 0: as large as the VRAM's BAR
+    std::uint32_t pf_quantum_ms = 1;      ///< the PF's own turn
+};
+
 /// quantum_us and max_gap_ms apply to a GPU without a record. Later the values in its record apply.
 struct GpuConfig {
     std::string id;
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
     std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
-    std::optional<SoftgpuConfig> softgpu;  ///< exactly one of these two
+    std::optional<SoftgpuConfig> softgpu;  ///< exactly one of these three
     std::optional<AttachConfig> attach;
+    std::optional<PciConfig> pci{};
 };
 
 /// main.cpp makes the directories. Programs without a slash are searched in PATH.

@@ -274,7 +274,7 @@ void GpuModel::notice_device_state() {
     if (info_.is_device_lost)
         become(GpuState::DeviceLost, "the device does not answer vgpu-pf");
     else
-        become(GpuState::Ok, "");
+        become(GpuState::Ok, abilities_->is_observing ? "vgpud only watches this GPU" : "");
 }
 
 void GpuModel::become(GpuState state, std::string message) {

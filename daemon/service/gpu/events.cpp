@@ -391,7 +391,10 @@ Result<> GpuModel::check_gpu() {
 void GpuModel::refresh_all(Nanoseconds now) {
     if (!pf_.is_connected() || now - refreshed_at_ < kRefresh) return;
     refreshed_at_ = now;
-    if (!check_gpu()) return;
+    if (const auto checked = check_gpu(); !checked) {
+        if (checked.error().id == ErrorId::DriverBusy) message_ = checked.error().cause;
+        return;
+    }
     checked_at_ = now;
     check_assignment_modes();
     for (const auto& [vf, one] : vfs_) dirty_.insert(vf);
@@ -437,10 +440,12 @@ void GpuModel::refresh_members(Nanoseconds now) {
         return;
     }
     std::vector<VfShare> shares;
+    const bool is_by_weight = has_quanta_by_weight(*abilities_);
     for (const GpuSchedule::Member& member : members)
         shares.push_back({.vf = member.vf,
                           .weight = member.weight,
-                          .quantum_us = member.quantum_us,
+                          .quantum_us = is_by_weight ? defined_.at(member.vf).spec.quantum_us
+                                                     : member.quantum_us,
                           .preempt_timeout_us = static_cast<std::uint64_t>(
                               member.qos.preempt_timeout_ms * kUsPerMs)});
     are_shares_due_ = are_shares_due_ || shares != shares_;
@@ -491,6 +496,14 @@ void GpuModel::set_shares() {
     const auto set = pf_.ask(&Backend::set_shares, std::span<const VfShare>(shares_));
     are_shares_due_ = !set;
     record_table_condition(set ? "" : set.error().cause);
+}
+
+void GpuModel::report_notices() {
+    for (BackendNotice& notice : pf_.take_notices())
+        emit(notice.vf,
+             notice.kind == NoticeKind::DriverChanged ? EventKind::DriverChanged
+                                                      : EventKind::VfCountChanged,
+             std::move(notice.text));
 }
 
 /// Emits each reason once.

@@ -36,6 +36,7 @@ void GpuModel::step() {
         managed_processes_message_ = ports_.managed_processes->step(now);
         managed_processes_at_ = ports_.managed_processes->next_step(now);
     }
+    if (pf_.is_connected() && pf_.take_changes()) ask_again();
     if (!pf_.is_connected()) try_attach(now);
     if (!pf_.is_connected()) return;
     read_events(now);
@@ -44,6 +45,7 @@ void GpuModel::step() {
     retry_record(now);
     finish_scrubs(now);
     refresh_all(now);
+    report_notices();
     // Read the VFs that refresh_all() marked now, so that the table is planned from one state.
     if (!dirty_.empty()) read_events(now);
     scrub_released(now);

@@ -320,6 +320,8 @@ private:
     void install_table(Nanoseconds now);
     /// The same for a driver without run tables.
     void set_shares();
+    /// Emits what other programs did to the GPU.
+    void report_notices();
     void record_table_condition(std::string condition);
     void ask_again();
 

@@ -49,6 +49,7 @@ GpuPaths paths_of(const Config& config, const GpuConfig& gpu) {
         return {.directory = "",
                 .uapi_socket = gpu.attach->uapi_socket,
                 .vf_socket_dir = gpu.attach->vf_socket_dir};
+    if (gpu.pci) return {};
     const std::string directory = config.run_dir + "/" + gpu.id;
     return {.directory = directory,
             .uapi_socket = directory + "/uapi.sock",

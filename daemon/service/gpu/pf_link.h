@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace vgpu::daemon {
 
@@ -40,6 +41,9 @@ public:
         return answer;
     }
 
+    /// Whether GPU and VFs must be read again. May close the connection.
+    [[nodiscard]] bool take_changes() { return port_->take_changes(); }
+    [[nodiscard]] std::vector<BackendNotice> take_notices() { return port_->take_notices(); }
     [[nodiscard]] bool is_connected() const { return port_->is_connected(); }
     [[nodiscard]] int connection_fd() const { return port_->connection_fd(); }
     /// Any thread: ends a wait for the PF core.

@@ -98,12 +98,15 @@ TEST_F(SafetyRule, Rule2AnotherCardAtTheAddressIsNeverWrittenTo) {
 
 TEST_F(SafetyRule, Rule2ACardThatIsNotTheConfiguredOneIsNotAttached) {
     auto config = link->config;
-    config.ids = PciIds{.vendor = 0x8086, .device = 0xe211};
+    config.model = PciModel{.vendor = 0x8086, .device = 0xe211};
     const auto refused = connect(config);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().cause,
-                HasSubstr("0000:03:00.0 is now another card, 8086:e212 (subsystem 8086:0000, "
-                          "revision 01); the one on record is 8086:e211"));
+                HasSubstr("0000:03:00.0 is 8086:e212 (subsystem 8086:0000, revision 01), but the "
+                          "configuration expects 8086:e211"));
+    EXPECT_FALSE(backend->is_connected());
+    config.model->device = 0xe212;
+    EXPECT_TRUE(connect(config));
 }
 
 TEST_F(SafetyRule, Rule3AnObservedGpuIsNeverWrittenTo) {
@@ -219,7 +222,7 @@ TEST_F(SafetyRule, Rule9AForeignValueIsPutBackAtMostThreeTimesAndTenSecondsApart
     EXPECT_EQ(look_after(std::chrono::seconds(1000)), 99u);
     const auto notices = backend->take_notices();
     ASSERT_THAT(notices, SizeIs(4));
-    EXPECT_EQ(notices[0].kind, "driver-changed");
+    EXPECT_EQ(notices[0].kind, NoticeKind::DriverChanged);
     EXPECT_EQ(notices[0].vf, 1u);
     EXPECT_THAT(notices[0].text, HasSubstr("somebody else gave vf1 of 0000:03:00.0 a quantum of 99 "
                                            "ms"));
@@ -237,7 +240,7 @@ TEST_F(SafetyRule, Rule10AnotherManagerThatChangesTheCountIsReportedAndNothingIs
     EXPECT_EQ(backend->get_vf(1)->state, VGPU_PF_VF_ABSENT);
     EXPECT_THAT(backend->take_notices(),
                 ElementsAre(BackendNotice{.vf = 0,
-                                          .kind = "vf-count-changed",
+                                          .kind = NoticeKind::VfCountChanged,
                                           .text = "somebody else changed the number of VFs of "
                                                   "0000:03:00.0 from 2 to 0"}));
     EXPECT_THAT(files->writes(), IsEmpty());

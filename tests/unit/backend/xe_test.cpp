@@ -30,7 +30,9 @@ protected:
     /// A new vgpud.
     void connect(bool is_observing = false) {
         link = std::make_shared<sriov::SriovLink>(
-            files, sriov::SriovConfig{.address = "0000:03:00.0", .is_observing = is_observing});
+            files, sriov::SriovConfig{.address = "0000:03:00.0",
+                                      .is_observing = is_observing,
+                                      .accepts_approximations = true});
         backend = std::make_unique<XeBackend>(link, clock);
         const auto connected = backend->connect();
         ASSERT_TRUE(connected) << connected.error().cause;

@@ -216,10 +216,15 @@ TEST_F(Cli, ShowSaysWhatTheDriverOfAGpuNeedsForWhichChanges) {
                                                                        {"quantum_us", "all-idle"}})
         service.gpus[0]["Abilities." + key + ".needs"] = needs;
     service.gpus[0]["Abilities.quantum_us.unit"] = std::uint64_t{1000};
+    service.gpus[0]["Abilities.weight.is_approximate"] = true;
     EXPECT_EQ(run({"show", "gpu0"}), 0);
     EXPECT_THAT(out.str(), EndsWith("With the VF idle:  vram_bytes\n"
                                     "With all VFs idle: quantum_us (steps of 1000)\n"
                                     "Not offered:       mode, weight\n"));
+    service.gpus[0]["Abilities.weight.needs"] = std::string("nothing");
+    EXPECT_EQ(run({"show", "gpu0"}), 0);
+    EXPECT_THAT(out.str(), EndsWith("Approximated:      weight\n"
+                                    "Not offered:       mode\n"));
     EXPECT_EQ(run({"show", "gpu0", "--json"}), 0);
     const auto abilities = nlohmann::json::parse(out.str()).at("gpu").at("abilities");
     EXPECT_EQ(abilities.at("quantum_us"), (nlohmann::json{{"needs", "all-idle"}, {"unit", 1000}}));

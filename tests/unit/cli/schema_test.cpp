@@ -58,6 +58,23 @@ TEST(Schemas, EveryGoldenOutputObeysItsSchema) {
     EXPECT_GE(checked, 7);
 }
 
+/// A vendor's driver knows little of its VFs.
+TEST(Schemas, AListWithoutUnknownValuesObeysTheSchema) {
+    Json list = Json::parse(text_of(kRoot / "tests/golden/vgpuctl/list.json"));
+    for (Json& gpu : list.at("gpus"))
+        for (const char* key : {"quantum_us", "max_gap_ms", "vram_bytes", "cu_count", "switches"})
+            gpu.erase(key);
+    for (Json& vf : list.at("vfs"))
+        for (const char* key : {"vram_bytes", "weight", "quantum_us", "share_window", "share_total",
+                                "share_ideal", "lag_quanta", "service_ns", "switches", "overruns"})
+            vf.erase(key);
+    list.at("vfs").at(0)["driver_quantum_us"] = 16'000;
+    list.at("gpus").at(0)["manage"] = "observe";
+    EXPECT_EQ(complaint_of("vgpuctl.schema.json", list), "");
+    list.at("vfs").at(0).erase("name");
+    EXPECT_NE(complaint_of("vgpuctl.schema.json", list), "");
+}
+
 TEST(Schemas, EveryLineOfEventsObeysItsSchema) {
     std::istringstream lines(text_of(kRoot / "tests/golden/vgpuctl/events.jsonl"));
     int checked = 0;

@@ -272,7 +272,8 @@ TEST_F(APlainGpu, LeavesOutWhatItsDriverDoesNotKnow) {
 TEST(AbilitiesOfThePfCore, LeaveNothingOfAGpuOrVfUnknown) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
-    EXPECT_THAT(dbus::unknown_of(world.gpu().view(1)), ElementsAre("Address"));
+    EXPECT_THAT(dbus::unknown_of(world.gpu().view(1)),
+                ElementsAre("Address", "DriverQuantumUs", "WorstWaitUs"));
     EXPECT_THAT(dbus::unknown_of(world.gpu().view()),
                 ElementsAre("Address", "SoftgpuPid", "PfPid"));
 }

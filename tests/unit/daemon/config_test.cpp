@@ -31,6 +31,47 @@ TEST(Config, CommentsDefaultsAndBothKindsOfGpu) {
     EXPECT_EQ(config->gpus[1].max_gap_ms, 100u);
 }
 
+TEST(Config, APfOfAVendorsDriverIsOnlyObservedUnlessTheConfigurationSaysMore) {
+    const auto config = parse_config(R"({"gpus": [
+        {"id": "a", "pci": {"address": "0000:03:00.0"}},
+        {"id": "b", "pci": {"address": "0001:c1:00.1", "ids": "8086:e212", "manage": "full",
+                            "contracts": "approximate", "vfs": 4, "vram_mb": 16000,
+                            "pf_quantum_ms": 5}}]})",
+                                     "test");
+    ASSERT_TRUE(config) << config.error().cause;
+    const PciConfig &a = *config->gpus[0].pci, &b = *config->gpus[1].pci;
+    EXPECT_TRUE(a.is_observing);
+    EXPECT_FALSE(a.accepts_approximations);
+    EXPECT_FALSE(a.model);
+    EXPECT_EQ(a.pf_quantum_ms, 1u);
+    EXPECT_EQ(b.address, "0001:c1:00.1");
+    EXPECT_FALSE(b.is_observing);
+    EXPECT_TRUE(b.accepts_approximations);
+    EXPECT_EQ(b.model, (std::pair<std::uint16_t, std::uint16_t>{0x8086, 0xe212}));
+    EXPECT_EQ(b.vfs, 4u);
+    EXPECT_EQ(b.vram_mb, 16'000u);
+    EXPECT_EQ(b.pf_quantum_ms, 5u);
+}
+
+/// Only addresses as sysfs writes them: another spelling would name no directory.
+TEST(Config, TakesExactlyTheAddressesThatSysfsHas) {
+    const auto is_taken = [](const std::string& address) {
+        return parse_config(R"({"gpus": [{"id": "a", "pci": {"address": ")" + address + R"("}}]})",
+                            "c")
+            .has_value();
+    };
+    const std::string good = "0af9:b3:1f.7";
+    EXPECT_TRUE(is_taken(good));
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        for (const std::string wrong : {"g", "A", " ", "", "/", "8:", "-"}) {
+            std::string bad = good;
+            bad.replace(at, 1, wrong);
+            EXPECT_FALSE(is_taken(bad)) << bad;
+        }
+    }
+    EXPECT_FALSE(is_taken(good + "0"));
+}
+
 TEST(Config, AutoIsEveryPfDeviceOrElseOneSoftwareGpu) {
     const std::string text = R"({"gpus": "auto"})";
     const auto none = parse_config(text, "test");
@@ -90,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"{}", "/gpus must be a list of at least one GPU"},
         BadConfig{R"({"gpus": []})", "at least one GPU"},
         BadConfig{R"({"gpu": []})", "/gpu is unknown; did you mean 'gpus'?"},
-        BadConfig{R"({"gpus": [{"id": "a"}]})", "/gpus/0 must have either 'softgpu' or 'attach'"},
+        BadConfig{R"({"gpus": [{"id": "a"}]})",
+                  "/gpus/0 must have one of 'softgpu', 'attach' and 'pci'"},
         BadConfig{R"({"gpus": [{"id": "a b", "softgpu": {}}]})", "/gpus/0/id"},
         BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"vfs": 17}}]})",
                   "/gpus/0/softgpu/vfs must be a whole number within 1..16, not 17"},
@@ -98,6 +140,27 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{R"({"gpus": [{"id": "a", "softgpu": {"doorbell_mode": "x"}}]})",
                   "neither 'trap' nor 'poll'"},
         BadConfig{R"({"gpus": [{"id": "a", "attach": {}}]})", "/gpus/0/attach/uapi is missing"},
+        BadConfig{R"({"gpus": [{"id": "a", "pci": {}}]})", "/gpus/0/pci/address is missing"},
+        BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "03:00.0"}}]})",
+                  "/pci/address '03:00.0' is not a PCI address in lower case with its domain"},
+        BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0", "manage": "yes"}}]})",
+                  "/gpus/0/pci/manage is neither 'observe' nor 'full'"},
+        BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0",
+                  "contracts": "keep"}}]})",
+                  "/gpus/0/pci/contracts is neither 'refuse' nor 'approximate'"},
+        BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0", "ids": "e212"}}]})",
+                  "/gpus/0/pci/ids 'e212' is not VENDOR:DEVICE in lower case"},
+        BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0", "vfs": 17}}]})",
+                  "/gpus/0/pci/vfs must be a whole number within 0..16, not 17"},
+        BadConfig{
+            R"({"gpus": [{"id": "a", "max_gap_ms": 50, "pci": {"address": "0000:03:00.0"}}]})",
+            "/gpus/0/max_gap_ms cannot be promised for a GPU with 'pci'; leave it out"},
+        BadConfig{R"({"gpus": [{"id": "a", "quantum_us": 1500,
+                  "pci": {"address": "0000:03:00.0"}}]})",
+                  "/gpus/0/quantum_us 1500 is no whole number of milliseconds"},
+        BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0"}},
+                               {"id": "b", "pci": {"address": "0000:03:00.0"}}]})",
+                  "/gpus/1/pci/address '0000:03:00.0' is used twice"},
         BadConfig{R"({"gpus": [{"id": "a", "softgpu": {}}, {"id": "a", "softgpu": {}}]})",
                   "'a' is used twice"}));
 
