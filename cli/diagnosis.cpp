@@ -4,6 +4,7 @@
 #include "cli/colour.h"
 #include "cli/format.h"
 #include "cli/remedies.h"
+#include "cli/vendor_checks.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -215,8 +216,8 @@ void check_iommu(const HostFacts& facts, Findings& found) {
         if (word == "iommu=off" || word == "intel_iommu=off" || word == "amd_iommu=off") off = word;
     const std::string what = off.empty() ? "no IOMMU group" : "the kernel command line has " + off;
     found.push_back(
-        {"iommu", has_sriov_gpu(facts) ? Level::Problem : Level::Note, what,
-         "VFs of real silicon cannot be assigned to VMs without an IOMMU; softgpu needs none",
+        {"iommu", has_sriov_gpu(facts) || !facts.vendor_pfs.empty() ? Level::Problem : Level::Note,
+         what, "VFs of real silicon cannot be assigned to VMs without an IOMMU; softgpu needs none",
          off.empty() ? "enable VT-d or AMD-Vi in the firmware; on Intel boot with "
                        "intel_iommu=on"
                      : "remove " + off + " and boot again"});
@@ -239,8 +240,8 @@ void check_pci(const HostFacts& facts, Findings& found) {
         has_gpu = true;
         check_one_gpu(facts, one, found);
     }
-    if (!has_gpu)
-        found.push_back({"pci-gpu", Level::Note, "this machine has no GPU of AMD",
+    if (!has_gpu && facts.vendor_pfs.empty())
+        found.push_back({"pci-gpu", Level::Note, "this machine has no GPU that could have VFs",
                          "only software GPUs (softgpu) can be shared here", ""});
 }
 
@@ -461,7 +462,7 @@ std::string_view name_of(Level level) {
 std::vector<Finding> diagnose(const HostFacts& facts) {
     constexpr std::array kChecks{check_service, check_versions, check_state, check_gpus,
                                  check_vfs,     check_files,    check_qemu,  check_kernel_config,
-                                 check_module,  check_iommu,    check_pci};
+                                 check_module,  check_iommu,    check_pci,   check_vendor_pfs};
     Findings found;
     for (const auto check : kChecks) check(facts, found);
     return found;

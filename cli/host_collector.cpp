@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -48,6 +49,12 @@ FileFacts file_facts(const std::string& path, unsigned kind) {
     return facts;
 }
 
+/// The number in a file of sysfs, decimal or "0x…"; 0 if unreadable.
+std::uint64_t number_in_file(const std::string& path) {
+    constexpr int kAnyBase = 0;
+    return std::strtoull(text_of_file(path).value_or("").c_str(), nullptr, kAnyBase);
+}
+
 }  // namespace
 
 std::map<std::string, std::string> parse_kernel_config(const std::string& text) {
@@ -69,6 +76,7 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     read_kernel(facts);
     facts.pci = read_pci(places_.pci_dump);
     read_sysfs_of_gpus(facts);
+    read_vendor_pfs(facts);
     if (const auto version = output_of({places_.qemu, "--version"}, kQemuLimit))
         facts.qemu_version = version->substr(0, version->find('\n'));
     ask_service(connect, facts.service);
@@ -139,6 +147,34 @@ void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
         const auto members = names_in(node + "/iommu_group/devices");
         if (!members.empty()) facts.group_members[one.address] = members;
     }
+}
+
+/// None if the function is no SR-IOV PF, no GPU, or a PF of vgpu_pf.
+std::optional<VendorPf> HostCollector::read_vendor_pf(const std::string& address) const {
+    // PCI Code and ID Assignment Specification: display controllers, processing accelerators
+    constexpr std::uint64_t kDisplay = 0x03, kAccelerator = 0x12;
+    constexpr unsigned kClassShift = 16;
+    const std::string node = place("/sys/bus/pci/devices/" + address);
+    const std::string drivers = place("/sys/bus/pci/drivers/");
+    std::error_code error;
+    const std::uint64_t base = number_in_file(node + "/class") >> kClassShift;
+    if (!fs::exists(node + "/sriov_totalvfs", error)) return {};
+    if (base != kDisplay && base != kAccelerator) return {};
+    VendorPf pf{.address = address,
+                .driver = fs::read_symlink(node + "/driver", error).filename().string(),
+                .total_vfs = number_in_file(node + "/sriov_totalvfs")};
+    if (pf.driver == "vgpu_pf") return {};
+    const std::string profile = node + "/sriov_admin/vf1/profile/";
+    pf.has_profiles = fs::exists(profile + "exec_quantum_ms", error);
+    pf.has_vram_quota = fs::exists(profile + "vram_quota", error);
+    pf.has_variant = fs::exists(drivers + "xe-vfio-pci", error);
+    pf.has_vfio_driver = pf.has_variant || fs::exists(drivers + "vfio-pci", error);
+    return pf;
+}
+
+void HostCollector::read_vendor_pfs(HostFacts& facts) const {
+    for (const std::string& address : names_in(place("/sys/bus/pci/devices")))
+        if (auto pf = read_vendor_pf(address)) facts.vendor_pfs.push_back(*std::move(pf));
 }
 
 }  // namespace vgpu::cli

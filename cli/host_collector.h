@@ -35,6 +35,8 @@ private:
                      ServiceFacts& facts) const;
     void read_kernel(HostFacts& facts) const;
     void read_sysfs_of_gpus(HostFacts& facts) const;
+    void read_vendor_pfs(HostFacts& facts) const;
+    [[nodiscard]] std::optional<VendorPf> read_vendor_pf(const std::string& address) const;
     [[nodiscard]] std::optional<std::map<std::string, std::string>> read_config(
         const std::string& release) const;
     [[nodiscard]] ModuleFacts read_module(const std::string& release) const;

@@ -22,6 +22,17 @@ struct FileFacts {
     unsigned mode = 0;              ///< 07777
 };
 
+/// An SR-IOV GPU or accelerator whose PF driver is not ours.
+struct VendorPf {
+    std::string address;
+    std::string driver;  ///< empty: none
+    std::uint64_t total_vfs = 0;
+    bool has_profiles = false;     ///< xe: quanta of each VF
+    bool has_vram_quota = false;   ///< xe: VRAM of each VF
+    bool has_vfio_driver = false;  ///< vfio-pci or the variant is loaded
+    bool has_variant = false;      ///< xe: xe-vfio-pci is loaded
+};
+
 struct ModuleFacts {
     bool is_loaded = false;
     bool is_available = false;            ///< in modules.dep of the running kernel
@@ -50,6 +61,7 @@ struct HostFacts {
     PciReading pci;
     /// By the address of each AMD GPU.
     std::map<std::string, std::vector<std::string>> group_members;
+    std::vector<VendorPf> vendor_pfs{};
     ModuleFacts module;
     std::optional<std::string> qemu_version;  ///< first line of --version; none: not found
     FileFacts run_dir;

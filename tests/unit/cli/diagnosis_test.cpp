@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 namespace vgpu::cli {
@@ -99,6 +100,65 @@ TEST(Doctor, WhatIsNotOkSaysWhyItMatters) {
         EXPECT_TRUE(finding.level == Level::Note || !finding.fix.empty()) << finding.id;
     }
     EXPECT_EQ(worst_of(diagnose(ill())), Level::Problem);
+}
+
+/// A host with an Intel GPU, which vgpud manages.
+HostFacts with_xe() {
+    HostFacts facts = well();
+    facts.vendor_pfs = {{.address = "0000:03:00.0",
+                         .driver = "xe",
+                         .total_vfs = 12,
+                         .has_profiles = true,
+                         .has_vram_quota = true,
+                         .has_vfio_driver = true,
+                         .has_variant = true}};
+    facts.service.gpus.front()["Address"] = std::string("0000:03:00.0");
+    facts.service.gpus.front()["Manage"] = std::string("full");
+    return facts;
+}
+
+TEST(Doctor, AGpuOfAVendorsDriverWithNothingWrongHasOnlyOk) {
+    EXPECT_THAT(diagnose(with_xe()), Each(Field(&Finding::level, Level::Ok)));
+    EXPECT_EQ(levels_of(with_xe(), "pf-found"), Levels{Level::Ok});
+    EXPECT_EQ(levels_of(with_xe(), "xe-level"), Levels{Level::Ok});
+}
+
+TEST(Doctor, FindsWhatIsWrongWithAGpuOfAVendorsDriver) {
+    struct Case {
+        const char* id;
+        Level level;
+        std::function<void(VendorPf&, HostFacts&)> break_it;
+    };
+    const std::vector<Case> cases{
+        {"pf-driver", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.driver.clear(); }},
+        {"pf-driver", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.driver = "vfio-pci"; }},
+        {"pf-vfs", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.total_vfs = 0; }},
+        {"pf-found", Level::Note,
+         [](VendorPf&, HostFacts& facts) { facts.service.gpus.front().erase("Address"); }},
+        {"pf-vfio", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.has_vfio_driver = false; }},
+        {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_profiles = false; }},
+        {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_vram_quota = false; }},
+        {"xe-variant", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_variant = false; }},
+        {"xe-quanta", Level::Warning,
+         [](VendorPf&, HostFacts& facts) {
+             facts.service.vfs.front()["DriverQuantumUs"] = std::uint64_t{16'000};
+         }},
+        {"iommu", Level::Problem, [](VendorPf&, HostFacts& facts) {
+             facts.pci.functions.clear();
+             facts.iommu_groups = 0;
+         }}};
+    for (const Case& one : cases) {
+        HostFacts facts = with_xe();
+        one.break_it(facts.vendor_pfs.front(), facts);
+        EXPECT_EQ(levels_of(facts, one.id), Levels{one.level}) << one.id;
+    }
+}
+
+TEST(Doctor, AGpuThatVgpudOnlyObservesNeedsNoDriverForVms) {
+    HostFacts facts = with_xe();
+    facts.service.gpus.front()["Manage"] = std::string("observe");
+    facts.vendor_pfs.front().has_vfio_driver = false;
+    EXPECT_EQ(levels_of(facts, "pf-vfio"), Levels{});
 }
 
 TEST(Doctor, WithoutABusOrVgpudTheRestIsStillJudged) {

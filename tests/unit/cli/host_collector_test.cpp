@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <sys/utsname.h>
 #include <chrono>
+#include <filesystem>
 
 namespace vgpu::cli {
 namespace {
@@ -70,6 +71,33 @@ TEST_F(Collector, FindsWhatIsThere) {
     EXPECT_TRUE(facts.service.is_there);
     EXPECT_EQ(facts.service.gpus.size(), 2u);
     EXPECT_EQ(facts.vf_sockets.size(), 2u) << "the third is withheld";
+}
+
+TEST_F(Collector, FindsGpusOfVendorsDriversAndNothingElseWithSriov) {
+    const auto add = [this](const std::string& address, const std::string& driver,
+                            const std::string& pci_class, bool is_pf = true) {
+        const std::string node = "sys/bus/pci/devices/" + address + "/";
+        tree.write(node + "class", pci_class + "\n");
+        if (is_pf) tree.write(node + "sriov_totalvfs", "12\n");
+        std::filesystem::create_symlink("../../../bus/pci/drivers/" + driver,
+                                        tree.file(node + "driver"));
+    };
+    add("0000:03:00.0", "xe", "0x030000");
+    tree.write("sys/bus/pci/devices/0000:03:00.0/sriov_admin/vf1/profile/exec_quantum_ms", "0\n");
+    add("0000:03:00.1", "xe", "0x030000", false);
+    add("0000:04:00.0", "vgpu_pf", "0x120000");
+    add("0000:05:00.0", "igb", "0x020000");
+    tree.make_directory("sys/bus/pci/drivers/vfio-pci");
+    const HostFacts facts = collect();
+    ASSERT_EQ(facts.vendor_pfs.size(), 1u);
+    const VendorPf& pf = facts.vendor_pfs.front();
+    EXPECT_EQ(pf.address, "0000:03:00.0");
+    EXPECT_EQ(pf.driver, "xe");
+    EXPECT_EQ(pf.total_vfs, 12u);
+    EXPECT_TRUE(pf.has_profiles);
+    EXPECT_FALSE(pf.has_vram_quota);
+    EXPECT_TRUE(pf.has_vfio_driver);
+    EXPECT_FALSE(pf.has_variant);
 }
 
 TEST_F(Collector, AVgpudThatHangsIsNotWaitedForAsLongAsByOtherVerbs) {
