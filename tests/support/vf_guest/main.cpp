@@ -22,6 +22,7 @@
 //                      writes, "rest" is the last quarter, which a driver does not use
 //                                                                -> filled MIB
 //   check SEED WHERE   reads them                                -> kept PAGES of PAGES
+//   blank WHERE        counts the pages that hold zeroes alone   -> blank PAGES of PAGES
 //   read NAME          a register, named as in hw/regs.def       -> read VALUE
 //   write NAME VALUE                                             -> written
 //   ring DOORBELL      writes 1 to a doorbell, by its dword      -> rung
@@ -134,7 +135,7 @@ private:
         const char* name;
         std::string (Worker::*act)();
     };
-    static const std::array<Order, 15> kOrders;
+    static const std::array<Order, 16> kOrders;
 
     /// The next word of the order.
     template <typename Value> Value next() {
@@ -320,6 +321,10 @@ private:
         return fmt::format("kept {} of {}", kept, bytes.size() / kPageBytes);
     }
 
+    static bool is_zero(std::span<std::byte> page) {
+        return std::ranges::all_of(page, [](auto byte) { return byte == std::byte{0}; });
+    }
+
     static bool page_is_of(std::uint64_t seed, std::uint64_t offset, std::span<std::byte> page) {
         for (std::uint64_t at = 0; at < page.size(); at += sizeof(std::uint64_t)) {
             std::uint64_t word = 0;
@@ -327,6 +332,14 @@ private:
             if (word != word_of(seed, offset + at)) return false;
         }
         return true;
+    }
+
+    std::string blank() {
+        const auto bytes = region(next<std::string>()).second;
+        std::uint64_t zero = 0;
+        for (std::uint64_t at = 0; at < bytes.size(); at += kPageBytes)
+            zero += is_zero(bytes.subspan(at, kPageBytes)) ? 1 : 0;
+        return fmt::format("blank {} of {}", zero, bytes.size() / kPageBytes);
     }
 
     std::string read_register() {
@@ -363,7 +376,7 @@ private:
     std::vector<std::unique_ptr<Round>> rounds_;  // of process_
 };
 
-const std::array<Worker::Order, 15> Worker::kOrders{{{"boot", &Worker::boot},
+const std::array<Worker::Order, 16> Worker::kOrders{{{"boot", &Worker::boot},
                                                      {"prepare", &Worker::prepare},
                                                      {"compute", &Worker::compute},
                                                      {"endless", &Worker::endless},
@@ -374,6 +387,7 @@ const std::array<Worker::Order, 15> Worker::kOrders{{{"boot", &Worker::boot},
                                                      {"forget", &Worker::forget},
                                                      {"fill", &Worker::fill},
                                                      {"check", &Worker::check},
+                                                     {"blank", &Worker::blank},
                                                      {"read", &Worker::read_register},
                                                      {"write", &Worker::write_register},
                                                      {"ring", &Worker::ring},
