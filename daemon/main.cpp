@@ -45,6 +45,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 namespace vgpu::daemon {
 namespace {
@@ -60,6 +61,7 @@ struct CommandLine {
     bool is_supervising = false;
     bool is_without_polkit = false;
     bool is_recovering_state = false;
+    std::string device_user;
     std::string log_level = "info";
 };
 
@@ -76,6 +78,8 @@ void describe(CLI::App& app, CommandLine& line) {
                  "without polkit: only root and the user of vgpud may change anything");
     app.add_flag("--recover-state", line.is_recovering_state,
                  "salvage the intact part of a damaged state, keep the damaged files, and exit");
+    app.add_option("--device-user", line.device_user,
+                   "user that softgpu and vgpu-pf run as (default: the user of vgpud)");
     app.add_option("--log-level", line.log_level, "error, warning, info or debug")
         ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
         ->capture_default_str();
@@ -207,9 +211,11 @@ sriov::SriovConfig sriov_config_of(const PciConfig& config) {
 /// the main loop on the main thread. GPU threads run from start_gpus() until EndGpus.
 class Daemon {
 public:
-    Daemon(const Config& config, const CommandLine& line, LogPort& log_port)
+    Daemon(const Config& config, const CommandLine& line, LogPort& log_port,
+           std::optional<adapters::DeviceUser> device_user)
         : line_(line),
           log_port_(log_port),
+          processes_(device_user),
           state_(config.state_dir),
           vm_sockets_(config.run_dir),
           domain_event_source_(libvirt_command(config), clock_),
@@ -463,7 +469,11 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
     TRY(const adapters::RunLock state_lock, adapters::RunLock::take_state(config.state_dir));
     if (line.is_recovering_state) return recover_state(config.state_dir);
-    Daemon daemon(config, line, log_port);
+    std::optional<adapters::DeviceUser> device_user;
+    if (!line.device_user.empty()) {
+        TRY(device_user, adapters::device_user(line.device_user));
+    }
+    Daemon daemon(config, line, log_port, device_user);
     try {
         return daemon.run();
     } catch (const sdbus::Error& error) {

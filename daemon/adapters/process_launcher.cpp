@@ -6,7 +6,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
 #include <linux/close_range.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +26,7 @@ namespace vgpu::daemon::adapters {
 namespace {
 
 constexpr int kExecFailed = 127;
+constexpr mode_t kLogMode = 0640;
 /// Variables for vgpud only: a child with them could report to systemd in vgpud's name.
 constexpr std::array<std::string_view, 3> kNotForChildren{
     "NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
@@ -54,7 +57,21 @@ struct Inheritance {
     int input;
     int output;
     int failure;
+    const DeviceUser* user;  ///< null: vgpud's
 };
+
+/// 0 or an errno. Leaving root drops all capabilities.
+int become_user(const DeviceUser& user) {
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+        ::setresuid(user.uid, user.uid, user.uid) != 0)
+        return errno;
+    return 0;
+}
+
+[[noreturn]] void end_child(int failure, int code) {
+    static_cast<void>(::write(failure, &code, sizeof code) == 0);
+    ::_exit(kExecFailed);
+}
 
 /// Runs in the child, so it makes only async-signal-safe calls. `gate`: vgpud writes a byte once
 /// the record is on disk. If vgpud dies before, the child reads end of file and ends.
@@ -74,10 +91,10 @@ struct Inheritance {
     constexpr int kFailure = STDERR_FILENO + 1;
     if (given.failure != kFailure) ::dup3(given.failure, kFailure, O_CLOEXEC);
     ::close_range(kFailure + 1, ~0u, 0);
+    if (given.user != nullptr)
+        if (const int code = become_user(*given.user); code != 0) end_child(kFailure, code);
     ::execvpe(given.command[0], given.command, given.environment);
-    const int code = errno;
-    static_cast<void>(::write(kFailure, &code, sizeof code) == 0);
-    ::_exit(kExecFailed);
+    end_child(kFailure, errno);
 }
 
 /// Both ends are closed on exec.
@@ -113,25 +130,60 @@ std::string describe(int status) {
     return fmt::format("with exit status {}", WEXITSTATUS(status));
 }
 
+/// Opens a file of vgpud's own, and makes it if it is missing. The device user may have put
+/// something else in its place.
+Result<UniqueFd> open_own(const std::string& path, int flags, mode_t mode) {
+    UniqueFd file(
+        ::open(path.c_str(), flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode));
+    if (!file.is_open())
+        return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", path));
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
+        facts.st_uid != ::geteuid() || facts.st_nlink != 1)
+        return fail(ErrorId::System, fmt::format("{} is not a file of vgpud: remove it", path));
+    return file;
+}
+
 Result<> write_record(const ProcessSpec& spec, const ProcessId& id) {
+    constexpr mode_t kRecordMode = 0644;
     const std::string path = record_path(spec);
-    std::ofstream file(path, std::ios::trunc);
-    file << id.pid << ' ' << id.start_time << '\n';
-    file.close();
-    if (!file) return fail_errno(ErrorId::System, errno, fmt::format("cannot write {}", path));
+    TRY(const UniqueFd file, open_own(path, O_WRONLY, kRecordMode));
+    const std::string line = fmt::format("{} {}\n", id.pid, id.start_time);
+    if (::ftruncate(file.get(), 0) != 0 ||
+        ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+        return fail_errno(ErrorId::System, errno, fmt::format("cannot write {}", path));
+    return {};
+}
+
+/// Lets the user make sockets in the directory, and remove them, but nothing of vgpud's.
+Result<> share(const std::string& directory, const DeviceUser& user) {
+    constexpr mode_t kStickyForGroup = 01775;
+    const auto own_user = static_cast<uid_t>(-1);
+    if (::chown(directory.c_str(), own_user, user.gid) != 0 ||
+        ::chmod(directory.c_str(), kStickyForGroup) != 0)
+        return fail_errno(ErrorId::System, errno, fmt::format("cannot share {}", directory));
     return {};
 }
 
 }  // namespace
 
+Result<DeviceUser> device_user(const std::string& name) {
+    const passwd* const user = ::getpwnam(name.c_str());
+    if (user == nullptr)
+        return fail(ErrorId::ConfigInvalid,
+                    fmt::format("--device-user: there is no user '{}'", name));
+    if (user->pw_uid == 0)
+        return fail(ErrorId::ConfigInvalid,
+                    fmt::format("--device-user: '{}' is root; name a user without rights", name));
+    return DeviceUser{.uid = user->pw_uid, .gid = user->pw_gid};
+}
+
 Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
-    constexpr mode_t kLogMode = 0640;
     trim_log(spec);
-    const std::string log = log_of(spec);
     const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    const UniqueFd output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kLogMode));
-    if (!input.is_open() || !output.is_open())
-        return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", log));
+    if (!input.is_open()) return fail_errno(ErrorId::System, errno, "cannot open /dev/null");
+    if (user_) TRY_VOID(share(spec.directory, *user_));
+    TRY(const UniqueFd output, open_own(log_of(spec), O_WRONLY | O_APPEND, kLogMode));
     TRY(Pipe gate, make_pipe());
     TRY(Pipe failure, make_pipe());
     std::vector<std::string> words = spec.command;
@@ -149,7 +201,8 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
                 .environment = environment.data(),
                 .input = input.get(),
                 .output = output.get(),
-                .failure = failure.writer.get()},
+                .failure = failure.writer.get(),
+                .user = user_ ? &*user_ : nullptr},
                gate.reader.get());
     }
     const ProcessId id{.pid = pid, .start_time = OwnerProbe().start_time_of(pid).value_or(0)};
@@ -166,17 +219,22 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
 
 /// Copies the last lines and empties the file itself, because the program keeps appending to it.
 void ProcessLauncher::trim_log(const ProcessSpec& spec) {
-    namespace fs = std::filesystem;
-    const std::string log = log_of(spec);
+    const std::string path = log_of(spec);
     std::error_code error;
-    const std::uintmax_t bytes = fs::file_size(log, error);
+    const std::uintmax_t bytes = std::filesystem::file_size(path, error);
     if (error || bytes <= kMaxLogBytes) return;
-    std::ifstream from(log, std::ios::binary);
-    from.seekg(static_cast<std::streamoff>(bytes - kMaxLogBytes));
+    const auto log = open_own(path, O_RDWR, kLogMode);
+    const auto kept = open_own(path + ".1", O_WRONLY, kLogMode);
+    if (!log || !kept) return;
     std::string last(kMaxLogBytes, '\0');
-    from.read(last.data(), static_cast<std::streamsize>(last.size()));
-    std::ofstream(log + ".1", std::ios::binary | std::ios::trunc).write(last.data(), from.gcount());
-    fs::resize_file(log, 0, error);
+    const auto begin = static_cast<off_t>(bytes - kMaxLogBytes);
+    const ssize_t count = ::pread(log->get(), last.data(), last.size(), begin);
+    const bool is_kept =
+        count > 0 && ::ftruncate(kept->get(), 0) == 0 &&
+        ::write(kept->get(), last.data(), static_cast<std::size_t>(count)) == count;
+    // without room for the copy the log is emptied all the same: its bound matters more
+    static_cast<void>(is_kept);
+    static_cast<void>(::ftruncate(log->get(), 0) == 0);
 }
 
 std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {

@@ -3,18 +3,35 @@
 // ProcessLauncher: implements ProcessPort with fork and exec. A child gets a new session, the
 // default signal mask, /dev/null as input, LABEL.log as output, no other descriptor, and no
 // variables of the service manager. The file LABEL.pid ("pid start_time") is written before the
-// exec, so that the next vgpud finds the child. end_of() reaps children. Stateless; any thread.
+// exec, so that the next vgpud finds the child. end_of() reaps children. Any thread.
+//
+// With a device user, children run as that user, who then makes and removes sockets in their
+// directory. vgpud's own files there stay vgpud's: the directory is sticky, and pid files and logs
+// are never opened through a link or if they belong to somebody else.
 #pragma once
 
 #include "daemon/ports/process_port.h"
 
+#include <sys/types.h>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 namespace vgpu::daemon::adapters {
 
-/// Children run as vgpud's user.
+struct DeviceUser {
+    uid_t uid = 0;
+    gid_t gid = 0;
+};
+
+/// ConfigInvalid if there is no such user, or if the user is root.
+Result<DeviceUser> device_user(const std::string& name);
+
 class ProcessLauncher final : public ProcessPort {
 public:
+    /// Children run as `user`, which requires root; without one, as vgpud's user.
+    explicit ProcessLauncher(std::optional<DeviceUser> user = {}) : user_(user) {}
+
     /// Largest size of LABEL.log and of LABEL.log.1.
     static constexpr std::uintmax_t kMaxLogBytes = 1u << 20;
 
@@ -24,6 +41,9 @@ public:
     void trim_log(const ProcessSpec& spec) override;
     [[nodiscard]] bool socket_exists(const std::string& path) override;
     void remove_stale(const std::string& path) override;
+
+private:
+    std::optional<DeviceUser> user_;
 };
 
 }  // namespace vgpu::daemon::adapters

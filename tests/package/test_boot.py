@@ -5,8 +5,8 @@ import unittest
 
 from debian_system import DebianSystem, wait_for
 
-# CHOWN 0, DAC_OVERRIDE 1, FOWNER 3, SYS_NICE 23
-CAPABILITIES = f'{1 << 0 | 1 << 1 | 1 << 3 | 1 << 23:016x}'
+# CHOWN 0, DAC_OVERRIDE 1, FOWNER 3, SETGID 6, SETUID 7, SYS_NICE 23
+CAPABILITIES = f'{1 << 0 | 1 << 1 | 1 << 3 | 1 << 6 | 1 << 7 | 1 << 23:016x}'
 
 
 class Boot(unittest.TestCase):
@@ -70,6 +70,13 @@ class Boot(unittest.TestCase):
             where = f'nsenter --target {pid} --mount --root --wd '
             self.assertIn('Read-only', self.system.run(where + 'touch /etc/vgpu/x')[1])
             self.assertEqual(self.system.run(where + 'ls -A /home')[1], '')
+
+    def test_devices_run_as_a_user_without_rights(self):
+        for pid in self.devices():
+            status = self.status_of(pid)
+            self.assertNotIn('0', status['Uid'].split() + status['Gid'].split())
+            self.assertEqual(status['Groups'].split(), [])
+            self.assertEqual((status['CapEff'], status['CapPrm']), (f'{0:016x}', f'{0:016x}'))
 
     def test_devices_complain_of_nothing(self):
         for program in ('softgpu', 'vgpu-pf'):

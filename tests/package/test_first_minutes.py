@@ -82,7 +82,7 @@ class FirstMinutes(unittest.TestCase):
         self.assertEqual(status, 4, text)
 
     def test_directories_have_the_modes_of_the_threat_model(self):
-        for path, mode in (('run/vgpu', 0o755), ('run/vgpu/gpu0', 0o755), ('var/lib/vgpu', 0o700),
+        for path, mode in (('run/vgpu', 0o755), ('run/vgpu/gpu0', 0o1775), ('var/lib/vgpu', 0o700),
                            ('run/vgpu/gpu0/vf1.sock', 0o600), ('run/vgpu/gpu0/uapi.sock', 0o600),
                            ('run/vgpu/gpu0/softgpu.log', 0o640)):
             seen = stat.S_IMODE(os.stat(f'/proc/{self.system.pid}/root/{path}').st_mode)

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/gpu/managed_processes.h"
 
+#include "pf-driver/uapi/vgpu_pf.h"
+
 #include <fmt/format.h>
 #include <algorithm>
 
 namespace vgpu::daemon {
 
 namespace {
+
+constexpr const char* kSoftgpu = "softgpu";
 
 std::vector<std::string> softgpu_command(const Config& config, const GpuConfig& gpu,
                                          const std::string& directory) {
@@ -42,6 +46,10 @@ std::vector<std::string> pf_command(const Config& config, const GpuConfig& gpu,
     return command;
 }
 
+bool is_softgpu(const ProcessSpec& spec) {
+    return spec.label == kSoftgpu;
+}
+
 }  // namespace
 
 GpuPaths paths_of(const Config& config, const GpuConfig& gpu) {
@@ -61,7 +69,7 @@ ManagedProcesses::ManagedProcesses(const Config& config, const GpuConfig& gpu,
     : processes_(processes), supervision_(supervision) {
     const GpuPaths paths = paths_of(config, gpu);
     const std::string pf_socket = paths.directory + "/pf.sock";
-    children_[0] = {.spec = {.label = "softgpu",
+    children_[0] = {.spec = {.label = kSoftgpu,
                              .directory = paths.directory,
                              .command = softgpu_command(config, gpu, paths.directory)},
                     .socket = pf_socket,
@@ -129,6 +137,9 @@ std::string ManagedProcesses::start(Child& child, Nanoseconds now) {
     // No process serves this socket file. It would make bind() fail, and would look like a ready
     // process.
     processes_.remove_stale(child.socket);
+    // Sockets of VFs may belong to QEMU's user, so that softgpu cannot remove them itself.
+    for (unsigned vf = 1; is_softgpu(child.spec) && vf <= VGPU_PF_MAX_VFS; ++vf)
+        processes_.remove_stale(fmt::format("{}/vf{}.sock", child.spec.directory, vf));
     auto id = processes_.start(child.spec);
     child.next_try = now + child.delay;
     child.delay = std::min(child.delay * 2, kLongestDelay);

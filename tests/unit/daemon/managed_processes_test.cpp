@@ -70,6 +70,17 @@ TEST_F(ManagedProcessesTest, PfStartsOnceTheDeviceListens) {
     EXPECT_EQ(managed_processes.pf_pid(), 101);
 }
 
+TEST_F(ManagedProcessesTest, StaleSocketsOfVfsAreRemovedBeforeSoftgpuStartsButNotBeforeVgpuPf) {
+    processes.sockets = {"/run/gpu0/vf1.sock", "/run/gpu0/vf16.sock", "/run/gpu0/uapi.sock"};
+    ManagedProcesses managed_processes = make(Supervision::Off);
+    managed_processes.step(0ms);
+    EXPECT_THAT(processes.sockets, ElementsAre("/run/gpu0/uapi.sock"));
+    processes.sockets = {"/run/gpu0/pf.sock", "/run/gpu0/vf1.sock"};
+    managed_processes.step(20ms);
+    EXPECT_EQ(processes.started.size(), 2u);
+    EXPECT_TRUE(processes.sockets.contains("/run/gpu0/vf1.sock")) << "softgpu serves it";
+}
+
 TEST_F(ManagedProcessesTest, RunningOnesAreAdopted) {
     ManagedProcesses first = make(Supervision::Off);
     first.step(0ms);

@@ -115,5 +115,55 @@ TEST_F(ProcessLauncherTest, AChildIsFoundByItsNoteUntilItEnds) {
     EXPECT_FALSE(next.find(spec("")));
 }
 
+/// Children run as nobody, which only root can arrange.
+class DeviceUserTest : public ProcessLauncherTest {
+protected:
+    void SetUp() override {
+        if (::geteuid() != 0) GTEST_SKIP() << "only root starts children as another user";
+        fs::permissions(directory, fs::perms(0755));
+        const auto user = device_user("nobody");
+        ASSERT_TRUE(user) << text_of(user.error());
+        launcher = ProcessLauncher(*user);
+    }
+};
+
+TEST_F(DeviceUserTest, AChildHasNoRightsOfRoot) {
+    const std::string seen = output_of("id -u; id -G; grep -E 'Cap(Prm|Eff)' /proc/self/status");
+    EXPECT_THAT(seen, ::testing::StartsWith("65534\n65534\n"));
+    EXPECT_THAT(seen, Not(::testing::ContainsRegex("Cap...:\t0*[1-9a-f]")));
+    EXPECT_THAT(seen, HasSubstr("CapPrm"));
+}
+
+TEST_F(DeviceUserTest, AChildMakesAndRemovesItsFilesButNoneOfVgpud) {
+    std::ofstream(directory + "/vf1.agent.sock") << "of vgpud";
+    const std::string seen =
+        output_of("cd " + directory +
+                  "; touch made gone; rm -f gone vf1.agent.sock child.log child.pid; "
+                  "mv child.log x");
+    EXPECT_TRUE(fs::exists(directory + "/made")) << seen;
+    EXPECT_FALSE(fs::exists(directory + "/gone")) << seen;
+    for (const char* name : {"/vf1.agent.sock", "/child.log", "/child.pid"})
+        EXPECT_TRUE(fs::exists(directory + name)) << name << seen;
+}
+
+TEST_F(DeviceUserTest, WhatAChildPutsInPlaceOfALogIsNotFollowed) {
+    const std::string victim = directory + "/victim";
+    std::ofstream(victim) << "kept";
+    ASSERT_EQ(output_of("ln -s " + victim + " " + directory + "/child.log.1"), "");
+    std::ofstream(directory + "/child.log") << std::string(ProcessLauncher::kMaxLogBytes + 1, 'a');
+    launcher.trim_log(spec("true"));
+    fs::remove(directory + "/child.log");
+    fs::create_symlink(victim, directory + "/child.log");
+    const auto started = launcher.start(spec("true"));
+    ASSERT_FALSE(started);
+    EXPECT_THAT(text_of(started.error()), HasSubstr("child.log"));
+    EXPECT_EQ(fs::file_size(victim), 4u);
+}
+
+TEST(DeviceUser, IsAnExistingUserOtherThanRoot) {
+    EXPECT_THAT(text_of(device_user("no-such-user").error()), HasSubstr("no user 'no-such-user'"));
+    EXPECT_THAT(text_of(device_user("root").error()), HasSubstr("'root' is root"));
+}
+
 }  // namespace
 }  // namespace vgpu::daemon::adapters
