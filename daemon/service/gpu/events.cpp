@@ -444,7 +444,7 @@ void GpuModel::refresh_members(Nanoseconds now) {
     for (const GpuSchedule::Member& member : members)
         shares.push_back({.vf = member.vf,
                           .weight = member.weight,
-                          .quantum_us = is_by_weight ? defined_.at(member.vf).spec.quantum_us
+                          .quantum_us = is_by_weight ? vfs_.at(member.vf).defined.spec.quantum_us
                                                      : member.quantum_us,
                           .preempt_timeout_us = static_cast<std::uint64_t>(
                               member.qos.preempt_timeout_ms * kUsPerMs)});
