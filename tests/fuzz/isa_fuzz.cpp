@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // Machine code from a guest: the input is a program. Whatever it is, it may change only its own
-// wave, its LDS and mapped memory; decoding and printing must take any words.
+// wave, its LDS and mapped memory, the same in both tiers; decoding and printing must take any
+// words.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "pf-driver/softgpu/isa/dispatch.h"
 #include "pf-driver/softgpu/isa/execute.h"
+#include "pf-driver/softgpu/isa/translate/code_memory.h"
 #include "tests/support/isa/disassemble.h"
 #include "tests/support/virtual_clock.h"
 
@@ -63,32 +67,75 @@ isa::DispatchSpec spec_of(std::uint8_t choice) {
     return spec;
 }
 
+/// Memory that holds a program. With `code`, every block is translated before its first run.
+struct World {
+    World(std::span<const std::byte> program, isa::CodeShare* code)
+        : port(epoch), cache(epoch, code) {
+        std::ranges::copy(program, port.arena().begin());
+    }
+    isa::RunResult run(isa::Workgroup& group) {
+        return isa::run(group, {port, cache, clock, messages, stop, 500});
+    }
+
+    std::atomic<std::uint64_t> epoch{1};
+    ArenaPort port;
+    isa::DecodeCache cache;
+    const VirtualClock clock;
+    NoMessages messages;
+    const std::atomic<bool> stop{false};
+};
+
+/// nullptr if this processor cannot translate.
+isa::CodeShare* translator() {
+    constexpr std::size_t chunks = 16;
+    static const auto memory = isa::CodeMemory::create(chunks);
+    if (!memory) return nullptr;
+    static isa::CodeShare share(**memory, chunks, 0);
+    return &share;
+}
+
+std::vector<std::byte> saved(const isa::Workgroup& group) {
+    std::vector<std::byte> stream;
+    Writer writer(stream);
+    group.save(writer);
+    return stream;
+}
+
+/// Both tiers end alike, with the same registers, LDS and memory.
+void check_translator(const isa::DispatchSpec& spec, std::span<const std::byte> program,
+                      const isa::RunResult& want, const std::vector<std::byte>& state,
+                      const std::vector<std::byte>& memory) {
+    isa::CodeShare* const code = translator();
+    if (code == nullptr) return;
+    World world(program, code);
+    isa::Workgroup group;
+    isa::start_workgroup(group, spec, {});
+    const isa::RunResult got = world.run(group);
+    if (got.reason != want.reason || got.retired != want.retired || got.pc != want.pc)
+        __builtin_trap();
+    if (saved(group) != state || world.port.arena() != memory) __builtin_trap();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size < 5 || size > 4096) return 0;
-    std::atomic<std::uint64_t> epoch{1};
-    ArenaPort port(epoch);
-    std::memcpy(port.arena().data(), data + 1, size - 1);
+    const auto program = std::as_bytes(std::span(data + 1, size - 1));
     std::uint32_t words[2] = {};
     std::memcpy(words, data + 1, size - 1 < sizeof words ? size - 1 : sizeof words);
     (void)isa::disassemble(isa::decode(words));
 
     const isa::DispatchSpec spec = spec_of(data[0]);
     if (isa::check(spec) != isa::DispatchError::None) return 0;
+    World world(program, nullptr);
     isa::Workgroup group;
     isa::start_workgroup(group, spec, {});
-    isa::DecodeCache cache(epoch);
-    const VirtualClock clock;
-    NoMessages messages;
-    const std::atomic<bool> stop{false};
-    (void)isa::run(group, {port, cache, clock, messages, stop, 500});
-    std::vector<std::byte> stream;
-    Writer writer(stream);
-    group.save(writer);
+    const isa::RunResult result = world.run(group);
+    const std::vector<std::byte> stream = saved(group);
+    check_translator(spec, program, result, stream, world.port.arena());
     isa::Workgroup restored;
     Reader reader(stream);
     if (!restored.load(reader).has_value()) __builtin_trap();
-    (void)isa::run(restored, {port, cache, clock, messages, stop, 500});
+    (void)world.run(restored);
     return 0;
 }
