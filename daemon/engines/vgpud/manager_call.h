@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//
+// manager_call(): one call to org.vgpu1.Manager. Connects for each call, because the bus and vgpud
+// may have been restarted, and waits for a vgpud that is starting. Never starts a vgpud that was
+// stopped. Used by the vgpud clients of the engines; any thread.
+#pragma once
+
+#include "daemon/ports/result.h"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "vgpu1/manager_proxy.h"
+
+namespace vgpu::engines {
+
+using Dict = std::map<std::string, sdbus::Variant>;
+
+class ManagerProxy final : public sdbus::ProxyInterfaces<org::vgpu1::Manager_proxy> {
+public:
+    ManagerProxy(sdbus::IConnection& bus, const std::string& destination)
+        : ProxyInterfaces(bus, destination, "/org/vgpu1") {
+        registerProxy();
+    }
+    ~ManagerProxy() { unregisterProxy(); }
+
+private:
+    void onJobAdded(const uint32_t&, const sdbus::ObjectPath&) override {}
+    void onJobRemoved(const uint32_t&, const sdbus::ObjectPath&, const std::string&) override {}
+    void onEvent(const std::string&, const uint32_t&, const std::string&,
+                 const std::string&) override {}
+};
+
+/// `bus`: "system", "session" or an address. Throws sdbus::Error.
+std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus);
+
+/// The unique name of vgpud: a call to it starts no vgpud. Throws sdbus::Error if there is none.
+std::string owner_of_service(sdbus::IConnection& bus);
+
+/// Errors of vgpud keep their ids; those of the bus mean that vgpud does not answer (System).
+daemon::Error error_of(const sdbus::Error& error);
+
+/// A member of an answer. Throws std::out_of_range if it is missing.
+template <typename T> T value_of(const Dict& dict, const char* key) {
+    return dict.at(key).get<T>();
+}
+
+/// Above the longest wait of Assign for VFs that are being scrubbed.
+inline constexpr std::chrono::seconds kCallLimit{8};
+/// Longest wait of Assign for VFs that are being scrubbed.
+inline constexpr std::uint32_t kScrubWaitMs = 5000;
+
+/// What `call` returns for vgpud's Manager; waits up to `max_wait` for a vgpud that is starting.
+template <typename T, typename Call>
+daemon::Result<T> manager_call(const std::string& bus_name, std::chrono::milliseconds max_wait,
+                               const Call& call) {
+    constexpr std::chrono::milliseconds kLook{100};
+    const auto until = std::chrono::steady_clock::now() + max_wait;
+    for (;;) {
+        try {
+            const auto bus = open_bus(bus_name);
+            bus->setMethodCallTimeout(std::chrono::microseconds(kCallLimit));
+            ManagerProxy manager(*bus, owner_of_service(*bus));
+            return call(manager);
+        } catch (const sdbus::Error& error) {
+            daemon::Error known = error_of(error);
+            if (known.id != daemon::ErrorId::System || std::chrono::steady_clock::now() >= until)
+                return tl::make_unexpected(std::move(known));
+        } catch (const std::out_of_range&) {
+            return daemon::fail(daemon::ErrorId::System,
+                                "vgpud answers in other words: is it of another version?");
+        }
+        std::this_thread::sleep_for(kLook);
+    }
+}
+
+}  // namespace vgpu::engines
