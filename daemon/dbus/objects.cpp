@@ -381,7 +381,6 @@ void Objects::step(const std::vector<AdminEvent>& admin_events) {
         // Called in any case, because it stores the snapshots.
         const std::set<std::string> changed = changed_gpus(admin_events);
         refresh(is_of_all ? all_gpus() : changed);
-        if (!changed.empty()) manager_.refresh();
     }
     if (is_due) {
         refreshed_at_ = now;
@@ -435,6 +434,7 @@ void Objects::emit_changes(const std::set<std::string>& gpus) {
         if (gpus.contains(gpu->id())) gpu->refresh();
     for (const std::string& gpu : gpus)
         for (auto at = first_vf_of(gpu); is_of(at, gpu); ++at) at->second->refresh();
+    if (!gpus.empty()) manager_.refresh();
 }
 
 /// A VF that was made again gets a new object.

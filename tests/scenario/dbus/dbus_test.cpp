@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <unistd.h>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -365,6 +366,25 @@ TEST_F(DBus, ObjectsAndPropertiesAreSignalled) {
     EXPECT_EQ(ctl({"destroy", "train"}).status, 0);
     ASSERT_EQ(removed.wait_for(std::chrono::seconds(10)), std::future_status::ready);
     EXPECT_EQ(removed.get(), path);
+}
+
+TEST_F(DBus, AClaimIsSignalledToThoseWhoWaitForCapacity) {
+    static_cast<void>(create("train"));
+    std::atomic<std::uint64_t> counter = 0;
+    auto manager = sdbus::createProxy(connect(), "org.vgpu1", "/org/vgpu1");
+    manager->uponSignal("PropertiesChanged")
+        .onInterface("org.freedesktop.DBus.Properties")
+        .call([&counter](const std::string&, const Dict& properties,
+                         const std::vector<std::string>&) {
+            if (properties.contains("CapacityCounter"))
+                counter = properties.at("CapacityCounter").get<std::uint64_t>();
+        });
+    manager->finishRegistration();
+    const auto before = manager->getProperty("CapacityCounter")
+                            .onInterface("org.vgpu1.Manager")
+                            .get<std::uint64_t>();
+    EXPECT_EQ(ctl({"claim", "train", "--owner", "vm1"}).status, 0);
+    test::wait_for("the signal", test::milliseconds(10'000), [&] { return counter > before; });
 }
 
 TEST_F(DBus, ServiceIsCountedFromTheEventRing) {
