@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What is installed beside programs. Components: host (vgpud, vgpuctl), softgpu, exporter, slurm, pacemaker,
-# agent (for guests), dkms (sources of the kernel module), doc. debian/ makes a package of each.
+# kubernetes, agent (for guests), dkms (sources of the kernel module), doc. debian/ makes a package of each.
 #
 # bus policy, polkit actions and units are found only below /usr and /etc: install with the prefix /usr.
 set(VGPU_SYSTEMD_UNIT_DIR lib/systemd/system CACHE STRING "where systemd looks for units")

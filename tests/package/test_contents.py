@@ -13,6 +13,7 @@ from debian_system import OUT, ROOT, packages
 GOLDEN = os.path.join(ROOT, 'tests', 'golden', 'packages')
 PROGRAMS = {'vgpu': ('vgpud.8', 'vgpuctl.1'), 'vgpu-softgpu': ('softgpu.8', 'vgpu-pf.8'),
             'vgpu-exporter': ('vgpu-exporter.8',), 'vgpu-slurm': ('vgpu-slurm.8',), 'vgpu-pacemaker': (),
+            'vgpu-dra': ('vgpu-dra.8',),
             'vgpu-agent': ('vgpu-agent.8',)}
 
 
@@ -56,7 +57,7 @@ class Contents(unittest.TestCase):
 
     def test_there_is_a_package_for_each_role(self):
         self.assertEqual({name for name in packages() if not name.endswith('-dbgsym')},
-                         {'vgpu', 'vgpu-softgpu', 'vgpu-exporter', 'vgpu-slurm', 'vgpu-pacemaker', 'vgpu-agent',
+                         {'vgpu', 'vgpu-softgpu', 'vgpu-exporter', 'vgpu-slurm', 'vgpu-pacemaker', 'vgpu-dra', 'vgpu-agent',
                           'vgpu-pf-dkms', 'vgpu-doc'})
 
     def test_every_file_is_where_it_belongs(self):

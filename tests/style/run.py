@@ -46,7 +46,7 @@ LAYERS = {
                          'pf-driver/hw', 'pf-driver/uapi', 'text'],
     'daemon/libvirt': [],
     'daemon/exporter': ['daemon/adapters', 'daemon/ports', 'daemon/service', 'text'],
-    'daemon/engines': ['daemon/ports', 'text'],
+    'daemon/engines': ['daemon/adapters', 'daemon/ports', 'text'],
     'cli': ['daemon/exporter', 'daemon/simulator', 'text'],
 }
 # Inside softgpu: blocks a block may include; base and hw are free for all, gpu.* sees everything.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "daemon/engines/kubernetes/allocations.h"
+
+#include "daemon/engines/kubernetes/names.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::kubernetes {
+
+namespace {
+
+std::string owner_of_device(std::string_view cluster, const std::string& id) {
+    return owner_of(cluster, "device-" + id);
+}
+
+void add(ContainerEdits& all, const ContainerEdits& more) {
+    all.variables.insert(more.variables.begin(), more.variables.end());
+    all.mounts.insert(all.mounts.end(), more.mounts.begin(), more.mounts.end());
+    for (const std::string& node : more.device_nodes)
+        if (std::ranges::find(all.device_nodes, node) == all.device_nodes.end())
+            all.device_nodes.push_back(node);
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<PluginDevice>> plugin_devices(std::span<const HostVf> vfs,
+                                                                std::string_view cluster,
+                                                                const PciPort& pci) {
+    std::map<std::string, std::vector<PluginDevice>> devices;
+    for (const HostVf& vf : vfs) {
+        if (vf.profile.empty()) continue;
+        const std::string id = device_name_of(vf.target);
+        const bool is_ours = vf.owner == owner_of_device(cluster, id);
+        PluginDevice device{.id = id,
+                            .is_healthy = is_in_service(vf) && (vf.owner.empty() || is_ours) &&
+                                          (is_ours || !vf.is_open),
+                            .numa_node = {}};
+        if (vf.socket.empty() && !vf.address.empty()) device.numa_node = pci.numa_node(vf.address);
+        devices[vf.profile].push_back(std::move(device));
+    }
+    return devices;
+}
+
+/// An earlier container is over when the kubelet gives its device to another one.
+Result<> Allocations::give(const std::string& id, const HostVf& vf) {
+    const std::string owner = owner_of_device(cluster_, id);
+    if (vf.owner == owner) {
+        if (vf.is_open)
+            return fail(ErrorId::WrongState,
+                        fmt::format("a client of an earlier container still has {} open", id));
+        TRY_VOID(vgpud_.unassign(owner));
+    }
+    return vgpud_.assign(owner, "device plugin", {vf.name}, user_);
+}
+
+Result<ContainerEdits> Allocations::allocate(const std::vector<std::string>& ids) {
+    const std::lock_guard lock(mutex_);
+    TRY(const std::vector<HostVf> vfs, vgpud_.vfs());
+    ContainerEdits all;
+    std::vector<std::string> given;
+    const auto undo = [this, &given](Error error) {
+        for (const std::string& id : given)
+            static_cast<void>(vgpud_.unassign(owner_of_device(cluster_, id)));
+        return tl::make_unexpected(std::move(error));
+    };
+    for (const std::string& id : ids) {
+        const auto vf = std::ranges::find(
+            vfs, id, [](const HostVf& one) { return device_name_of(one.target); });
+        if (vf == vfs.end())
+            return undo({ErrorId::NoSuchVf, fmt::format("this host has no device {}", id)});
+        auto edits = edits_of(id, *vf, pci_);
+        if (!edits) return undo(std::move(edits).error());
+        if (auto done = give(id, *vf); !done) return undo(std::move(done).error());
+        given.push_back(id);
+        add(all, *edits);
+    }
+    return all;
+}
+
+}  // namespace vgpu::kubernetes

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// Allocations: VFs for the device plugin interface, in which a container gets devices of a resource
+// vgpu.org/PROFILE. The kubelet says which devices a container gets, but neither for which pod nor
+// when they are free again. So the owner of a VF is named after its device, and the claim ends when
+// the kubelet gives the device to the next container.
+//
+//   owner: k8s:CLUSTER:device-gpu0-vf3.0
+#pragma once
+
+#include "daemon/engines/kubernetes/cdi.h"
+
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vgpu::kubernetes {
+
+/// A device of a resource.
+struct PluginDevice {
+    std::string id;
+    bool is_healthy = false;
+    std::optional<int> numa_node;
+
+    bool operator==(const PluginDevice&) const = default;
+};
+
+/// Devices by profile. A VF that another owner has, or that is not in service, is unhealthy. A VF
+/// without a profile is no device.
+[[nodiscard]] std::map<std::string, std::vector<PluginDevice>> plugin_devices(
+    std::span<const HostVf> vfs, std::string_view cluster, const PciPort& pci);
+
+/// Any thread.
+class Allocations {
+public:
+    Allocations(VgpudPort& vgpud, const PciPort& pci, std::string cluster, SocketUser user)
+        : vgpud_(vgpud), pci_(pci), cluster_(std::move(cluster)), user_(user) {}
+
+    /// Claims the VFs of `ids` for one container, all or none; scrubs those that an earlier
+    /// container had. WrongState if a client still has one of them open.
+    Result<ContainerEdits> allocate(const std::vector<std::string>& ids);
+
+private:
+    Result<> give(const std::string& id, const HostVf& vf);
+
+    VgpudPort& vgpud_;
+    const PciPort& pci_;
+    std::string cluster_;
+    SocketUser user_;
+    std::mutex mutex_;
+};
+
+}  // namespace vgpu::kubernetes

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// ApiServer: implements ApiPort by REST over libcurl. Reads the token before each call, because the
+// kubelet replaces it. Keeps connections for later calls. Any thread.
+#pragma once
+
+#include "daemon/engines/kubernetes/ports.h"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace vgpu::kubernetes {
+
+struct ApiAddress {
+    std::string server;      ///< "https://10.0.0.1:443"
+    std::string token_file;  ///< empty: no token
+    std::string ca_file;     ///< empty: the certificates of the system
+};
+
+/// The address that Kubernetes gives to a pod. BadConfiguration outside of a pod.
+[[nodiscard]] Result<ApiAddress> address_in_cluster();
+
+class ApiServer final : public ApiPort {
+public:
+    ApiServer(ApiAddress address, std::chrono::milliseconds max_wait);
+    ~ApiServer() override;
+    ApiServer(const ApiServer&) = delete;
+    ApiServer& operator=(const ApiServer&) = delete;
+
+    Result<Response> call(Method method, const std::string& path, const std::string& body) override;
+
+private:
+    struct Connection;
+
+    std::unique_ptr<Connection> take();
+    void keep(std::unique_ptr<Connection> connection);
+
+    ApiAddress address_;
+    std::chrono::milliseconds max_wait_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+}  // namespace vgpu::kubernetes

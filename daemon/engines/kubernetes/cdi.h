@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// CDI: what a container runtime does to a container that gets a VF (Container Device Interface),
+// and what the container may read about the VF (device metadata of KEP-5304). Pure functions.
+//
+//   PCI function   device nodes /dev/vfio/vfio and /dev/vfio/GROUP; a variable with the address
+//   softgpu        the vfio-user socket at /run/vgpu-vf/DEVICE.sock; a variable with this path
+#pragma once
+
+#include "daemon/engines/kubernetes/claim.h"
+#include "daemon/engines/kubernetes/devices.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace vgpu::kubernetes {
+
+/// What a container that gets a VF needs.
+struct ContainerEdits {
+    struct Mount {
+        std::string host_path;
+        std::string container_path;
+    };
+
+    std::map<std::string, std::string> variables;
+    std::vector<Mount> mounts;
+    std::vector<std::string> device_nodes;
+};
+
+/// `device`: name of the VF as a device. WrongState if a PCI function has no IOMMU group.
+[[nodiscard]] Result<ContainerEdits> edits_of(const std::string& device, const HostVf& vf,
+                                              const PciPort& pci);
+
+/// A device of a claim, with its VF.
+struct PreparedDevice {
+    AllocatedDevice allocated;
+    HostVf vf;
+};
+
+/// Vendor and class of our CDI devices.
+inline constexpr std::string_view kCdiKind = "vgpu.org/vf";
+
+/// The fully qualified CDI devices of the device at `index`: the VF, and with the first device of a
+/// request the metadata of that request.
+[[nodiscard]] std::vector<std::string> cdi_ids(const std::string& uid,
+                                               const std::vector<PreparedDevice>& devices,
+                                               std::size_t index);
+
+/// Containers see the metadata of `request` at this path.
+[[nodiscard]] std::string metadata_path(const Claim& claim, const std::string& request);
+
+/// The metadata of each request of a claim, by the name of the request: DeviceMetadata of
+/// metadata.resource.k8s.io/v1alpha1.
+[[nodiscard]] std::map<std::string, nlohmann::json> metadata_of(
+    const Claim& claim, const std::vector<PreparedDevice>& devices, const std::string& pool,
+    const PciPort& pci);
+
+/// The CDI specification of a claim. `metadata_files`: on the host, by request. Errors as
+/// edits_of().
+[[nodiscard]] Result<nlohmann::json> cdi_spec(
+    const Claim& claim, const std::vector<PreparedDevice>& devices,
+    const std::map<std::string, std::string>& metadata_files, const PciPort& pci);
+
+}  // namespace vgpu::kubernetes

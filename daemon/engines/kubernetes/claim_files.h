@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// ClaimFiles: what this host keeps of prepared claims. Every file appears whole, by a rename.
+//
+//   STATE/claims/UID/claim.json             the claim's namespace and name; outlives a reboot
+//   STATE/claims/UID/REQUEST-metadata.json  read by containers
+//   CDI/vgpu.org-vf-UID.json                read by the container runtime
+//
+// Any thread; callers serialize the calls for one claim.
+#pragma once
+
+#include "daemon/engines/kubernetes/claim.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace vgpu::kubernetes {
+
+class ClaimFiles {
+public:
+    ClaimFiles(std::string state_directory, std::string cdi_directory)
+        : state_(std::move(state_directory)), cdi_(std::move(cdi_directory)) {}
+
+    /// Before a VF is claimed: a VF with a claim always has a record.
+    Result<> write_record(const ClaimReference& reference) const;
+    Result<> write_metadata(const std::string& uid,
+                            const std::map<std::string, nlohmann::json>& by_request) const;
+    Result<> write_cdi(const std::string& uid, const nlohmann::json& spec) const;
+    /// Paths of the metadata files, by request.
+    [[nodiscard]] std::map<std::string, std::string> metadata_files(
+        const std::string& uid, const std::map<std::string, nlohmann::json>& by_request) const;
+
+    /// The CDI file first, so that no container starts with a VF that was given back.
+    Result<> remove(const std::string& uid) const;
+    /// All records. Skips directories whose record cannot be read.
+    [[nodiscard]] std::vector<ClaimReference> records() const;
+
+private:
+    [[nodiscard]] std::string directory_of(const std::string& uid) const;
+    [[nodiscard]] std::string cdi_file(const std::string& uid) const;
+
+    std::string state_;
+    std::string cdi_;
+};
+
+}  // namespace vgpu::kubernetes

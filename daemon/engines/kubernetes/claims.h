@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Claims: the VFs of ResourceClaims on this host, from the start of a pod to its end. The kubelet
+// calls prepare() before the first container of a pod and unprepare() after the last; both may be
+// repeated. reconcile() ends the claims of which the kubelet never told the end.
+//
+//   prepare     read the claim -> write its record -> claim its VFs in vgpud -> metadata -> CDI
+//   file unprepare   end the claim in vgpud -> remove CDI file, metadata, record
+//
+// Any thread. Calls that change something on this host wait for each other; none of them waits for
+// the API server meanwhile.
+#pragma once
+
+#include "daemon/engines/kubernetes/cdi.h"
+#include "daemon/engines/kubernetes/claim_files.h"
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace vgpu::kubernetes {
+
+class Claims {
+public:
+    struct Host {
+        std::string node;     ///< name of the node, which is the pool of its devices
+        std::string cluster;  ///< part of the owners in vgpud
+        SocketUser user;
+    };
+
+    Claims(ApiPort& api, VgpudPort& vgpud, const PciPort& pci, ClaimFiles files, Host host)
+        : api_(api), vgpud_(vgpud), pci_(pci), files_(std::move(files)), host_(std::move(host)) {}
+
+    /// The devices of the claim, in the order of its allocation. Errors name the claim.
+    Result<std::vector<PreparedDevice>> prepare(const ClaimReference& reference);
+    /// Succeeds for a claim that was never prepared. Does not ask the API server.
+    Result<> unprepare(const ClaimReference& reference);
+    /// Ends a prepared claim if the API server says that it is gone, and no client has one of its
+    /// VFs open. An error or a timeout ends nothing. What was done or failed, one line each.
+    std::vector<std::string> reconcile();
+
+private:
+    Result<std::vector<PreparedDevice>> with_vfs(const Claim& claim);
+    Result<> give(const Claim& claim, const std::vector<PreparedDevice>& devices);
+    Result<> end(const std::string& uid);
+    Result<bool> end_if_gone(const ClaimReference& reference);
+    Result<bool> is_open(const std::string& owner);
+
+    ApiPort& api_;
+    VgpudPort& vgpud_;
+    const PciPort& pci_;
+    ClaimFiles files_;
+    Host host_;
+    std::mutex mutex_;
+};
+
+}  // namespace vgpu::kubernetes

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// Devices: what Kubernetes is told of the VFs of this host. A VF that the cluster must not use is
+// no device: another owner has it, or it is not in service. Pure functions.
+//
+//   state of the GPU              taint of its devices
+//   ok                            none
+//   device-lost, failed           NoExecute: Kubernetes ends the pods that use them
+//   any other (starting, pf-lost, NoSchedule: pods stay, because guests compute on while vgpud or
+//   version-mismatch)             the PF core is away
+#pragma once
+
+#include "daemon/engines/kubernetes/ports.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace vgpu::kubernetes {
+
+struct Taint {
+    std::string key;
+    std::string value;
+    std::string effect;
+
+    bool operator==(const Taint&) const = default;
+};
+
+using Attribute = std::variant<std::int64_t, std::string>;
+
+/// A device of resource.k8s.io/v1.
+struct Device {
+    std::string name;
+    std::map<std::string, Attribute> attributes;
+    std::map<std::string, std::string> capacity;  ///< quantities, such as "64Mi"
+    std::vector<Taint> taints;
+
+    bool operator==(const Device&) const = default;
+};
+
+/// Whether the VF and its GPU are in service.
+[[nodiscard]] bool is_in_service(const HostVf& vf);
+
+/// `bytes` as Kubernetes itself writes it: "64Mi", "1Gi", "1000".
+[[nodiscard]] std::string quantity_of(std::uint64_t bytes);
+
+/// The attributes of a VF: name, profile, gpu, weight, minPct (whole percent, rounded down),
+/// numaNode and resource.kubernetes.io/pciBusID (of PCI functions).
+[[nodiscard]] std::map<std::string, Attribute> attributes_of(const HostVf& vf, const PciPort& pci);
+
+/// Sorted by name. `cluster`: VFs that a claim of this cluster has are devices, too.
+/// BadConfiguration if two VFs would have the same device name.
+[[nodiscard]] Result<std::vector<Device>> devices_of(std::span<const HostVf> vfs,
+                                                     std::string_view cluster, const PciPort& pci);
+
+[[nodiscard]] nlohmann::json json_of(const std::map<std::string, Attribute>& attributes);
+[[nodiscard]] nlohmann::json json_of(const Device& device);
+
+/// The device in a ResourceSlice. Ignores fields that vgpu-dra does not write, such as the time of
+/// a taint. Throws nlohmann::json::exception if a field has another type.
+[[nodiscard]] Device device_of(const nlohmann::json& json);
+
+}  // namespace vgpu::kubernetes

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// MainLoop: the main thread of vgpu-dra. It calls a pass, which brings Kubernetes up to date:
+//
+//   change of vgpud ----------------> pass(changes)
+//   resync(), kResync, start -------> pass(everything): also reads what Kubernetes has. Its own
+//                                     clients do so every kResync, too
+//   failure ------------------------> the same again after 1 s, 2 s, … kMaxRetry
+#pragma once
+
+#include "daemon/adapters/wakeup.h"
+#include "daemon/engines/kubernetes/vgpud_client.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace vgpu::kubernetes {
+
+/// One line of the log.
+void log_line(const std::string& line);
+
+enum class Extent { Changes, Everything };
+
+class MainLoop {
+public:
+    static constexpr std::chrono::minutes kResync{10};
+    static constexpr std::chrono::seconds kMinRetry{1}, kMaxRetry{30};
+
+    using Pass = std::function<Result<>(Extent)>;
+
+    MainLoop(VgpudWatch& watch, Pass pass) : watch_(watch), pass_(std::move(pass)) {}
+
+    /// Until stop().
+    void run();
+    /// Any thread.
+    void resync();
+    void stop();
+
+private:
+    void note(const std::string& failure);
+
+    VgpudWatch& watch_;
+    Pass pass_;
+    daemon::adapters::Wakeup wakeup_;
+    std::atomic<bool> is_resync_wanted_ = true;
+    std::atomic<bool> is_stopping_ = false;
+    std::string failure_;  ///< the last one that was logged; empty: none since
+};
+
+}  // namespace vgpu::kubernetes

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// Slices: the devices of this host as ResourceSlices of resource.k8s.io/v1. The host has one pool,
+// named like its node. All slices of a pool have the pool's generation and the number of slices;
+// Kubernetes uses a pool only if all slices of its newest generation are there. Pure functions.
+#pragma once
+
+#include "daemon/engines/kubernetes/devices.h"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vgpu::kubernetes {
+
+/// Limits of Kubernetes for the devices of a slice; the second holds if a device has a taint or
+/// uses counters.
+inline constexpr std::size_t kMaxDevices = 128, kMaxTaintedDevices = 64;
+
+inline constexpr std::string_view kSlicesPath = "/apis/resource.k8s.io/v1/resourceslices";
+
+/// A slice that the API server has.
+struct PublishedSlice {
+    std::string name;
+    std::string resource_version;
+    std::int64_t generation = 0;  ///< of the pool
+    std::int64_t slice_count = 0;
+    std::vector<Device> devices;
+};
+
+/// The node that owns the slices: Kubernetes removes them with it.
+struct NodeReference {
+    std::string name;
+    std::string uid;  ///< empty: not known, the slices have no owner
+};
+
+/// Devices of each slice, in order; one empty slice for no devices.
+[[nodiscard]] std::vector<std::vector<Device>> split(std::span<const Device> devices);
+
+/// "NODE-gpu.vgpu.org-0"
+[[nodiscard]] std::string slice_name(const std::string& node, std::size_t index);
+
+/// A slice without a resource version.
+[[nodiscard]] nlohmann::json slice_json(const NodeReference& node, std::size_t index,
+                                        std::size_t count, std::int64_t generation,
+                                        std::span<const Device> devices);
+
+/// The slices of `node` and this driver in a ResourceSliceList. System if the text is no such list.
+[[nodiscard]] Result<std::vector<PublishedSlice>> published_in(const std::string& list,
+                                                               const std::string& node);
+
+/// Whether the API server has exactly `wanted` (as split() makes it) for `node`.
+[[nodiscard]] bool is_published(std::span<const PublishedSlice> published,
+                                std::span<const std::vector<Device>> wanted,
+                                const std::string& node);
+
+}  // namespace vgpu::kubernetes

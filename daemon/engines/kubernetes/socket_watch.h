@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// SocketWatch: reports each time a file of some name appears in a directory, by inotify. The device
+// plugin waits so for the socket of a kubelet that starts.
+#pragma once
+
+#include "daemon/adapters/unique_fd.h"
+#include "daemon/adapters/wakeup.h"
+#include "daemon/engines/kubernetes/ports.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace vgpu::kubernetes {
+
+class SocketWatch {
+public:
+    /// Calls `on_appearance` in a thread of its own until destruction. System if the directory
+    /// cannot be watched.
+    static Result<std::unique_ptr<SocketWatch>> start(const std::string& directory,
+                                                      const std::string& name,
+                                                      std::function<void()> on_appearance);
+    ~SocketWatch();
+    SocketWatch(const SocketWatch&) = delete;
+    SocketWatch& operator=(const SocketWatch&) = delete;
+
+private:
+    SocketWatch(daemon::adapters::UniqueFd fd, std::string name,
+                std::function<void()> on_appearance);
+
+    void run();
+    void read_events();
+
+    daemon::adapters::UniqueFd fd_;
+    std::string name_;
+    std::function<void()> on_appearance_;
+    daemon::adapters::Wakeup end_;
+    std::thread thread_;
+};
+
+}  // namespace vgpu::kubernetes

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// VgpudClient: implements VgpudPort by D-Bus. VgpudWatch waits for changes of what vgpud answers.
+#pragma once
+
+#include "daemon/engines/kubernetes/ports.h"
+
+#include <sdbus-c++/sdbus-c++.h>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace vgpu::kubernetes {
+
+/// Any thread.
+class VgpudClient final : public VgpudPort {
+public:
+    /// `bus`: "system", "session" or an address. Waits up to `max_wait` for a vgpud that is
+    /// starting.
+    VgpudClient(std::string bus, std::chrono::milliseconds max_wait)
+        : bus_(std::move(bus)), max_wait_(max_wait) {}
+
+    Result<std::vector<HostVf>> vfs() override;
+    Result<> assign(const std::string& owner, const std::string& owner_name,
+                    const std::vector<std::string>& names, const SocketUser& user) override;
+    Result<std::uint32_t> unassign(const std::string& owner) override;
+
+private:
+    std::string bus_;
+    std::chrono::milliseconds max_wait_;
+};
+
+/// Waits for the signals of vgpud: its CapacityCounter counts, a GPU changes its state, a VF or GPU
+/// comes or goes, vgpud itself comes or goes. One thread.
+class VgpudWatch {
+public:
+    explicit VgpudWatch(std::string bus) : bus_name_(std::move(bus)) {}
+
+    /// Until something changed, `wake` (a file descriptor) is readable, or `max_wait` is over.
+    /// Waits without the bus if it cannot be reached, and connects again at the next call.
+    /// False if `max_wait` was over first.
+    bool wait(int wake, std::chrono::milliseconds max_wait);
+    /// Before the first reading: changes after this call are seen. Whether the bus is reachable.
+    bool connect();
+
+private:
+    void subscribe(const std::string& rule);
+    bool process();
+
+    std::string bus_name_;
+    std::unique_ptr<sdbus::IConnection> bus_;
+    bool has_changed_ = false;
+};
+
+}  // namespace vgpu::kubernetes
