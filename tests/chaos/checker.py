@@ -22,6 +22,8 @@ EXPECTED = [re.compile(text) for text in (
     r'ended by signal 9|pf-lost|device-lost',  # a program was killed
 )]
 
+HANG = re.compile(r' hang: does not give up the engine|world switch .* failed, command \d+, status 0x11')
+
 
 def is_remarkable(line):
     """Worth a place in the history."""
@@ -115,9 +117,12 @@ def nothing_grows(events):
 
 
 def logs_hold_no_surprise(events):
+    """A guest may leave the engine late if the machine stood still, which the test's own clock has seen."""
+    stalls = {event['episode'] for event in of(events, 'stall')}
     for event in of(events, 'line'):
         text = event['text']
-        if SANITIZER.search(text) or ERROR.search(text) and not any(each.search(text) for each in EXPECTED):
+        expected = EXPECTED + [HANG] if event['episode'] in stalls else EXPECTED
+        if SANITIZER.search(text) or ERROR.search(text) and not any(each.search(text) for each in expected):
             yield f'{event["program"]} logged: {text}'
 
 

@@ -44,6 +44,12 @@ ACTIONS = {
 }
 
 
+def device(seed):
+    """How the softgpu of a run is configured besides its size."""
+    rng = random.Random(f'{seed}/device')
+    return {'true_copy': rng.random() < 0.5, 'doorbell_mode': rng.choice(('trap', 'poll'))}
+
+
 def episode(seed, number):
     """The actions of one episode; the same for the same seed and number."""
     rng = random.Random(f'{seed}/{number}')

@@ -17,6 +17,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 QUANTUM_US = 4000
+# as in the unit of vgpud; without root there is no other user
+DEVICE_USER = [] if os.environ.get('VGPU_CHAOS_BOX') == 'user' else ['--device-user', 'nobody']
 PROGRAMS = ('vgpud', 'softgpu', 'vgpu-pf', 'bus')
 SIZES = {'state': '256k', 'run': '16m'}
 OFFSET, DELAY = 0, 8  # of the words in the file that tests/chaos/faults.c maps
@@ -53,15 +55,15 @@ def definitions(text):
 
 
 class Stack:
-    def __init__(self, directory, binaries, history):
+    def __init__(self, directory, binaries, history, device):
         self.directory, self.binaries, self.history = directory, binaries, history
         self.children = {}
         self.expected_ends = set()
         self.ballast = {}
-        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64m', 'chaos', directory], check=True)
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64m,mode=755', 'chaos', directory], check=True)
         for name, size in SIZES.items():
             os.mkdir(self.path(name))
-            subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size}', 'chaos', self.path(name)], check=True)
+            subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size},mode=755', 'chaos', self.path(name)], check=True)
         with open(self.path('faults'), 'wb') as file:
             file.write(bytes(16))
         with open(self.path('faults'), 'r+b') as file:
@@ -71,7 +73,7 @@ class Stack:
         self.address = 'unix:path=' + self.path('bus.sock')
         with open(self.path('bus.conf'), 'w', encoding='utf-8') as file:
             file.write(BUS.format(self.address))
-        self.configure()
+        self.configure(device)
         self.start('bus')
         self.start('vgpud')
 
@@ -81,9 +83,10 @@ class Stack:
     def socket_of(self, name):
         return self.path('run', 'gpu0', name + '.sock')
 
-    def configure(self):
+    def configure(self, device):
         gpu = {'id': 'gpu0', 'quantum_us': QUANTUM_US,
-               'softgpu': {'vfs': 4, 'vram_mb': 256, 'aperture_mb': 64, 'cus': 4, 'threads': 1, 'args': ['--control']}}
+               'softgpu': {'vfs': 4, 'vram_mb': 256, 'aperture_mb': 64, 'cus': 4, 'threads': 1, 'args': ['--control'],
+                           **device}}
         with open(self.path('vgpud.json'), 'w', encoding='utf-8') as file:
             json.dump({'state_dir': self.path('state'), 'run_dir': self.path('run'), 'gpus': [gpu],
                        'programs': {'softgpu': self.program('softgpu'), 'vgpu_pf': self.program('vgpu-pf')}}, file)
@@ -99,7 +102,7 @@ class Stack:
                 os.unlink(self.path('bus.sock'))
         else:
             words = [self.program('vgpud'), '--bus', self.address, '--config', self.path('vgpud.json'),
-                     '--no-polkit', '--supervise']
+                     '--no-polkit', '--supervise', *DEVICE_USER]
         environment = dict(os.environ)
         if name == 'vgpud':
             environment |= {'LD_PRELOAD': self.path('faults.so'), 'VGPU_CHAOS_FAULTS': self.path('faults')}

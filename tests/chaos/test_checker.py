@@ -26,6 +26,8 @@ def clean_history():
                 ('answers', {'program': 'softgpu', 'is_answered': True, 'text': ''}),
                 ('sample', {'program': 'softgpu', 'pid': 7, 'descriptors': 29, 'memory_kb': 45000}),
                 ('logs', {'bytes': 1000 * episode}),
+                ('stall', {'seconds': 0.3}),
+                ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0/vf1: hang: does not give up the engine'}),
                 ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0: pf-lost: Broken pipe'})):
             events.append({'kind': kind, 'episode': episode, 't': float(episode), **copy.deepcopy(members)})
     return events
@@ -62,6 +64,8 @@ PLANTS = {
     'a report of a sanitizer': ('logs_hold_no_surprise', change(
         'line', text='==9==ERROR: AddressSanitizer: heap-use-after-free')),
     'undefined behaviour': ('logs_hold_no_surprise', change('line', text='a.cpp:1:2: runtime error: shift')),
+    'a guest that holds the engine': ('logs_hold_no_surprise', lambda events: checker.of(events, 'stall')[0].update(
+        episode=-1)),
     'an error that nothing explains': ('logs_hold_no_surprise', change('line', text='12:00:00.1 error gpu0: no')),
 }
 
