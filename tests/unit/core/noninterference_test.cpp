@@ -35,11 +35,15 @@ struct Sight {
     bool operator==(const Sight&) const = default;
 };
 
+/// A planted fault: now and then, what VF2's guest does is taken for VF1's.
+enum class Leak { None, ConfusedVfs };
+
 class Twin {
 public:
-    Twin(std::uint32_t seed, bool hangs)
+    Twin(std::uint32_t seed, bool hangs, Leak leak = Leak::None)
         : random_(seed),
           hangs_(hangs),
+          leak_(leak),
           world_({.vfs = 2, .quantum_us = kQuantumUs, .max_gap_us = kGapUs}) {
         for (std::uint32_t vf = 1; vf <= 2; ++vf)
             vgpu_pf_set_preempt_timeout(world_.rig.pf.get(), vf, kPreemptTimeoutUs);
@@ -76,8 +80,9 @@ private:
     void act() {
         constexpr std::uint32_t kGuestEvents = 9;  // the first of Adversity::events()
         const auto what = static_cast<std::uint32_t>(random_()) % (kGuestEvents + 5);
+        const bool is_confused = leak_ == Leak::ConfusedVfs && random_() % 50 == 0;
         if (what < kGuestEvents)
-            Adversity::events()[what].happen(world_, 2);
+            Adversity::events()[what].happen(world_, is_confused ? 1 : 2);
         else if (what == kGuestEvents && hangs_)
             gpu().hang(2);
         else
@@ -86,6 +91,7 @@ private:
 
     std::mt19937 random_;
     const bool hangs_;
+    const Leak leak_;
     Adversity world_;
     std::uint64_t left_ = 0, longest_wait_ = 0;
 };
@@ -111,6 +117,14 @@ TEST(Noninterference, AGuestLearnsNothingOfItsNeighbourButWaitsWithinItsGap) {
 
 TEST(Noninterference, AGuestLearnsNothingOfAHangingNeighbourButBoundedWaits) {
     expect_alike(true, kHangBound);
+}
+
+TEST(Noninterference, AnActOfTheNeighbourThatReachesTheGuestMakesTheTwinsDiffer) {
+    constexpr int kActs = 400;
+    for (std::uint32_t seed = 1; seed <= 8; seed += 2) {
+        Twin one(seed, false, Leak::ConfusedVfs), other(seed + 1, false, Leak::ConfusedVfs);
+        EXPECT_NE(one.live(kActs), other.live(kActs)) << "seed " << seed;
+    }
 }
 
 }  // namespace
