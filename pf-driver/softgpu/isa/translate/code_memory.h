@@ -60,9 +60,10 @@ private:
 /// Any thread. Outlives the caches that took chunks.
 class CodeShare {
 public:
-    /// A translation costs about as much as this many runs of a block by the interpreter. So code
-    /// that changes all the time slows only itself, to half its speed at the worst.
-    static constexpr std::uint32_t kHotRuns = 48;
+    /// A translation costs about as much as this many runs of a block by the interpreter
+    /// (isa_bench, first_run: 45 us for 32 instructions). So code that changes all the time slows
+    /// only itself, to half its speed at the worst.
+    static constexpr std::uint32_t kHotRuns = 160;
     /// Chunks of one VF, 16 MiB: one for each of 16 VMIDs of four workers.
     static constexpr std::size_t kVfChunks = 64;
 
