@@ -81,7 +81,7 @@ Result<> GpuModel::configure(const Settings& settings) {
     apply(settings.gpu, record.settings);
     for (const auto& [vf, change] : settings.vfs) apply(change, record_in(record, vf).spec);
     TRY_VOID(settle(before, record, {.force = settings.force}));
-    are_members_stale_ = true;
+    refresh_members(ports_.clock.now());
     return {};
 }
 
@@ -121,7 +121,7 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
                   fmt::format("{}/vf{}: resize refused: {}", id_, vf, released.error().cause)});
     }
     refresh(vf);
-    are_members_stale_ = true;
+    refresh_members(ports_.clock.now());
     return {};
 }
 
@@ -135,7 +135,7 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     auto made = provision(new_one);
     if (!made && !pf_.is_connected()) return made;
     if (made) {
-        are_members_stale_ = true;
+        refresh_members(ports_.clock.now());
         record.vfs[vf] = new_one;
         put(vf, record);
         return {};
@@ -149,7 +149,7 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     record.vfs[vf] = old_one;
     put(vf, record);
     made = restore_vf(old_one);
-    are_members_stale_ = true;
+    refresh_members(ports_.clock.now());
     return made;
 }
 

@@ -169,7 +169,7 @@ Result<> GpuModel::begin_scrub(std::uint32_t vf) {
                                                      describe_name(vf), released.error().cause));
     one.released_at.reset();
     refresh(vf);
-    are_members_stale_ = true;
+    refresh_members(ports_.clock.now());
     return {};
 }
 

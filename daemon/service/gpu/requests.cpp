@@ -187,7 +187,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
         return tl::make_unexpected(
             in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
     }
-    are_members_stale_ = true;
+    refresh_members(ports_.clock.now());
     ask_again();
     return vf;
 }
@@ -256,7 +256,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
             in_words(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
     }
     refresh(vf);
-    are_members_stale_ = true;
+    refresh_members(ports_.clock.now());
     return {};
 }
 
@@ -276,7 +276,7 @@ Result<> GpuModel::cancel_recreate(std::uint32_t vf) {
     one.is_releasing = true;
     one.next.reset();
     TRY_VOID(commit(record));
-    are_members_stale_ = true;
+    refresh_members(ports_.clock.now());
     return {};
 }
 
@@ -320,7 +320,7 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
     }
     refresh(vf);
-    are_members_stale_ = true;
+    refresh_members(ports_.clock.now());
     return {};
 }
 
