@@ -298,7 +298,7 @@ private:
                 .assignment_mode = std::make_unique<sriov::SriovAssignment>(link)};
     }
 
-    /// A GPU that takes longer than kFirstSnapshot appears after its first turn.
+    /// A GPU that takes longer than kFirstSnapshot appears after its first iteration.
     void start_gpus() {
         constexpr Nanoseconds kFirstSnapshot = std::chrono::milliseconds(300);
         for (const auto& gpu : manager_.gpus())

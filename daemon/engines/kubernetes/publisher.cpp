@@ -94,12 +94,12 @@ Publisher::Written<std::string> Publisher::remove(const PublishedSlice& slice) {
 }
 
 Publisher::Written<Publisher::Versions> Publisher::write(
-    const std::vector<PublishedSlice>& before, const std::vector<std::vector<Device>>& wanted) {
+    const std::vector<PublishedSlice>& before, const std::vector<std::vector<Device>>& desired) {
     const std::int64_t generation = next_generation(before);
     Versions versions;
-    for (std::size_t index = 0; index < wanted.size(); ++index) {
+    for (std::size_t index = 0; index < desired.size(); ++index) {
         auto version =
-            write_one(before, slice_json(node_, index, wanted.size(), generation, wanted[index]));
+            write_one(before, slice_json(node_, index, desired.size(), generation, desired[index]));
         if (!version) return tl::make_unexpected(std::move(version).error());
         versions[slice_name(node_.name, index)] = *version;
     }

@@ -45,7 +45,7 @@ private:
     [[nodiscard]] bool is_current(const std::vector<PublishedSlice>& slices,
                                   const std::vector<Device>& devices) const;
     Written<Versions> write(const std::vector<PublishedSlice>& before,
-                            const std::vector<std::vector<Device>>& wanted);
+                            const std::vector<std::vector<Device>>& desired);
     Written<std::string> write_one(const std::vector<PublishedSlice>& before,
                                    const nlohmann::json& slice);
     Written<std::string> remove(const PublishedSlice& slice);

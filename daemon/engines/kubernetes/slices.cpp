@@ -94,14 +94,14 @@ Result<std::vector<PublishedSlice>> published_in(const std::string& list, const 
 }
 
 bool is_published(std::span<const PublishedSlice> published,
-                  std::span<const std::vector<Device>> wanted, const std::string& node) {
-    if (published.size() != wanted.size()) return false;
-    for (std::size_t index = 0; index < wanted.size(); ++index) {
+                  std::span<const std::vector<Device>> desired, const std::string& node) {
+    if (published.size() != desired.size()) return false;
+    for (std::size_t index = 0; index < desired.size(); ++index) {
         const auto same =
             std::ranges::find(published, slice_name(node, index), &PublishedSlice::name);
-        if (same == published.end() || same->devices != wanted[index] ||
+        if (same == published.end() || same->devices != desired[index] ||
             same->generation != published.front().generation ||
-            same->slice_count != static_cast<std::int64_t>(wanted.size()))
+            same->slice_count != static_cast<std::int64_t>(desired.size()))
             return false;
     }
     return true;

@@ -51,9 +51,9 @@ struct NodeReference {
 [[nodiscard]] Result<std::vector<PublishedSlice>> published_in(const std::string& list,
                                                                const std::string& node);
 
-/// Whether the API server has exactly `wanted` (as split() makes it) for `node`.
+/// Whether the API server has exactly `desired` (as split() makes it) for `node`.
 [[nodiscard]] bool is_published(std::span<const PublishedSlice> published,
-                                std::span<const std::vector<Device>> wanted,
+                                std::span<const std::vector<Device>> desired,
                                 const std::string& node);
 
 }  // namespace vgpu::kubernetes

@@ -88,14 +88,14 @@ Result<std::vector<HostVf>> VgpudClient::vfs() {
 
 Result<> VgpudClient::assign(const std::string& owner, const std::string& owner_name,
                              const std::vector<std::string>& names, const SocketUser& user) {
-    std::vector<sdbus::Struct<std::string, std::string>> wanted;
-    for (const std::string& name : names) wanted.emplace_back(std::string("name"), name);
+    std::vector<sdbus::Struct<std::string, std::string>> desired;
+    for (const std::string& name : names) desired.emplace_back(std::string("name"), name);
     const Dict options{{"owner_name", sdbus::Variant{owner_name}},
                        {"uid", sdbus::Variant{user.uid}},
                        {"gid", sdbus::Variant{user.gid}},
                        {"wait_ms", sdbus::Variant{engines::kScrubWaitMs}}};
     const auto count = manager_call<std::size_t>(bus_, max_wait_, [&](ManagerProxy& manager) {
-        return manager.Assign(owner, wanted, options).size();
+        return manager.Assign(owner, desired, options).size();
     });
     if (!count) return tl::make_unexpected(count.error());
     return {};

@@ -25,7 +25,7 @@ GpuHost::GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock)
 }
 
 GpuHost::~GpuHost() {
-    // Stop the runner first, because a turn that is under way uses all members.
+    // Stop the runner first, because an iteration that is under way uses all members.
     if (runner_) runner_->stop();
 }
 
@@ -40,7 +40,7 @@ std::shared_ptr<const GpuSnapshot> GpuHost::snapshot() const {
     return snapshot_;
 }
 
-/// Wakes the runner outside the lock, because its turn takes the lock at once.
+/// Wakes the runner outside the lock, because its iteration takes the lock at once.
 void GpuHost::enqueue(Job job) {
     {
         const std::scoped_lock lock(mutex_);
@@ -70,7 +70,7 @@ bool GpuHost::request_refresh(Freshness desired, Nanoseconds max_age) {
     if (max_age > Nanoseconds::zero() && refreshed_at && clock_.now() - *refreshed_at <= max_age)
         return false;
     const bool is_late = desired_info_ != done_info_;
-    // A turn that is under way may have taken a request for less.
+    // An iteration that is under way may have taken a request for less.
     if (!is_late || desired > freshness_) ++desired_info_;
     freshness_ = std::max(freshness_, desired);
     lock.unlock();
@@ -153,7 +153,7 @@ void GpuHost::iterate() {
     const bool has_refreshed = model_->checked_at() != refreshed_before;
     const bool is_due = has_refreshed || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
-    // Every world switch is an event. A snapshot for each would cost more than the turns.
+    // Every world switch is an event. A snapshot for each would cost more than the iterations.
     if (is_due || has_request || model_->has_admin_events() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++iterations_;
@@ -163,7 +163,7 @@ void GpuHost::iterate() {
     iterated_.notify_all();
 }
 
-/// Never without a runner, because nothing would begin the next turn.
+/// Never without a runner, because nothing would begin the next iteration.
 bool GpuHost::puts_off_step() {
     if (!runner_ || !model_->owes_table()) return false;
     const Nanoseconds now = clock_.now();

@@ -5,8 +5,8 @@
 // and gets answers in finish(); it never waits for a PF core. Without a runner (unit tests) all
 // happens in the caller.
 //
-//   main loop    ask() --> queue --> turn(): work(model), step, publish --> finished   GPU thread
-//                finish() <---------------------- done(result) ----------------+
+//   main loop    ask() --> queue --> iterate(): work, step, publish --> finished   GPU thread
+//                finish() <------------------ done(result) -----------------+
 //
 // Consecutive settings get one table: the step waits a moment for more settings, so that no request
 // waits for a table that the next setting replaces. A request that waited longer than kTimeout is
@@ -29,7 +29,7 @@
 
 namespace vgpu::daemon {
 
-/// State of a GPU at the end of a turn.
+/// State of a GPU at the end of an iteration.
 struct GpuSnapshot {
     GpuView gpu;
     VfViews vfs;                       ///< VFs in service
@@ -78,7 +78,8 @@ public:
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] std::shared_ptr<const GpuSnapshot> snapshot() const;
     /// Whether snapshot(), answers or events have changed since the last call with this `seen`
-    /// (initially 0). Takes no lock, because the main loop calls this for every GPU in every turn.
+    /// (initially 0). Takes no lock: the main loop calls this for every GPU in each of its
+    /// iterations.
     [[nodiscard]] bool is_newer(std::uint64_t& seen) const {
         const std::uint64_t made = snapshots_.load(std::memory_order_acquire);
         return std::exchange(seen, made) != made;
@@ -98,7 +99,7 @@ public:
     [[nodiscard]] bool request_refresh(Freshness desired,
                                        Nanoseconds max_age = Nanoseconds::zero());
     void await_refresh(Nanoseconds limit);
-    /// Waits for the first turn.
+    /// Waits for the first iteration.
     void wait_for_first(Nanoseconds limit);
     /// Events since the last call, oldest first.
     std::vector<AdminEvent> take_admin_events();

@@ -14,7 +14,7 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// Instructions of one turn of a wave: enough to hide the change of waves, few enough that a
+/// Instructions of one slice of a wave: enough to hide the change of waves, few enough that a
 /// spinning wave costs its group little.
 constexpr u64 kSlice = 256;
 /// Rounds in which every wave only sleeps before run() gives the thread back: such a group waits
@@ -35,7 +35,7 @@ private:
     u32 before_;
 };
 
-/// The reason why a turn ended.
+/// The reason why a slice ended.
 enum class SliceEnd : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
 /// Whether handlers need no checks: default float mode, no indexing, registers in range.
@@ -114,7 +114,7 @@ Outcome Runner::leave(Env& env, Outcome outcome) const {
     return outcome;
 }
 
-/// Runs translated code from a block on until the turn ends or the code needs the run loop. Blocks
+/// Runs translated code from a block on until the slice ends or the code needs the run loop. Blocks
 /// run as a whole, so the code stops early enough that the last one does not exceed `limit`.
 Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
@@ -194,7 +194,7 @@ SliceEnd Runner::fetch_fault(WaveState& wave) {
 
 /// Runs a block, translated if it may be; the interpreter runs it if the code does not, because
 /// MODE has changed. Address watches are read again for each block, or each
-/// turn of translated code.
+/// slice of translated code.
 Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     env.watches = watches();
@@ -261,7 +261,7 @@ u32 Runner::running() const {
     return static_cast<u32>(std::ranges::count_if(group_.waves, is_running));
 }
 
-/// Moves the turn to the next wave that can run; the search begins with the present wave.
+/// Gives the next slice to the next wave that can run; the search begins with the present wave.
 bool Runner::pick_wave() {
     const auto count = static_cast<u32>(group_.waves.size());
     for (u32 k = 0; k < count; ++k) {
@@ -273,8 +273,8 @@ bool Runner::pick_wave() {
     return false;
 }
 
-/// One loop over turns. Checks budget and stop before each turn, so a group is always left between
-/// instructions, with the next wave chosen.
+/// One loop over slices. Checks budget and stop before each slice, so a group is always left
+/// between instructions, with the next wave chosen.
 RunResult Runner::run() {
     const DefaultFloatMode float_mode;
     u32 sleepy_slices = 0;

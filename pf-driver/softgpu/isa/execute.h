@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // run(): executes a work-group until its budget is used up, someone requests a stop, all waves have
-// ended, or a wave does something that it may not do. Waves take turns of a few hundred
+// ended, or a wave does something that it may not do. Waves run in slices of a few hundred
 // instructions, so a wave that spins for another one cannot starve it. Everything that outlives
 // run() is in the Workgroup: whatever the reason for the stop, the group may be saved, moved, and
 // run again.
@@ -87,7 +87,7 @@ enum class StopReason : std::uint8_t {
 struct RunResult {
     StopReason reason = StopReason::Budget;
     std::uint64_t retired = 0;  ///< instructions executed by this call
-    /// In its last turn every wave only slept or waited: a good moment to run something else.
+    /// In its last slice every wave only slept or waited: a good moment to run something else.
     bool only_sleepers = false;
     // about the wave that caused Fault, IllegalInstruction or Trap
     std::uint32_t wave = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Frame: what translated code and the run loop tell each other. Translated code addresses its
-// members by offset, so Frame has standard layout. The run loop fills one for each turn of a wave.
+// members by offset, so Frame has standard layout. The run loop fills one for each slice of a wave.
 //
 // Internal to isa/.
 #pragma once
@@ -20,7 +20,7 @@ struct Frame {
     Env* env = nullptr;  ///< for handlers
     WaveState* wave = nullptr;
     VgprRow* vgprs = nullptr;
-    /// Instructions until the turn ends. A block starts only if this is positive, and it subtracts
+    /// Instructions until the slice ends. A block starts only if this is positive, and it subtracts
     /// what it has executed.
     std::int64_t left = 0;
     const std::atomic<bool>* stop = nullptr;
