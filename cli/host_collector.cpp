@@ -2,8 +2,8 @@
 #include "cli/host_collector.h"
 
 #include "cli/archive.h"
-#include "cli/bounded_command.h"
 #include "cli/format.h"
+#include "text/child.h"
 #include "text/whole_file.h"
 
 #include <sys/stat.h>
@@ -70,6 +70,7 @@ std::map<std::string, std::string> parse_kernel_config(const std::string& text) 
 
 HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>& connect) const {
     constexpr std::chrono::seconds kQemuLimit{5};
+    constexpr std::size_t kMaxVersion = 64 * 1024;
     HostFacts facts;
     facts.vgpuctl_version = VGPU_VERSION;
     facts.is_root = ::geteuid() == 0;
@@ -77,8 +78,9 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     facts.pci = read_pci(places_.pci_dump);
     read_sysfs_of_gpus(facts);
     read_vendor_pfs(facts);
-    if (const auto version = output_of({places_.qemu, "--version"}, kQemuLimit))
-        facts.qemu_version = version->substr(0, version->find('\n'));
+    const text::Finished qemu =
+        text::run_child({places_.qemu, "--version"}, kQemuLimit, kMaxVersion);
+    if (qemu.status == 0) facts.qemu_version = qemu.out.substr(0, qemu.out.find('\n'));
     ask_service(connect, facts.service);
     facts.run_dir = file_facts(places_.run_dir, S_IFDIR);
     for (const Properties& vf : facts.service.vfs) {

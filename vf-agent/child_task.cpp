@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "vf-agent/child_task.h"
 
+#include "text/child.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <array>
@@ -18,32 +19,17 @@ namespace {
 
 constexpr std::size_t kMaxText = 400;
 
-/// Runs in the child, so it makes only async-signal-safe calls.
-[[noreturn]] void become(char* const* command, int output) {
-    // a group, so that end() also reaches the child's children
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::dup2(output, STDOUT_FILENO);
-    ::execv(command[0], command);
-    ::_exit(127);
-}
-
 }  // namespace
 
 ChildTask::ChildTask(std::vector<std::string> command, Nanoseconds deadline) : deadline_(deadline) {
-    std::array<int, 2> ends{-1, -1};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
-    ::fcntl(ends[0], F_SETFL, O_NONBLOCK);  // only our end: the child's writes may wait
-    std::vector<char*> words;
-    for (std::string& word : command) words.push_back(word.data());
-    words.push_back(nullptr);
-    pid_ = ::fork();
-    if (pid_ == 0) become(words.data(), ends[1]);
-    ::close(ends[1]);
-    output_ = ends[0];
+    text::Pipe pipe;
+    pid_ = text::start_child({.command = std::move(command),
+                              .output = pipe.writer(),
+                              .errors = STDERR_FILENO,
+                              .has_own_group = true,  // so that end() also reaches its children
+                              .dies_with_parent = true});
+    output_ = pipe.take_reader();
+    ::fcntl(output_, F_SETFL, O_NONBLOCK);  // only our end: the child's writes may wait
 }
 
 ChildTask::~ChildTask() {

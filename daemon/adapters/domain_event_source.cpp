@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/domain_event_source.h"
 
+#include "text/child.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
@@ -14,53 +15,6 @@
 #include <utility>
 
 namespace vgpu::daemon::adapters {
-
-namespace {
-
-/// Prepares a posix_spawn. vgpud has threads, so it does not fork.
-class SpawnPlan {
-public:
-    SpawnPlan() {
-        ::posix_spawn_file_actions_init(&actions_);
-        ::posix_spawnattr_init(&attributes_);
-        // vgpud blocks the signals that it reads from a descriptor, and a child would inherit that
-        sigset_t none;
-        ::sigemptyset(&none);
-        ::posix_spawnattr_setsigmask(&attributes_, &none);
-        ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
-    }
-    ~SpawnPlan() {
-        ::posix_spawn_file_actions_destroy(&actions_);
-        ::posix_spawnattr_destroy(&attributes_);
-    }
-    SpawnPlan(const SpawnPlan&) = delete;
-    SpawnPlan& operator=(const SpawnPlan&) = delete;
-
-    void use(int fd, int as) { ::posix_spawn_file_actions_adddup2(&actions_, fd, as); }
-    /// The child's pid, or a negated errno.
-    pid_t run(const std::vector<std::string>& command) {
-        std::vector<char*> arguments;
-        for (const std::string& one : command) arguments.push_back(const_cast<char*>(one.c_str()));
-        arguments.push_back(nullptr);
-        pid_t pid = -1;
-        const int error = ::posix_spawnp(&pid, arguments.front(), &actions_, &attributes_,
-                                         arguments.data(), environ);
-        return error == 0 ? pid : -error;
-    }
-
-private:
-    posix_spawn_file_actions_t actions_{};
-    posix_spawnattr_t attributes_{};
-};
-
-/// {read, write}, both closed on exec.
-std::pair<UniqueFd, UniqueFd> make_pipe() {
-    std::array<int, 2> ends{-1, -1};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
-    return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-}  // namespace
 
 DomainEventSource::DomainEventSource(std::vector<std::string> command, const Clock& clock)
     : command_(std::move(command)), clock_(clock) {}
@@ -87,21 +41,20 @@ void DomainEventSource::dispatch(const PollSet& poll_set) {
 }
 
 void DomainEventSource::start() {
-    auto [child_input, input] = make_pipe();
-    auto [output, child_output] = make_pipe();
-    SpawnPlan plan;
-    plan.use(child_input.get(), STDIN_FILENO);
-    plan.use(child_output.get(), STDOUT_FILENO);
+    text::Pipe input, output;
     next_start_ = clock_.now() + delay_;
     delay_ = std::min(delay_ * 2, kLongestDelay);
-    if (!child_output.is_open() || !child_input.is_open()) return;
-    const pid_t pid = plan.run(command_);
+    if (input.reader() < 0 || output.reader() < 0) return;
+    const pid_t pid = text::start_child({.command = command_,
+                                         .input = input.reader(),
+                                         .output = output.writer(),
+                                         .errors = STDERR_FILENO});
     if (pid < 0) return complain(-pid);
     pid_ = pid;
     reported_ = 0;
-    ::fcntl(output.get(), F_SETFL, O_NONBLOCK);
-    input_ = std::move(input);
-    output_ = std::move(output);
+    input_ = UniqueFd(input.take_writer());
+    output_ = UniqueFd(output.take_reader());
+    ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
 }
 
 /// Reports each reason once.

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "text/child.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+namespace vgpu::text {
+
+namespace {
+
+using Time = std::chrono::steady_clock::time_point;
+
+void close_fd(int& fd) {
+    if (fd >= 0) ::close(fd);
+    fd = -1;
+}
+
+/// Makes `fd`, or /dev/null, one of the first three. Takes a detour, because `fd` may be one of
+/// them itself.
+void put_in_place(std::array<int, 3> streams) {
+    for (int& fd : streams)
+        fd = fd < 0 ? ::open("/dev/null", O_RDWR) : ::fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
+    for (int i = 0; i <= STDERR_FILENO; ++i) ::dup2(streams.at(static_cast<std::size_t>(i)), i);
+}
+
+/// Runs in the child, so it makes only async-signal-safe calls. A failed exec writes its errno to
+/// `failure_fd`; a successful exec closes it.
+[[noreturn]] void become(const ChildSetup& setup, char* const* command, int failure_fd) {
+    if (setup.has_own_group) ::setpgid(0, 0);
+    if (setup.dies_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::signal(SIGPIPE, SIG_DFL);
+    // One range remains to be closed if `failure` is right behind the first three.
+    constexpr int kFailure = STDERR_FILENO + 1;
+    const int failure = ::fcntl(failure_fd, F_DUPFD, kFailure);
+    put_in_place({setup.input, setup.output, setup.errors});
+    if (failure != kFailure) ::dup2(failure, kFailure);
+    ::fcntl(kFailure, F_SETFD, FD_CLOEXEC);
+    ::close_range(kFailure + 1, ~0u, 0);
+    ::execvp(command[0], command);
+    const int code = errno;
+    static_cast<void>(::write(kFailure, &code, sizeof code) == 0);
+    ::_exit(kNotStarted);
+}
+
+/// The time left, rounded up, so that poll() does not spin in the last millisecond.
+int left_ms(Time end) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+}
+
+/// Appends what can be read; closes the pipe at its end.
+void take(Pipe& pipe, std::string& text) {
+    std::array<char, 4096> buffer{};
+    const ssize_t count = ::read(pipe.reader(), buffer.data(), buffer.size());
+    if (count > 0) return void(text.append(buffer.data(), static_cast<std::size_t>(count)));
+    if (count == 0 || errno != EINTR) pipe.close_reader();
+}
+
+/// Reads both pipes to their ends. False after `end` or for too much output.
+bool read_all(Pipe& out, Pipe& err, Finished& finished, Time end, std::size_t max_bytes) {
+    while (out.reader() >= 0 || err.reader() >= 0) {
+        std::array<pollfd, 2> polled{pollfd{out.reader(), POLLIN, 0},
+                                     pollfd{err.reader(), POLLIN, 0}};
+        const int ready = ::poll(polled.data(), polled.size(), left_ms(end));
+        if (ready == 0 || (ready < 0 && errno != EINTR)) return false;
+        if (ready > 0 && polled[0].revents != 0) take(out, finished.out);
+        if (ready > 0 && polled[1].revents != 0) take(err, finished.err);
+        if (std::max(finished.out.size(), finished.err.size()) >= max_bytes) return false;
+    }
+    return true;
+}
+
+/// Also for a program that has closed its output, because its exit status matters.
+bool has_ended(pid_t pid, Time end) {
+    // called by number, because glibc 2.36's header does not support C++
+    int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    if (fd < 0) return false;
+    pollfd polled{.fd = fd, .events = POLLIN, .revents = 0};
+    const bool ended = ::poll(&polled, 1, left_ms(end)) > 0;
+    close_fd(fd);
+    return ended;
+}
+
+int reap(pid_t pid) {
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return kNotStarted;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : kSignal + WTERMSIG(status);
+}
+
+}  // namespace
+
+Pipe::Pipe() {
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+    reader_ = ends[0];
+    writer_ = ends[1];
+}
+
+Pipe::~Pipe() {
+    close_reader();
+    close_writer();
+}
+
+void Pipe::close_reader() {
+    close_fd(reader_);
+}
+
+void Pipe::close_writer() {
+    close_fd(writer_);
+}
+
+int Pipe::take_reader() {
+    return std::exchange(reader_, -1);
+}
+
+int Pipe::take_writer() {
+    return std::exchange(writer_, -1);
+}
+
+pid_t start_child(const ChildSetup& setup) {
+    std::vector<std::string> words = setup.command;
+    std::vector<char*> command;
+    for (std::string& word : words) command.push_back(word.data());
+    command.push_back(nullptr);
+    Pipe failure;
+    if (failure.reader() < 0) return -errno;
+    const pid_t pid = ::fork();
+    if (pid < 0) return -errno;
+    if (pid == 0) become(setup, command.data(), failure.writer());
+    failure.close_writer();
+    int code = 0;
+    ssize_t got = 0;
+    do {
+        got = ::read(failure.reader(), &code, sizeof code);
+    } while (got < 0 && errno == EINTR);
+    if (got != sizeof code) return pid;
+    static_cast<void>(reap(pid));
+    return -code;
+}
+
+Finished run_child(const std::vector<std::string>& command, std::chrono::milliseconds limit,
+                   std::size_t max_bytes) {
+    Pipe out, err;
+    const pid_t pid =
+        start_child({.command = command, .output = out.writer(), .errors = err.writer()});
+    if (pid < 0) return {.err = std::strerror(-pid)};
+    out.close_writer();
+    err.close_writer();
+    Finished finished;
+    const Time end = std::chrono::steady_clock::now() + limit;
+    const bool is_whole = read_all(out, err, finished, end, max_bytes) && has_ended(pid, end);
+    if (!is_whole) ::kill(pid, SIGKILL);
+    finished.status = reap(pid);
+    if (!is_whole) finished.status = kTimedOut;
+    return finished;
+}
+
+}  // namespace vgpu::text
