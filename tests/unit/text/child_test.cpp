@@ -34,6 +34,10 @@ TEST(Child, AProgramThatNeverStopsWritingIsStopped) {
     EXPECT_EQ(run_script("while :; do echo more; done").status, kTimedOut);
 }
 
+TEST(Child, AProgramThatHangsIsStoppedAtTheLimit) {
+    EXPECT_EQ(run_script("echo half; exec sleep 60", 50ms).status, kTimedOut);
+}
+
 TEST(Child, AProgramThatClosesItsOutputAndGoesOnIsStoppedAtTheLimit) {
     EXPECT_EQ(run_script("exec >&- 2>&-; exec sleep 60", 50ms).status, kTimedOut);
 }
@@ -51,7 +55,7 @@ TEST(Child, NoOtherDescriptorAndNoBlockedSignalIsInherited) {
     ::sigemptyset(&blocked);
     ::sigaddset(&blocked, SIGTERM);
     ::sigprocmask(SIG_BLOCK, &blocked, &before);
-    const Finished ran = run_script("ls /proc/$$/fd; grep SigBlk /proc/$$/status");
+    const Finished ran = run_script("ls /proc/$$/fd; grep SigBlk /proc/self/status");
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     ::close(open);
     EXPECT_EQ(ran.out, "0\n1\n2\nSigBlk:\t0000000000000000\n");
