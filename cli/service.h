@@ -102,7 +102,7 @@ public:
                                                    std::uint32_t max_age_ms) = 0;
     virtual std::vector<Properties> list_vfs_with(const std::string& names,
                                                   std::uint32_t max_age_ms) = 0;
-    /// Of each profile on each GPU: Gpu, GpuState, Profile, Total, Free, Claimed, Unavailable.
+    /// For each profile on each GPU: Gpu, GpuState, Profile, Total, Free, Claimed, Unavailable.
     virtual std::vector<Properties> capacity() = 0;
     std::vector<Properties> list_gpus() { return list_gpus_with({}, 0); }
     std::vector<Properties> list_vfs() { return list_vfs_with({}, 0); }

@@ -38,7 +38,7 @@ struct VfShare {
     bool operator==(const VfShare&) const = default;
 };
 
-/// What another program has changed: values of the driver, or the number of VFs.
+/// Changes by other programs: to values of the driver, or to the number of VFs.
 enum class NoticeKind { DriverChanged, VfCountChanged };
 
 /// Something that happened to a GPU outside of vgpud, for administrators.

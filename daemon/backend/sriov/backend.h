@@ -119,7 +119,7 @@ private:
     std::map<std::uint32_t, Given> given_;
     std::uint32_t generation_ = 0;        ///< of the last VF
     std::optional<std::size_t> count_{};  ///< VFs at the last read
-    std::string foreign_count_;           ///< what somebody else did to the number of VFs
+    std::string foreign_count_;           ///< how another program changed the number of VFs
     std::vector<BackendNotice> notices_;
 };
 

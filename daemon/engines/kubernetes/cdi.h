@@ -17,7 +17,7 @@
 
 namespace vgpu::kubernetes {
 
-/// What a container that gets a VF needs.
+/// The additions to a container that gets a VF.
 struct ContainerEdits {
     struct Mount {
         std::string host_path;

@@ -47,7 +47,7 @@ struct Claim {
 /// "gpu" for "gpu/small"
 [[nodiscard]] std::string base_request(const std::string& request);
 
-/// What the API server says of a claim.
+/// Whether a claim exists, by the answer of the API server.
 enum class Existence {
     Exists,   ///< with the uid of the reference
     Gone,     ///< there is no such claim, or a later one has its name

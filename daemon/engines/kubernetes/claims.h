@@ -36,7 +36,8 @@ public:
     /// Succeeds for a claim that was never prepared. Does not ask the API server.
     Result<> unprepare(const ClaimReference& reference);
     /// Ends a prepared claim if the API server says that it is gone, and no client has one of its
-    /// VFs open. An error or a timeout ends nothing. What was done or failed, one line each.
+    /// VFs open. An error or a timeout ends nothing. Returns a line for each claim that was
+    /// ended or could not be ended.
     std::vector<std::string> reconcile();
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Devices: what Kubernetes is told of the VFs of this host. A VF that the cluster must not use is
-// no device: another owner has it, or it is not in service. Pure functions.
+// Devices: the VFs of this host as vgpu-dra reports them to Kubernetes. A VF that the cluster must
+// not use is no device: another owner has it, or it is not in service. Pure functions.
 //
 //   state of the GPU              taint of its devices
 //   ok                            none

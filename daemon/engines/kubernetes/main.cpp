@@ -42,7 +42,7 @@ struct CommandLine {
     bool is_withdrawing = false;
 };
 
-/// What both modes need.
+/// The connections to vgpud that both modes need.
 struct Host {
     explicit Host(const CommandLine& line) : vgpud(line.bus, kVgpudWait), watch(line.bus) {}
 
@@ -112,7 +112,7 @@ void log_registration(const std::string& refusal) {
         log_line(fmt::format("the kubelet refuses the driver {}: {}", kDriver, refusal));
 }
 
-/// The kubelet removes the slices of a driver that was away: its registration is a reason to look.
+/// The kubelet removes the slices of a driver that was away, so a registration starts a full pass.
 Result<> serve_dra(Host& host, const CommandLine& line, const sigset_t& signals) {
     ApiAddress address = line.api;
     if (address.server.empty()) {

@@ -35,7 +35,7 @@ struct HostVf {
     bool is_open = false;  ///< a client has it open
 };
 
-/// Who may open the sockets of a claim's VFs.
+/// The user who may open the sockets of a claim's VFs.
 struct SocketUser {
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;

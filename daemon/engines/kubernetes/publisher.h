@@ -54,8 +54,8 @@ private:
 
     ApiPort& api_;
     NodeReference node_;
-    /// What the API server was last told, and the versions that this made. The API server may drop
-    /// fields of features that are off; writing them again would not help.
+    /// The devices as last written to the API server, and the versions of its objects. The API
+    /// server may drop fields of features that are off; writing them again would not help.
     std::optional<std::vector<Device>> published_;
     Versions versions_;
 };
