@@ -61,6 +61,7 @@ class Qmp:
 class Vm:
     # where KERNEL/vmlinuz and KERNEL/initrd.gz are
     images = GUEST
+    slowness = 1  # of the guest; every limit is multiplied by it
     command_line = 'console=ttyS0 panic=-1 loglevel=7 mitigations=off sysrq_always_enabled'
 
     def __init__(self, sockets, log_dir, name='guest', memory='2G', cpus=1, share=None, kernel='6.12',
@@ -162,6 +163,7 @@ class Vm:
 
     def wait_for(self, mark, timeout):
         """Text up to a line that starts with `mark`, and the rest of that line."""
+        timeout *= self.slowness
         deadline = time.monotonic() + timeout
         while True:
             for start in (0, self.pending.find(b'\n' + mark) + 1):

@@ -89,6 +89,7 @@ class Machine(Vm):
             # Page tables of five levels: while the kernel looks what its CPU can, KASAN takes addresses for wild
             # (an interrupt has to come then; LKML, "kasan: Fix false-positive wild-memory-access", June 2026).
             self.command_line += ' no5lvl'
+            self.slowness = 4  # KASAN and lockdep
         super().__init__([host_socket] if host_socket else [], log_dir, name=name, memory=memory, cpus=cpus, kernel=kernel,
                          share=log_dir)
 
