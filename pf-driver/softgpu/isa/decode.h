@@ -34,7 +34,7 @@ class Translator;
 enum class Variant : std::uint8_t { Baseline, Avx2 };
 
 /// Decodes the instruction at the start of `words`; reads at most two of them. If the words are too
-/// few or no instruction of this GPU, op is Op::Illegal and size covers the words read.
+/// few or form no instruction of this GPU, op is Op::Illegal and size covers the words read.
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
 /// Straight-line code: at most kBlockInstructions that follow each other in memory; only the last
@@ -43,9 +43,9 @@ struct Block {
     std::uint64_t pc = 0;
     std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that is named
     std::vector<Instruction> code;
-    std::uint32_t runs = 0;      ///< by the interpreter, where translated code could run
+    std::uint32_t runs = 0;      ///< calls of DecodeCache::heat()
     const void* head = nullptr;  ///< translated code; nullptr: none
-    /// Where translated code continues behind the block, and at the target of its branch.
+    /// Addresses at which translated code continues: behind the block; at the target of its branch.
     std::array<const void*, 2> links{};
 };
 
@@ -75,18 +75,18 @@ public:
     void invalidate_later() { valid_epoch_ = epoch_.load(std::memory_order_acquire) - 1; }
     /// nullptr: the interpreter runs everything.
     [[nodiscard]] Translator* translator() { return translator_.get(); }
-    /// To be called before the interpreter runs a block that could run translated: translates the
-    /// block once it is hot. If code memory is full, all blocks are forgotten before the next
-    /// lookup.
+    /// Counts a run of a block without translated code, and translates the block once it is hot.
+    /// If code memory is full, the cache forgets all blocks before the next lookup. Call this
+    /// before each run for which translated code would be allowed.
     void heat(Block& block, std::uint32_t mode);
-    /// Translated code ended at `link`, behind which the wave continues at `pc`; nullptr:
-    /// elsewhere.
+    /// Records that translated code left through `link` and that the wave continues at `pc`;
+    /// nullptr: the code left in another way.
     void left_at(const void** link, std::uint64_t pc) {
         link_ = link;
         link_pc_ = pc;
     }
-    /// If the code that ended last continues at this block, and the block has code, the link leads
-    /// there from now on.
+    /// Makes the recorded link lead to `next`, if the wave continues there and `next` has
+    /// translated code.
     void link_to(const Block& next) {
         if (link_ != nullptr && next.head != nullptr && next.pc == link_pc_) *link_ = next.head;
     }
@@ -95,7 +95,7 @@ public:
     /// Number of decoded instructions in the cache; at most kMaxInstructions.
     [[nodiscard]] std::size_t instructions() const { return instructions_; }
 
-    /// Also the number of instructions between two checks of the stop flag.
+    /// Also the largest number of instructions between two checks of the stop flag.
     static constexpr std::size_t kBlockInstructions = 32;
     static constexpr std::size_t kMaxInstructions = 64 * 1024;
 
@@ -114,7 +114,7 @@ private:
     std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
     std::size_t instructions_ = 0;
     std::unique_ptr<Translator> translator_;
-    const void** link_ = nullptr;  ///< of a block of this cache
+    const void** link_ = nullptr;  ///< recorded by left_at(); a link of a block of this cache
     std::uint64_t link_pc_ = 0;
 };
 

@@ -40,8 +40,8 @@ inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingle
                      kHalfOverflow = 1u << 23, kSkipVector = 1u << 28, kForkShift = 29,
                      kExceptionShift = 12, kException = 0x7fu << kExceptionShift,
                      kAddressWatch = 1u << 19;  // bit of EXCP_EN, for all four
-/// Bits that need the interpreter's checks if they differ from kFloatDefault, and those that
-/// translated code depends on.
+/// kUnusual: bits for which handlers need checks if they differ from kFloatDefault. kTranslated:
+/// bits whose values translated code assumes.
 inline constexpr u32 kUnusual = kFloatBits | kException | kGprIndex | kHalfOverflow | kSkipVector,
                      kTranslated = kUnusual | kIeee;
 }  // namespace mode

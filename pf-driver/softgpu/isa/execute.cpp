@@ -38,13 +38,14 @@ private:
 /// The reason why a slice ended.
 enum class SliceEnd : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
-/// Whether handlers need no checks: default float mode, no indexing, registers in range.
+/// Whether handlers need no checks: MODE has the default in every bit of mode::kUnusual, and the
+/// kernel has all registers of the block.
 bool is_usual(const WaveState& wave, const Block& block) {
     return (wave.mode & mode::kUnusual) == mode::kFloatDefault &&
            block.vgprs_needed <= wave.vgpr_count;
 }
 
-/// The instruction has had no effect.
+/// Whether the instruction has had no effect.
 bool has_failed(Outcome outcome) {
     return outcome == Outcome::Fault || outcome == Outcome::Illegal;
 }
@@ -89,7 +90,7 @@ private:
     const Instruction* last_ = nullptr;
 };
 
-/// Executes at most `limit` instructions of a block and leaves the pc at the next one.
+/// Interprets at most `limit` instructions of a block and leaves the pc at the next one.
 Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     const std::size_t count = std::min<u64>(block.code.size(), limit);
     const Instruction* i = block.code.data();
@@ -106,7 +107,7 @@ Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     return leave(env, outcome);
 }
 
-/// Leaves the pc at the next instruction; `last_` gave `outcome`.
+/// Leaves the pc at the next instruction; `outcome` is that of `last_`.
 Outcome Runner::leave(Env& env, Outcome outcome) const {
     if (outcome == Outcome::Jump) return Outcome::Next;
     if (outcome == Outcome::JumpAndYield) return Outcome::Yield;
@@ -178,7 +179,8 @@ SliceEnd Runner::event(const Env& env, Outcome outcome) {
     return SliceEnd::Event;
 }
 
-/// No fault of the port: a page reached by message has failed. The guest has no memory there.
+/// If the port has no fault, a page that is reached by message has failed: the guest has no memory
+/// there.
 SliceEnd Runner::fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
     result_.wave = wave.wave_in_group;
@@ -192,9 +194,9 @@ SliceEnd Runner::fetch_fault(WaveState& wave) {
     return SliceEnd::Event;
 }
 
-/// Runs a block, translated if it may be; the interpreter runs it if the code does not, because
-/// MODE has changed. Address watches are read again for each block, or each
-/// slice of translated code.
+/// Runs a block, as translated code if possible. If the code leaves at once, for example because
+/// MODE has changed, the interpreter runs the block. Reads the address watches again: before each
+/// block of the interpreter, and each time before translated code runs.
 Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     env.watches = watches();
@@ -211,8 +213,8 @@ Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     return run_block(env, block, limit);
 }
 
-/// Ends behind the block in which kSlice instructions are reached, and never exceeds `limit`. Reads
-/// the stop flag once per block: every kBlockInstructions at the latest.
+/// Runs a wave until the end of the block in which it reaches kSlice instructions, at most `limit`.
+/// Reads the stop flag before each block, so at least every kBlockInstructions.
 SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),

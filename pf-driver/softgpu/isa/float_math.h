@@ -77,8 +77,8 @@ VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
 VGPU_INLINE f64 reciprocal_sqrt(f64 a) {
     return 1.0 / __builtin_sqrt(a);
 }
-// Of several NaNs the result is the first, made quiet. C++ leaves open which one it is, and
-// compilers swap operands; the translator's host code has this order.
+// If several operands are NaNs, the result is the first of them as a quiet NaN, as in the
+// translator's host code. C++ leaves open which NaN it is, and compilers swap operands.
 template <class T> VGPU_INLINE T sum_of(T a, T b) {
     return a != a ? quieted(a) : a + b;
 }

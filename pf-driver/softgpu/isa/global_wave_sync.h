@@ -22,7 +22,8 @@ class GlobalWaveSync {
 public:
     static constexpr std::uint32_t kResources = 64;
 
-    /// A wave's progress in the instruction in which it waits; 0: it has just reached it.
+    /// A wave's progress in the instruction in which it waits; 0: the wave has just reached the
+    /// instruction.
     using Ticket = std::uint16_t;
 
     /// Sets the next barrier to `waves_minus_1` + 1 waves.

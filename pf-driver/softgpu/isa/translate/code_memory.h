@@ -3,11 +3,11 @@
 // CodeMemory: memory for translated code. The pages of one memfd are mapped twice: once writable,
 // once executable. No mapping is ever both, so a stray store of softgpu cannot turn into code, and
 // the program works under MemoryDenyWriteExecute. The filter that softgpu installs before it serves
-// refuses executable mappings, so all of CodeMemory is mapped at the start; pages are used on
-// demand.
+// refuses executable mappings, so softgpu maps all of CodeMemory at its start; the host provides a
+// page when it is first written.
 //
-// A CodeShare is one VF's part: it lends whole chunks to that VF's decode caches and never more
-// than its limit, so a guest with many kernels takes no code memory from another VF. CodeMemory has
+// A CodeShare is one VF's part of CodeMemory. It lends whole chunks to the decode caches of that VF
+// up to a limit, so a guest with many kernels takes no code memory from another VF. CodeMemory has
 // room for the shares of all VFs.
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace vgpu::softgpu::isa {
 
-/// A part of code memory under both of its addresses. `run` is not writable, `write` not
+/// A part of code memory with its addresses in both mappings. `run` is not writable, `write` not
 /// executable.
 struct CodeChunk {
     std::byte* write = nullptr;
@@ -33,7 +33,7 @@ struct CodeChunk {
 /// Any thread. Outlives its shares.
 class CodeMemory {
 public:
-    /// Room for 20 long blocks and more; most caches need one chunk.
+    /// At least 20 long blocks fit into a chunk; most caches need one.
     static constexpr Bytes kChunk = 256_KiB;
 
     /// Room for `chunks` chunks. ENOSYS if this processor lacks an extension that translated code
@@ -43,7 +43,7 @@ public:
     CodeMemory(const CodeMemory&) = delete;
     CodeMemory& operator=(const CodeMemory&) = delete;
 
-    /// `write` is nullptr if all chunks are lent.
+    /// Lends a chunk until release(). Its `write` is nullptr if all chunks are lent.
     [[nodiscard]] CodeChunk take();
     void release(const CodeChunk& chunk);
 
@@ -60,11 +60,11 @@ private:
 /// Any thread. Outlives the caches that took chunks.
 class CodeShare {
 public:
-    /// A translation costs about as much as this many runs of a block by the interpreter
-    /// (isa_bench, first_run: 45 us for 32 instructions). So code that changes all the time slows
-    /// only itself, to half its speed at the worst.
+    /// A translation costs about as much as this many runs of the block by the interpreter
+    /// (isa_bench, first_run: 45 us for 32 instructions). So a guest that changes its code all the
+    /// time at worst halves the speed of that code.
     static constexpr std::uint32_t kHotRuns = 160;
-    /// Chunks of one VF, 16 MiB: one for each of 16 VMIDs of four workers.
+    /// Limit of one VF: 16 MiB, a chunk for each of 16 VMIDs and four workers.
     static constexpr std::size_t kVfChunks = 64;
 
     CodeShare(CodeMemory& memory, std::size_t limit, std::uint32_t hot_runs = kHotRuns)
@@ -72,7 +72,8 @@ public:
     CodeShare(const CodeShare&) = delete;
     CodeShare& operator=(const CodeShare&) = delete;
 
-    /// `write` is nullptr if the VF has all chunks that it may have.
+    /// Lends a chunk until release(). Its `write` is nullptr if the limit is reached or code memory
+    /// is full.
     [[nodiscard]] CodeChunk take();
     void release(const CodeChunk& chunk);
     /// Times that the interpreter runs a block before it is translated.

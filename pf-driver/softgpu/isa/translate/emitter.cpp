@@ -12,7 +12,7 @@ constexpr std::uint32_t kExec = static_cast<std::uint32_t>(ScalarReg::Exec);
 constexpr std::uint32_t kSign = 0x80000000, kMagnitude = 0x7fffffff;
 /// Temporary of wide_source() and wide_result().
 constexpr int kWideTemporary = 31;
-/// Low, and high, words of two rows of unpacked 64-bit values, for vshufps.
+/// Selectors of vshufps: the low words, and the high words, of unpacked 64-bit values.
 constexpr std::uint8_t kLowWords = 0x88, kHighWords = 0xdd;
 
 bool names_row(const Instruction& i, std::uint32_t row) {
@@ -47,7 +47,7 @@ std::size_t Emitter::next_use(std::uint32_t row, std::size_t from) const {
     return from;
 }
 
-/// Frees the group whose register is needed last.
+/// Frees a group and returns it: the group that is not pinned and whose register is used last.
 int Emitter::take_group() {
     int best = -1;
     std::size_t latest = 0;
@@ -128,7 +128,8 @@ void Emitter::need_masks() {
 
 // ---- vector operands
 
-/// Neither parts of registers, nor other lanes, nor a modified result.
+/// Whether the instruction has no SDWA, no DPP, no output modifier, and no 16-bit result that keeps
+/// the other half of the register.
 bool Emitter::is_plain(const Instruction& i) const {
     return i.modifier == Modifier::None && !i.clamp && i.omod == 0 && !i.keep_high;
 }

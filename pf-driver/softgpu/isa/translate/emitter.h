@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Emitter: writes the host code of one block, instruction by instruction. It keeps vector registers
-// of the guest in host registers across instructions, writes under EXEC, and knows what a handler
-// may change. The rows (rows_*.cpp) say which host instructions an operation is; they see operands
-// as host registers.
+// of the guest in host registers across instructions, writes results only to the lanes that EXEC
+// enables, and reloads everything that a handler may have changed. The rows (rows_*.cpp) choose the
+// host instructions of each operation; they see operands as host registers.
 //
-// A vector register of the guest is four zmm ("quarters" of 16 lanes). Six groups of four hold
-// cached registers, eight zmm are free for rows. Quarter q of EXEC is in k(q+1); k5 to k7 are free
-// for rows, and so are all general registers but those named below.
+// A vector register of the guest occupies four zmm ("quarters" of 16 lanes). zmm0 to zmm23 are six
+// groups of four, which cache six registers; the other eight hold sources and temporaries of rows.
+// Quarter q of EXEC is in k(q+1). Rows may use k5 and k6, and the general registers that a call may
+// change (rax, rcx, rdx, rsi, rdi, r8 to r11). k0 and k7 collect a mask (keep_mask()).
 //
 // Internal to isa/translate.
 #pragma once
@@ -37,7 +38,7 @@ inline constexpr unsigned kQuarters = 4, kQuarterLanes = 16;
 
 class Emitter {
 public:
-    /// `is_masked`: some lanes of EXEC may be off; else all are on when the block begins.
+    /// `is_masked`: EXEC may disable lanes; else all lanes are on when the block begins.
     Emitter(Xbyak::CodeGenerator& code, const Block& block, std::uint32_t mode, bool is_masked)
         : c(code), block_(block), mode_(mode), is_masked_(is_masked) {}
     Emitter(const Emitter&) = delete;
@@ -47,60 +48,63 @@ public:
 
     /// The next instruction to be written is block.code[index].
     void begin(std::size_t index) { at_ = index; }
-    /// Calls the instruction's handler; on an outcome other than Next the code jumps to the
-    /// instruction's exit.
+    /// Writes a call of the instruction's handler. If the outcome is not Next, the code jumps to
+    /// `exit`.
     void call_handler(const Instruction& i, Xbyak::Label& exit);
-    /// Writes changed vector registers back; they stay cached.
+    /// Writes changed vector registers back to memory; they stay cached.
     void flush();
-    /// The constants that were used; behind the code.
+    /// Writes the constants that the code uses; to be called after all instructions.
     void write_constants();
 
     [[nodiscard]] bool is_ieee() const { return (mode_ & mode::kIeee) != 0; }
 
     // ---- vector operands
 
-    /// Prepares sources of 32 bits and the result; false if the instruction has a form for which
-    /// rows have no host code. Then source() and result() are valid for each quarter in turn.
+    /// Prepares sources of 32 bits and the result: source() and result() are then valid for one
+    /// quarter after the other. False if the instruction has a form for which rows have no host
+    /// code.
     [[nodiscard]] bool start(const Instruction& i);
     /// The same for an operation whose only result is a mask.
     [[nodiscard]] bool start_compare(const Instruction& i);
-    /// The same for operations with 64-bit sources or results, which are not newly cached.
+    /// The same for operations with 64-bit sources or results; adds no register to the cache.
     [[nodiscard]] bool start_wide(const Instruction& i);
-    /// Source k of the present quarter; not to be changed. `scratch`: where it goes if it is not in
-    /// a host register.
+    /// Source k of the quarter; the row must not change the register.
     Zmm source(unsigned k, unsigned quarter);
-    /// Source k as 64-bit values: eight in each, in the order of unpack. A source of 32 bits is
-    /// zero-extended. Uses the given registers.
+    /// Loads source k as 64-bit values, eight into each register, in the order of the host's unpack
+    /// instructions. A source of 32 bits is zero-extended.
     void wide_source(unsigned k, unsigned quarter, const Zmm& first, const Zmm& second);
-    /// The quarter of the result with EXEC as its mask: lanes that are off keep their values.
+    /// The result register of the quarter, with EXEC as its mask: lanes that are off keep their
+    /// values.
     Zmm result(unsigned quarter);
-    /// Stores 64-bit values as wide_source() gives them. Changes both registers.
+    /// Stores 64-bit values in the order of wide_source() as the result. Changes both registers.
     void wide_result(unsigned quarter, const Zmm& first, const Zmm& second);
     /// `k` with EXEC as its mask, so that a comparison gives 0 for lanes that are off.
     [[nodiscard]] Opmask under_exec(const Opmask& k, unsigned quarter) const {
         return is_masked_ ? k | Opmask(static_cast<int>(quarter) + 1) : k;
     }
-    /// A mask that the guest has in a pair of scalar registers.
+    /// Loads the quarter of a mask from the guest's pair of scalar registers at `place`.
     void load_mask(const Opmask& k, std::uint32_t place, unsigned quarter);
-    /// Collects one quarter of a mask; the last one writes the pair.
+    /// Collects a mask, quarter by quarter in ascending order, in k0 and k7.
     void keep_mask(const Opmask& k, unsigned quarter);
+    /// Writes the collected mask to the pair at `place`.
     void write_mask(std::uint32_t place);
-    /// Writes the same mask to another pair; directly behind write_mask().
+    /// Writes the same mask to another pair; to be called directly after write_mask().
     void write_mask_again(std::uint32_t place);
-    /// k5 |= k6, the latter under EXEC.
+    /// k5 |= k6 & EXEC.
     void or_masks(unsigned quarter);
-    /// k5: the 16 lanes of a quarter, from those of its two halves of 64-bit values in k5 and k6,
-    /// under EXEC. Changes the registers.
+    /// Joins the masks of the two halves of a quarter (k5 and k6, for eight 64-bit values each) to
+    /// the mask of its 16 lanes in k5, & EXEC. Changes `first` and `second`.
     void join_masks(unsigned quarter, const Zmm& first, const Zmm& second);
 
-    /// All lanes of `to`.
+    /// Sets all lanes of `to` to the value.
     void broadcast(const Zmm& to, std::uint32_t value);
     /// The constant as a broadcast memory operand of 32-bit elements.
     Address constant(std::uint32_t value) { return c.ptr_b[c.rip + label_of(value)]; }
     /// The constant as memory of 32 bits.
     Address word(std::uint32_t value) { return c.dword[c.rip + label_of(value)]; }
 
-    /// Registers that rows may change: s(0) to s(4). start() uses three more for sources.
+    /// Temporary registers of rows: s(0) to s(4), which are zmm27 to zmm31. zmm24 to zmm26 hold
+    /// sources.
     [[nodiscard]] static Zmm s(int which) { return Zmm(kFirstScratch + which); }
 
     // ---- scalar operands
@@ -119,15 +123,15 @@ public:
     [[nodiscard]] Address scc() const {
         return c.byte[c.r12 + static_cast<std::size_t>(offsetof(WaveState, scc))];
     }
-    /// The host's carry flag becomes SCC. Changes dl.
+    /// Sets the host's carry flag to SCC. Changes dl.
     void carry_from_scc() {
         c.mov(c.dl, scc());
         c.add(c.dl, 0xff);
     }
-    /// Lane 0 if all lanes are on, else the first one that is; into `to`.
+    /// Loads the operand's first lane that is on into `to`; lane 0 if none is on.
     void load_first_lane(const Reg32& to, const Operand& operand);
     void load_lane(const Reg32& to, std::uint32_t row, std::uint32_t lane);
-    /// EXEC may have a new value.
+    /// To be called after code that may have changed EXEC.
     void exec_changed();
 
 private:
@@ -183,7 +187,7 @@ private:
     std::vector<std::pair<std::uint32_t, Xbyak::Label>> constants_;
 };
 
-/// Writes one operation; false: its handler is called instead.
+/// Writes the host code of one instruction; false: call its handler instead.
 using EmitRow = bool (*)(Emitter&, const Instruction&);
 using EmitTable = std::array<EmitRow, kOpCount + 1>;
 

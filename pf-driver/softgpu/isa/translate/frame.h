@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Frame: what translated code and the run loop tell each other. Translated code addresses its
-// members by offset, so Frame has standard layout. The run loop fills one for each slice of a wave.
+// Frame: the variables that the run loop and translated code share. Translated code addresses the
+// members by offset, so Frame has standard layout. The run loop makes one each time it enters
+// translated code.
 //
 // Internal to isa/.
 #pragma once
@@ -20,8 +21,9 @@ struct Frame {
     Env* env = nullptr;  ///< for handlers
     WaveState* wave = nullptr;
     VgprRow* vgprs = nullptr;
-    /// Instructions until the slice ends. A block starts only if this is positive, and it subtracts
-    /// what it has executed.
+    /// Instructions until the slice ends. A block starts only if this is positive. A block that
+    /// runs to its end subtracts its length; if a handler ends the block early, `first` and `last`
+    /// show how far it came.
     std::int64_t left = 0;
     const std::atomic<bool>* stop = nullptr;
     const std::atomic<std::uint64_t>* epoch = nullptr;
@@ -29,16 +31,16 @@ struct Frame {
     const std::uint64_t* valid_epoch = nullptr;
     std::uint64_t vgpr_count = 0;
     // set by translated code on its way out
-    /// The instruction whose outcome is returned; nullptr: the code left between two blocks.
+    /// The instruction whose handler ended the block; nullptr: the code left between two blocks.
     const Instruction* last = nullptr;
-    const Instruction* first = nullptr;  ///< of the block of `last`
-    /// Where the code jumps after the block that it left; the run loop puts the next block's
-    /// address there. nullptr: nowhere.
+    const Instruction* first = nullptr;  ///< first instruction of the block of `last`
+    /// The link through which the code left; the run loop makes it point to the next block's head
+    /// (DecodeCache::link_to()). nullptr: the code left at a head or at `last`.
     const void** link = nullptr;
 };
 static_assert(std::is_standard_layout_v<Frame>);
 
-/// Enters translated code; returns an Outcome.
+/// Enters translated code at `head`; returns an Outcome.
 using Enter = std::uint32_t (*)(Frame*, const void* head);
 
 }  // namespace vgpu::softgpu::isa

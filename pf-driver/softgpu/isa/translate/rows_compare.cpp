@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Host code of vector comparisons: each becomes one comparison of the host, whose predicate stands
-// in the table.
+// Host code of vector comparisons. Each row names the predicate of the host's comparison.
 #include "pf-driver/softgpu/isa/translate/emitter.h"
 
 namespace vgpu::softgpu::isa {
@@ -55,7 +54,7 @@ bool is_pair(Type type) {
     return type == Type::i64 || type == Type::u64 || type == Type::f64;
 }
 
-/// Two halves of eight 64-bit values for each source.
+/// Compares the 16 lanes of a quarter in two halves of eight 64-bit values.
 void compare_wide_quarter(Emitter& e, Type type, unsigned quarter, std::uint8_t predicate) {
     constexpr int first = 24;
     const Zmm a0(first), a1(first + 1), b0(first + 2), b1(first + 3);

@@ -20,8 +20,8 @@ template <> struct Registers<Reg64> {
     static const Reg64& second(Code& h) { return h.rcx; }
 };
 
-/// Loads both sources, lets `write` compute in the first register, stores it. `write` returns
-/// nothing and sets SCC itself, after the last instruction that changes flags.
+/// Loads both sources, lets `write` compute in the first register, and stores that register.
+/// `write` also sets SCC, if the operation does.
 template <class Reg, class Write> bool two(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;
@@ -34,7 +34,7 @@ template <class Reg, class Write> bool two(Emitter& e, const Instruction& i, Wri
     return true;
 }
 
-/// The count of a 64-bit shift has 32 bits; higher bits of rcx do not count.
+/// As two(), but loads only 32 bits of the count: the host uses only its low five or six bits.
 template <class Reg, class Write> bool shift(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;
@@ -70,7 +70,7 @@ template <class Reg, class Write> bool test(Emitter& e, const Instruction& i, Wr
     return true;
 }
 
-/// Comparison of the destination with the constant, as the low 16 bits of it or sign-extended.
+/// Compares the destination with the 16-bit constant, sign-extended or zero-extended.
 template <class Write>
 bool test_constant(Emitter& e, const Instruction& i, bool is_signed, Write write) {
     e.c.mov(e.c.eax, e.scalar32(i.dst));
@@ -86,7 +86,7 @@ template <class Write> bool save_exec(Emitter& e, const Instruction& i, Write wr
     e.load(e.c.rax, i.src[0]);
     e.c.mov(e.c.rdx, e.scalar64(exec));
     e.c.mov(e.c.rcx, e.c.rdx);
-    write(e.c, e.c.rax, e.c.rcx);  // the new one in rax
+    write(e.c, e.c.rax, e.c.rcx);  // the new EXEC is in rax
     e.c.test(e.c.rax, e.c.rax);
     e.c.setnz(e.scc());
     e.store(i.dst, e.c.rdx);

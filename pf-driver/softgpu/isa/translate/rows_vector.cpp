@@ -12,8 +12,8 @@ namespace {
 
 using Code = Xbyak::CodeGenerator;
 
-/// Writes every quarter: `write` gets the code generator, result and sources. The result may be
-/// the register of a source, so only the last instruction may write it.
+/// Calls `write` for every quarter, with the code generator, the result and the sources. The result
+/// may be the register of a source, so only the last instruction of `write` may change it.
 template <class Write> bool each_quarter(Emitter& e, const Instruction& i, Write write) {
     if (!e.start(i)) return false;
     for (unsigned q = 0; q < kQuarters; ++q) {
@@ -36,7 +36,7 @@ void shift_by(Emitter& e, const Zmm& to, const Zmm& value, const Zmm& by, Shift 
     shift(to, value, Emitter::s(0));
 }
 
-/// Upper halves of 64-bit products of all lanes; `multiply` takes the even lanes.
+/// Upper halves of 64-bit products of all lanes; `multiply` emits a product of the even lanes.
 template <class Multiply>
 void high_product(Emitter& e, const Zmm& to, const Zmm& a, const Zmm& b, Multiply multiply) {
     constexpr std::uint8_t word = 32;
@@ -69,7 +69,7 @@ void multiply_24(Emitter& e, const Zmm& to, const Zmm& a, const Zmm& b, bool is_
     e.c.vpmulld(to, Emitter::s(0), Emitter::s(1));
 }
 
-/// Three sources through a truth table (the index has a in bit 2, b in bit 1, c in bit 0).
+/// Applies a truth table to three sources; its index has x in bit 2, y in bit 1, z in bit 0.
 template <std::uint8_t Truth>
 void ternary(Code& c, const Zmm& to, const Zmm& x, const Zmm& y, const Zmm& z) {
     c.vmovdqa32(Emitter::s(0), x);
@@ -179,8 +179,9 @@ void byte_to_float(Emitter& e, const Zmm& to, const Zmm& from, unsigned which) {
     e.c.vcvtdq2ps(to, t);
 }
 
-/// Of several NaNs the host's instructions return the first operand, made quiet (Intel SDM, "Rules
-/// for Handling NaNs"; FMA: factors before the summand), as sum_of(), product_of() and fma_of() do.
+/// If several operands are NaNs, the host's instructions return the first of them as a quiet NaN
+/// (Intel SDM, "Rules for Handling NaNs"; FMA: factors before the summand). sum_of(), product_of()
+/// and fma_of() of the interpreter do the same.
 void fill_floats(EmitTable& table) {
     ROW(v_add_f32, h.vaddps(d, a, b));
     ROW(v_mul_f32, h.vmulps(d, a, b));
@@ -205,7 +206,7 @@ void fill_floats(EmitTable& table) {
 
 // ---- masks as operands
 
-/// Source 2 is a mask: its lanes take source 1, the others source 0.
+/// Source 2 is a mask: lanes in it take source 1, the others source 0.
 bool conditional_move(Emitter& e, const Instruction& i) {
     const Operand& mask = i.src[2];
     if (mask.kind != OperandKind::Scalar || !e.start(i)) return false;
@@ -221,8 +222,9 @@ bool conditional_move(Emitter& e, const Instruction& i) {
 enum class Carry { Add, Subtract, SubtractReversed };
 constexpr std::uint8_t kBelow = 1, kEqual = 0;
 
-/// Result and carry of a sum or difference, with carry in if the operation has one. A carry in adds
-/// to the carries only where the operands are equal (ops/vop2.def).
+/// Result and carry of a sum or difference, with carry in if the operation has one. A carry in
+/// changes the carry out only where the sum equals operand a, or where the operands of a difference
+/// are equal (ops/vop2.def).
 template <Carry How, bool HasCarryIn> bool with_carry(Emitter& e, const Instruction& i) {
     if (HasCarryIn && i.src[2].kind != OperandKind::Scalar) return false;
     if (!e.start(i)) return false;

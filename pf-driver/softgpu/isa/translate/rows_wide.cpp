@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Host code of vector operations with 64-bit operands: eight values in a zmm, in the order of
-// unpack instructions, which is the same for all operands and undone for the result.
+// Host code of vector operations with 64-bit operands. A zmm holds eight values, in the order of
+// the host's unpack instructions. All operands have this order, and wide_result() undoes it.
 #include "pf-driver/softgpu/isa/translate/emitter.h"
 
 namespace vgpu::softgpu::isa {
@@ -10,7 +10,7 @@ namespace {
 
 using Code = Xbyak::CodeGenerator;
 
-/// Two registers for each source.
+/// The register of one half of a source's values.
 Zmm part(unsigned source, unsigned half) {
     constexpr int first = 24;
     return Zmm(first + static_cast<int>(source * 2 + half));
@@ -39,13 +39,13 @@ template <class Write> bool each_half(Emitter& e, const Instruction& i, Write wr
 
 constexpr std::uint8_t kUnusedBits = 64 - 6;
 
-/// The count is a zero-extended 32-bit value.
+/// Keeps the low six bits of each 64-bit count.
 void limit_shift(Code& h, const Zmm& count) {
     h.vpsllq(count, count, kUnusedBits);
     h.vpsrlq(count, count, kUnusedBits);
 }
 
-/// 64-bit sum of a product of 32-bit numbers, and its carry.
+/// v_mad_u64_u32: the product of two 32-bit numbers plus a 64-bit number, with carry out.
 bool multiply_add(Emitter& e, const Instruction& i) {
     constexpr std::uint8_t below = 1;
     if (!e.start_wide(i)) return false;

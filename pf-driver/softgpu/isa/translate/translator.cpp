@@ -23,8 +23,8 @@ std::uint64_t address(const void* of) {
     return std::bit_cast<std::uintptr_t>(of);
 }
 
-/// The code of one block: a head that checks whether it may run, the instructions once for a full
-/// EXEC and once for any other, and the ways out.
+/// Writes the code of one block: the head, which checks whether the block may run; the instructions
+/// twice, for a full EXEC and for any other; and the exits.
 class BlockWriter {
 public:
     BlockWriter(Xbyak::CodeGenerator& code, Block& block, std::uint32_t mode,
@@ -32,7 +32,7 @@ public:
         : c(code), block_(block), mode_(mode), leave_(leave) {}
 
     void write();
-    /// Offset of the code that leaves after the block, for its first links.
+    /// Offset of the exit of link `which`, to which the link points at first.
     [[nodiscard]] std::size_t link_offset(std::size_t which) const { return link_at_[which]; }
 
 private:
@@ -62,7 +62,8 @@ void BlockWriter::write() {
     exits();
 }
 
-/// The checks that the run loop makes before it runs a block, except for address watches.
+/// The checks that the run loop makes before a block, except for address watches: the run loop
+/// reads the watches when it enters translated code.
 void BlockWriter::head() {
     c.cmp(VGPU_FRAME(c, left), 0);
     c.jle(leave_at_head_, kNear);
@@ -106,7 +107,8 @@ void BlockWriter::body(bool is_masked) {
     emitter.write_constants();
 }
 
-/// Branches of SOPP: link 0 goes behind the branch, link 1 to its target.
+/// Writes a branch of SOPP: link 0 leads behind the branch, link 1 to its target. False if the
+/// instruction is not such a branch.
 bool BlockWriter::branch(Emitter& emitter, const Instruction& i) {
     constexpr std::size_t scc = static_cast<std::size_t>(offsetof(WaveState, scc));
     constexpr std::size_t vcc = static_cast<std::size_t>(ScalarReg::Vcc) * 4;
@@ -202,15 +204,16 @@ Translator::~Translator() {
     reset();
 }
 
-/// Code that was written through another address is certain to be seen only after an instruction
-/// that serializes (Intel SDM, "Handling Self- and Cross-Modifying Code").
+/// A processor is certain to execute code that was written through another mapping only after a
+/// serializing instruction (Intel SDM, "Handling Self- and Cross-Modifying Code").
 void serialize() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     __cpuid(0, a, b, c, d);
 }
 
-/// Lets `write` emit code behind the present code, through the writable mapping. The code must not
-/// depend on its address. Returns where it runs; nullptr if the chunk has no room for it.
+/// Lets `write` emit code into the last chunk, through the writable mapping. The code must not
+/// depend on its address, because it runs at another one. Returns its address in the executable
+/// mapping; nullptr if the chunk has no room for it.
 template <class Write> const std::byte* Translator::place(Write write) {
     constexpr std::size_t line = 64;
     const CodeChunk& chunk = chunks_.back();
@@ -226,7 +229,7 @@ template <class Write> const std::byte* Translator::place(Write write) {
     return run;
 }
 
-/// The first chunk also gets the way into translated code and out of it.
+/// The first chunk also gets the code that enters and leaves translated code.
 bool Translator::add_chunk() {
     const CodeChunk chunk = share_.take();
     if (chunk.write == nullptr) return false;

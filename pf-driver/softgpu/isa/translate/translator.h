@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Translator: makes host code of decoded blocks. The interpreter stays the only place of meaning:
-// an instruction for which there is no host code, or whose form is unusual, becomes a call of its
-// row's handler, and a block never runs in circumstances that are not usual (is_usual() of the run
-// loop). README.md describes how translated code works.
+// Translator: compiles decoded blocks to host code. The interpreter remains the reference:
+// translated code calls the interpreter's handler for an instruction that has no host code or an
+// unusual form. The run loop leaves waves with an unusual MODE to the interpreter (is_usual() in
+// execute.cpp). README.md describes how translated code works.
 //
 // A Translator belongs to one DecodeCache and its thread. Its code lives as long as the blocks of
 // the cache: both are forgotten together.
@@ -20,28 +20,31 @@ namespace vgpu::softgpu::isa {
 
 struct Block;
 
-/// Whether this processor has what translated code uses: AVX-512 as in Ice Lake and Zen 4.
+/// Whether this processor has the extensions that translated code uses: the AVX-512 of Ice Lake and
+/// Zen 4, and BMI2.
 [[nodiscard]] bool can_translate();
 
-/// Whether translated code contains host code for the operation, and not only calls of its handler.
+/// Whether the operation has host code; if not, translated code calls its handler.
 [[nodiscard]] bool has_host_code(Op op);
 
 class Translator {
 public:
-    /// Takes chunks of `share` when code needs them.
+    /// Takes chunks from `share` as the code grows.
     explicit Translator(CodeShare& share);
     ~Translator();
     Translator(const Translator&) = delete;
     Translator& operator=(const Translator&) = delete;
 
-    /// False if there is no room. `mode` is the wave's MODE, which the code checks. Sets
-    /// block.head.
+    /// Sets block.head and block.links. The code runs only for waves whose MODE equals `mode` in
+    /// the bits of mode::kTranslated. False if code memory is full.
     [[nodiscard]] bool translate(Block& block, std::uint32_t mode);
-    /// Runs translated code from a block's `head` on; returns how it ended.
+    /// Runs translated code, beginning with the block at `head`. Returns the outcome of the last
+    /// instruction.
     [[nodiscard]] Outcome run(Frame& frame, const void* head) const {
         return static_cast<Outcome>(enter_(&frame, head));
     }
-    /// Forgets all code and returns its memory; nothing may run or keep a head.
+    /// Forgets all code and returns its memory. No code may be running, and no Block::head may be
+    /// used afterwards.
     void reset();
     [[nodiscard]] bool has_code() const { return !chunks_.empty(); }
 
