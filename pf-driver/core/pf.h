@@ -414,7 +414,7 @@ struct vgpu_share {
  * @count: number of parts, at most VGPU_PF_MAX_VFS
  *
  * The sum of the parts is the whole, except for rounding. It is less if the caps are less in sum,
- * and more if the floors are more in sum. A floor above the part's own cap counts.
+ * and more if the floors are more in sum. If a part's floor is above its cap, the floor counts.
  */
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count);
 

@@ -31,7 +31,7 @@ struct vgpu_pf_record {
 	uint8_t bytes[VGPU_PF_RECORD_BYTES] __attribute__((aligned(8)));
 };
 
-/* bulk.c: an operation of the device, which does one at a time */
+/* bulk.c: an operation for the device, which executes one at a time */
 struct vgpu_pf;
 struct vgpu_bulk_op {
 	uint32_t opcode; /* enum vgpu_hw_op */

@@ -109,8 +109,8 @@ struct vgpu_vf_contract {
 	uint64_t deadline_ns;	  /* deadline of the budget */
 	uint64_t filled_ns;	  /* the time up to which tokens have been added */
 	uint64_t capped_since_ns; /* start of the cap */
-	uint64_t throttled_ns;	  /* since then throttled with work; 0: it is not */
-	uint64_t capped_ns;	  /* total time throttled with work, until throttled_ns */
+	uint64_t throttled_ns;	  /* start of the present time throttled with work; 0: none */
+	uint64_t capped_ns;	  /* total of the earlier times throttled with work */
 };
 
 /* run/share.c: the weight of the VF, and how far it has been served */
@@ -214,6 +214,7 @@ static inline bool vgpu_vf_is_runnable(const struct vgpu_vf *vf)
 	return vf->inbox.events == 0 && vgpu_vf_is_in_service(vf);
 }
 
+/* the most severe of a mask of events; NONE if the mask is empty */
 static inline enum vgpu_vf_event vgpu_vf_weightiest(uint32_t events)
 {
 	return events ? (enum vgpu_vf_event)(31 - __builtin_clz(events)) : VGPU_VF_EVENT_NONE;

@@ -15,7 +15,7 @@
  *                tokens are lost in a full bucket. Tokens that the VF's own reservation may need
  *                are retained: the VF's entries cannot use them.
  *   priority     a class with a smaller number is served first; this file only compares numbers
- *   gang slot    see gang.c; in this file a reservation that is throttled between its slots
+ *   gang slot    see gang.c; in this file a reservation whose VF always counts as throttled
  *
  * If all terms are zero, this file has no effect.
  */
@@ -192,9 +192,9 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 }
 
 /*
- * Find the VFs that are throttled: the scheduler skips them because they have no tokens or no open
- * slot. The VF that stops the table is never throttled, because all others wait for it. Return: bit
- * per VF.
+ * Find the VFs that are throttled: the scheduler skips their entries because they have no tokens,
+ * or because they run only in gang slots, open or not. The VF that stops the table is never
+ * throttled, because all others wait for it. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf)
 {

@@ -5,7 +5,8 @@
  * Chooses the VF that goes into the engine next: the first row of the table below that finds a VF.
  * The device ends quanta by itself (VGPU_VF0_QUANTUM_US). A VF that is alone with work runs until
  * another VF wakes. If no row finds a VF, the VF in the engine stays there without a limit; a VF
- * with a cap stays parked. While the engine is idle, only the watchdog polls it, once a second.
+ * with a cap gets no further quantum. While the engine is idle, only the watchdog polls it, once a
+ * second.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"

@@ -8,9 +8,9 @@
  * another (a time-triggered schedule: Kopetz 1991). No VF cuts a slot; only the VF that stops the
  * table has precedence. Time that a slot loses to a late switch is not made up for.
  *
- * For the rest of the scheduler, a slot is a run of a reservation. Between slots the VF is
- * throttled, so that its entries are skipped. A VF in full access is not throttled but
- * served like any other VF: a driver that loads waits for its rings only for a limited time.
+ * For the rest of the scheduler, a slot is a run of a reservation. The VF counts as throttled, so
+ * that its entries are skipped. A VF in full access is not throttled but served like any other VF:
+ * a driver that loads waits for its rings only for a limited time.
  */
 #include "pf-driver/core/run/internal.h"
 

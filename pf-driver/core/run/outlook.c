@@ -77,7 +77,7 @@ static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_v
 	       (int64_t)a->share.weight;
 }
 
-/* the part of these weights in the service that sleeping VFs would get if all of them woke now */
+/* service that VFs with these weights would lose to the sleeping VFs if all of those woke now */
 static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -102,8 +102,8 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
  *   sum of lag(VFs with deadline <= D)
  *   - sum of min(-lag, service due until D)(other VFs with lag < 0)
  *   + service that sleeping VFs would take if they woke
- * A VF with a later deadline and a lag >= 0 leaves service, too, unless it runs out of work. So its
- * service is not counted.
+ * Until D, a VF with a later deadline and a lag >= 0 leaves its service to the VFs that are due as
+ * well, unless it runs out of work. So this service is not counted.
  */
 static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
 			  const struct vgpu_vf *due)

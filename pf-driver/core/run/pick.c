@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Has one function for each row of decide.c's table. The function looks among the competing VFs
- * (bit per VF) for a VF that fits the row, and fills in the run. Return: false if no VF fits.
+ * Has one function for each row of decide.c's table, except the reservations (contract.c). The
+ * function looks among the competing VFs (bit per VF) for a VF that fits the row, and fills in the
+ * run. Return: false if no VF fits.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -147,10 +148,10 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 }
 
 /*
- * Finds the VF that must run now; 0: none. If `next` and all reserved budgets ran first, some VF
- * might wait longer than its gap allows. VFs with less time left run before a VF, each for
- * BOOST_NS and a switch. If a VF would be late after them, the result is the VF with the least
- * time left.
+ * Finds the VF that must run before `next`; 0: none. Assumes that `next` and all reserved budgets
+ * run first, and after them the waiting VFs, the one with the least time left first, each for
+ * BOOST_NS and a switch. If a VF would then wait longer than its gap allows, the result is the VF
+ * with the least time left.
  */
 static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
 {

@@ -5,7 +5,7 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/* Find the waiting VFs with work, as last read, except those of later priority classes. */
+/* Find the waiting VFs with work, as last read, except those of lower priority classes. */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

@@ -72,7 +72,7 @@ static void issue(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* remembered, so that the status of the previous command does not count for this command */
+	/* if the write fails, the status in the device is that of the previous command */
 	sw->is_unwritten =
 		vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw)) != 0;
 	sw->status_ns = vgpu_pf_timer_now(pf);

@@ -48,7 +48,7 @@ HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
 /* every 64th write of a copy is complete, so that no wrong byte stays for ever */
 #define WHOLE_EVERY 64u
 
-/* The record of the VFs must be written when the core settles, before replies are sent. */
+/* Mark the record of the VFs: the core writes it when it settles, before it sends replies. */
 void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf)
 {
 	pf->checkpoint.is_dirty = true;

@@ -4,7 +4,8 @@
  * are those of GIM. Beyond a limit the reaction grows: event, throttle, pause, FLR, quarantine, one
  * level for each further eighth of the limit. Actions of operators, attaching, and the guard's own
  * resets do not count. The level returns to none only when no window holds more than half of its
- * limit: a guest near a limit is not reported repeatedly. A VF in quarantine is not counted.
+ * limit, so that a guest near a limit is not reported repeatedly. Events of a VF in quarantine do
+ * not count.
  * notify.c limits events and log lines.
  */
 #include "pf-driver/core/vf/parts.h"

@@ -6,8 +6,9 @@
  * for half of the driver's limit; then the answer is FAIL. Unknown messages are acknowledged and
  * counted.
  *
- * A message that drivers acknowledge stays in the box until the driver has acknowledged it, or for
- * OUTBOX_LIMIT_NS. Drivers do not acknowledge FLR notifications: the next message overwrites them.
+ * A message that drivers acknowledge stays in the box until the driver has acknowledged it, but at
+ * most for OUTBOX_LIMIT_NS, and only until the next such message. Drivers do not acknowledge FLR
+ * notifications: the next message overwrites them.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -55,7 +56,7 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 	vf->mailbox.out[2] = dw2;
 	vf->mailbox.out[3] = 0;
 	vf->mailbox.out_pending = true;
-	/* an answer replaces the message in the box, for which the driver no longer waits */
+	/* an answer replaces the message in the box: the driver no longer waits for the latter */
 	if (!vf->mailbox.ack_expected || is_acknowledged_kind(event))
 		write_box(pf, vf);
 }

@@ -309,7 +309,7 @@ static void advance(struct vgpu_pf *pf, bool has_answer)
 	}
 }
 
-/* Continue the stream: the device has finished its operation. */
+/* Continue the stream: the device has finished its operation, or a dump is in the buffer. */
 void vgpu_pf_vf_state_advance(struct vgpu_pf *pf)
 {
 	advance(pf, true);
