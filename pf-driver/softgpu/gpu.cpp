@@ -64,7 +64,8 @@ Gpu::Gpu(const Spec& spec, const Clock& clock)
       world_switch_(spec.vfs, *this, faults_, clock, [this] { wake_device(); }),
       switch_mode_(spec.switch_mode) {}
 
-/// Here, because a process that has locked itself in gets no executable memory.
+/// Called while the GPU is built, because a process that has locked itself in gets no executable
+/// memory.
 void Gpu::make_code_memory() {
     if (spec_.isa_tier != IsaTier::Translator) return;
     auto made = isa::CodeMemory::create(spec_.vfs * isa::CodeShare::kVfChunks);
@@ -198,8 +199,8 @@ void Gpu::record(const vgpu_hw_run_log_entry& entry) {
 
 // --- engine --------------------------------------------------------------------------------------
 
-/// The VF latches its doorbells from here on, although the world switch handles the event later, on
-/// the device thread.
+/// The VF latches its doorbells from here on, even if the world switch is busy now and handles the
+/// event later, on the device thread.
 void Gpu::quantum_expired(const cp::RunReport& report) {
     left_engine(report.vf);
     world_switch_.quantum_expired(report);

@@ -4,9 +4,10 @@
 // blocks, runs the threads and serves the sockets. Every other file of softgpu knows only its
 // neighbours (gpu_vf and gpu_pf are parts of this one).
 //
-//   io thread (run())   all sockets: configuration space, BARs, DMA maps, interrupt set-up
+//   io thread (run())   all sockets: configuration space, BARs, DMA maps, interrupt set-up; world
+//                       switch commands that need neither a park nor a copy
 //   engine workers      packets and waves of the VF on the engine (cp::Engine)
-//   device thread       world switch commands, FLRs
+//   device thread       all other world switch commands, FLRs
 //   op thread           bulk operations of the PF
 //   poller              waits of VFs that are off the engine (WAKE), mapped doorbells
 //
@@ -55,7 +56,7 @@ public:
         /// 6.0, 9.3.3.6); NumVFs says only which of them are on the bus.
         std::uint32_t vfs = GPUIOV_MAX_VFS;
         /// A multiple of 16 MiB (VGPU_VRAM_UNIT_BYTES), at least 32 MiB: the PF's own 16 MiB and
-        /// one slice.
+        /// as much for one VF.
         Bytes vram = 2048_MiB;
         /// Size of each VF's BAR0, a power of two; also the most VRAM that a VF can have.
         Bytes aperture = 256_MiB;

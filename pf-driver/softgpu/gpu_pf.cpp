@@ -85,8 +85,8 @@ void GpuPf::reset(pci::ResetKind) {
 }
 
 /// The device must never wait for this memory, so a range without a usable fd is not reachable. The
-/// PF has no message DMA: a client that does not answer would delay the device thread, which writes
-/// the run log for all VFs.
+/// PF has no message DMA: a client that does not answer would delay the threads that switch worlds,
+/// which write the run log for all VFs.
 Result<> GpuPf::map(const vfio_user::DmaRange& range, int fd) {
     using mem::Access;
     std::uint8_t access = 0;

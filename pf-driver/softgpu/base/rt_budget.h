@@ -14,12 +14,12 @@ namespace vgpu::softgpu {
 
 class RtBudget {
 public:
-    /// Both together bound the CPU time that such a thread can take from the host.
+    /// `budget` and `refill` together bound the CPU time that such a thread can take from the host.
     struct Spec {
         Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time without a pause
         unsigned refill = 20;  ///< wall time that refills one unit of CPU time
 
-        /// The smallest budget for which the thread returns to real time.
+        /// The budget that must be left for the thread to return to real time.
         [[nodiscard]] Nanoseconds remainder() const { return budget / 4; }
     };
 
@@ -45,7 +45,7 @@ public:
         return is_on_;
     }
 
-    /// The thread may run in real time now.
+    /// Whether the thread may run in real time now.
     [[nodiscard]] bool is_on() const { return is_on_; }
 
     /// Wall time from the last wake() until wake() would return true; zero if it would already.
@@ -55,7 +55,7 @@ public:
 
 private:
     Spec spec_{};
-    /// CPU time; at most the budget.
+    /// CPU time left; at most the budget.
     Nanoseconds left_ = Spec{}.budget;
     Nanoseconds refilled_{};
     Nanoseconds used_{};

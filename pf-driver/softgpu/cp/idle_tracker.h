@@ -32,7 +32,8 @@ public:
         has_worked_ = true;
         is_idle_ = false;
     }
-    /// No worker is inside the VF and there is no work. After a spurious wake the rest continues.
+    /// No worker is inside the VF, and the VF has no work. After a spurious wake the idle period
+    /// continues.
     void found_no_work(Nanoseconds now) {
         if (!is_idle_.exchange(true)) {
             idle_since_ = now;
@@ -46,7 +47,7 @@ public:
         if (!is_idle_ || is_notified_) return std::nullopt;
         return has_worked_ ? idle_since_ + grace_ - now : Nanoseconds::zero();
     }
-    /// The idle period is being reported: it counts as rest from its beginning.
+    /// The idle period is being reported: all of it counts in rested(), from its beginning.
     void report() {
         is_notified_ = true;
         rests_since_ = idle_since_;
@@ -56,7 +57,7 @@ public:
         if (rests_since_) rested_ += now - *rests_since_;
         rests_since_.reset();
     }
-    /// Rest in this stay; a rest that still lasts does not count.
+    /// Sum of the reported idle periods of this stay, without one that still lasts.
     [[nodiscard]] Nanoseconds rested() const { return rested_; }
 
 private:
@@ -65,7 +66,7 @@ private:
     std::atomic<bool> has_worked_{false};
     Nanoseconds idle_since_{};
     bool is_notified_ = false;                ///< this idle period was reported
-    std::optional<Nanoseconds> rests_since_;  ///< reported, and no worker looks for work
+    std::optional<Nanoseconds> rests_since_;  ///< start of a reported idle period that still lasts
     Nanoseconds rested_{};
 };
 

@@ -38,7 +38,8 @@ bool is_given(const SchedulerState& scheduler, unsigned vmid) {
     return vmid != 0 && bit(scheduler.vmid_mask, vmid);
 }
 
-/// Also true for the VMID of a process under a debugger.
+/// True for a VMID in which the scheduler maps processes: one that SET_RESOURCES gave, or the VMID
+/// of a process under a debugger.
 bool is_ours(const SchedulerState& scheduler, unsigned vmid) {
     return is_given(scheduler, vmid) || scheduler.processes[vmid].is_debugged != 0;
 }

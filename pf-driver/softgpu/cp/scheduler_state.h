@@ -25,7 +25,7 @@ struct ProcessState {
     std::uint16_t pasid = 0;
     std::uint8_t is_valid = 0;
     std::uint8_t is_leaving = 0;    ///< its quantum is over and its queues are being stopped
-    std::uint32_t is_debugged = 0;  ///< 0 or 1: MAP_PROCESS named the VMID
+    std::uint32_t is_debugged = 0;  ///< 0 or 1: MAP_PROCESS chose the VMID, for a debugger
 };
 
 /// An SDMA queue that a run list has mapped.
@@ -45,7 +45,7 @@ struct RunListState {
     std::uint64_t va = 0;
     std::uint32_t size = 0;  ///< dwords
     std::uint32_t next = 0;
-    std::uint8_t is_active = 0;    ///< entries are left, or it is over-subscribed
+    std::uint8_t is_active = 0;    ///< entries are left, or a process is off the hardware
     std::uint8_t is_starved = 0;   ///< the entry at `next` waits for a VMID or slot
     std::uint8_t has_evicted = 0;  ///< a process is off the hardware: read again from the top
     std::uint8_t vmid = 0;         ///< VMID of the last MAP_PROCESS
@@ -62,7 +62,7 @@ struct WaveSyncBank {
     std::uint32_t reserved = 0;
 };
 
-/// All zero until SET_RESOURCES; kernel queues do not need it.
+/// All zero until SET_RESOURCES, which kernel queues do not need.
 struct SchedulerState {
     /// VMIDs for user processes; KFD gives 8 to 15 on gfx9.
     std::uint16_t vmid_mask = 0;

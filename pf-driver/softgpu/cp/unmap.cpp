@@ -42,6 +42,7 @@ bool names_doorbell(const UnmapRequest& request, DoorbellIndex doorbell) {
                      doorbell) != request.doorbells.begin() + request.doorbell_count;
 }
 
+/// Queues of this type and above stay mapped unless UNMAP_QUEUES names them or all queues.
 constexpr std::uint8_t kStaticQueue = 2;
 
 /// A doorbell can name any queue; the other forms reach only queues in user VMIDs that this

@@ -6,7 +6,8 @@
 //   VFE           the configuration space answers, whoever has the VF
 //   BAR accessed  the host view attaches to the VF; while a vfio-user client has it, the BAR reads
 //                 all ones. Drivers such as amdgpu use a VF long before they need bus mastering
-//   BME set       the same, if nothing was accessed before; the bit stays 0 while a client has it
+//   BME set       the same, if no BAR was accessed before; the bit stays 0 while a client has the
+//                 VF
 //   BME cleared   the host view detaches; it also detaches at FLR, VF disable and bus reset, and
 //                 when the VM goes
 //

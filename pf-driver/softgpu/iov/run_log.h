@@ -23,9 +23,9 @@ namespace vgpu::softgpu::iov {
 /// VGPU_TIME_NS.
 class RunLog {
 public:
-    /// Entries have 64 bytes each; a PF that asks for more entries gets no log.
+    /// A PF that asks for more entries gets no log. An entry has 64 bytes.
     static constexpr std::uint32_t kMaxEntries = 1u << 20;
-    /// False if the PF has no such memory. Must not block: the device thread calls it.
+    /// False if the PF has no such memory. Must not block: the threads that switch worlds call it.
     using WriteMemory = std::function<bool(Iova, std::span<const std::byte>)>;
 
     explicit RunLog(WriteMemory write) : write_(std::move(write)) {}
