@@ -19,7 +19,7 @@
 namespace vgpu::daemon {
 
 /// The condition for a change, in rising order: several changes together need the greatest.
-/// VfIdle: no client has the VF open, and no other user owns it; force overrides this.
+/// VfIdle: no client has the VF open, and no other user owns it; force overrides both.
 /// AllIdle: as VfIdle, for all VFs of the GPU; force overrides owners, but never an open VF.
 /// Reload, Reboot: the driver must be loaded again, or the host started again; vgpud does neither.
 /// Never: the driver cannot make the change.
@@ -61,10 +61,10 @@ struct Abilities {
 
     std::string driver;  ///< name of the PF driver, as /sys names it: "vgpu_pf", "xe"
     std::array<Ability, kChanges> of{};
-    /// vgpud plans run tables and measures service and waits from events. Without: the driver
+    /// vgpud plans run tables, and measures service and waits from events. If false, the driver
     /// schedules by itself, with the values of Backend::set_shares().
     bool has_run_tables = false;
-    /// vgpud only watches the GPU and changes nothing of it (docs/backends.md).
+    /// vgpud only watches the GPU and changes nothing (docs/backends.md).
     bool is_observing = false;
 
     [[nodiscard]] const Ability& operator[](Change change) const {
@@ -78,8 +78,8 @@ struct Abilities {
     bool operator==(const Abilities&) const = default;
 };
 
-/// Without run tables, weights decide the quantum of each VF that names none; then the GPU has no
-/// quantum of its own.
+/// Whether weights decide the quantum of each VF that sets none. The GPU has no default quantum
+/// then.
 [[nodiscard]] inline bool has_quanta_by_weight(const Abilities& abilities) {
     return !abilities.has_run_tables && abilities.can(Change::Weight);
 }

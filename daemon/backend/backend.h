@@ -32,7 +32,7 @@ namespace vgpu::daemon {
 struct VfShare {
     std::uint32_t vf = 0;
     std::uint32_t weight = 0;
-    std::uint32_t quantum_us = 0;  ///< 0: as the weight gives; only if the driver offers weights
+    std::uint32_t quantum_us = 0;          ///< 0: by the weight; only if the driver offers weights
     std::uint64_t preempt_timeout_us = 0;  ///< 0: the driver's default
 
     bool operator==(const VfShare&) const = default;
@@ -62,7 +62,8 @@ public:
     virtual void disconnect() = 0;
     [[nodiscard]] virtual bool is_connected() const = 0;
     /// Readable or hung up when there is something to read, or when the driver closes the
-    /// connection; -1 if nothing reports that: GpuModel reads the state once a second.
+    /// connection. -1 if the driver has no such descriptor: GpuModel then reads the state once a
+    /// second.
     [[nodiscard]] virtual int connection_fd() const = 0;
 
     /// Reads what connection_fd() reports. True: GPU and VFs must be read again. Closes the

@@ -41,7 +41,7 @@ struct DriverTiming {
     std::uint64_t quantum_us = 0;
     std::uint64_t preempt_timeout_us = 0;
     /// Longest time off the engine, if all other functions use up their quanta and time-outs;
-    /// absent while the driver limits one of them by neither.
+    /// absent while one of these functions has neither limit.
     std::optional<std::uint64_t> worst_wait_us{};
 
     bool operator==(const DriverTiming&) const = default;

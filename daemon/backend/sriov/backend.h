@@ -9,7 +9,7 @@
 // its records again, and takes over those that exist unchanged, open or not. The service scrubs
 // nothing: the reset of the VF is the scrub, and it is over when release() returns.
 //
-// If somebody else changes the number of VFs, vgpud changes it no more until it connects again.
+// If another program changes the number of VFs, vgpud does not change it until it connects again.
 // With SriovConfig::is_observing no call writes to the PF: it then has a ReadOnlySysfs.
 #pragma once
 
@@ -30,7 +30,7 @@ struct SriovConfig {
     std::optional<PciModel> model{};  ///< the expected card
     /// Whether settings may be offered that the driver only approximates.
     bool accepts_approximations = false;
-    std::uint32_t vfs = 0;            ///< least number of VFs to enable
+    std::uint32_t vfs = 0;            ///< minimum number of VFs to enable
     std::uint64_t vram_bytes = 0;     ///< xe: of all VFs together; 0: the size of the VRAM BAR
     std::uint32_t pf_quantum_ms = 1;  ///< xe: the PF's quantum, if the host itself uses the GPU
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The driver of one VF. The PCI core binds a device to the driver that `driver_override` names, and
-// to no other; `drivers_probe` starts it. While sriov_drivers_autoprobe is 0, a VF without an
+// The driver of one VF. The PCI core binds a device only to the driver that `driver_override`
+// names; a write to `drivers_probe` binds it. While sriov_drivers_autoprobe is 0, a VF without an
 // override gets no driver at all: that is mode None.
 #include "daemon/backend/sriov/pf.h"
 
@@ -85,8 +85,8 @@ Result<> SriovPf::reset(std::uint32_t vf, const std::function<Result<>()>& chang
     return changed;
 }
 
-/// The unbind of a VF that a VM has just opened blocks, and QEMU is asked to unplug the device. So
-/// the VF's use is read immediately before the unbind, and again afterwards.
+/// If a VM has just opened the VF, the unbind blocks, and the kernel asks QEMU to unplug the
+/// device. So vgpud reads the VF's use immediately before the unbind, and again afterwards.
 Result<> SriovPf::unbind(const VfFunction& vf, TakeFromHost take) {
     TRY(const VfFunction now, find(vf.vf));
     if (!may_take(now, take)) return in_use(now);

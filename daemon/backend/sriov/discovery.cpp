@@ -90,7 +90,7 @@ Discovery find_pfs(Sysfs& files, const std::vector<std::string>& named) {
     return out;
 }
 
-/// Sets the handlers itself, because pci_init() needs a machine with PCI.
+/// Sets libpci's message handlers itself, because pci_init() needs a machine with PCI.
 std::string name_of(const PciIds& ids) {
     const std::unique_ptr<pci_access, decltype(&pci_cleanup)> access(pci_alloc(), &pci_cleanup);
     access->warning = access->debug = ignore;

@@ -57,7 +57,7 @@ private:
     XeSettings settings_;
     XeEnableSteps steps_{admin_, settings_};
     Quanta quanta_;
-    std::map<std::uint32_t, Timing> in_force_;  ///< by function, at the last look
+    std::map<std::uint32_t, Timing> in_force_;  ///< by function, when last read
     std::uint32_t functions_ = 0;               ///< PF and VFs that there were then
     sriov::DriftGuard drift_;
 };
