@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Allocations: VFs for the device plugin interface, in which a container gets devices of a resource
-// vgpu.org/PROFILE. The kubelet says which devices a container gets, but neither for which pod nor
+// vgpu.org/PROFILE. The kubelet says which devices a container gets, but not for which pod, and not
 // when they are free again. So the owner of a VF is named after its device, and the claim ends when
 // the kubelet gives the device to the next container.
 //
@@ -27,8 +27,8 @@ struct PluginDevice {
     bool operator==(const PluginDevice&) const = default;
 };
 
-/// Devices by profile. A VF that another owner has, or that is not in service, is unhealthy. A VF
-/// without a profile is no device.
+/// Devices by profile. A VF that another owner has, that is open without an owner, or that is not
+/// in service is unhealthy. A VF without a profile is not a device.
 [[nodiscard]] std::map<std::string, std::vector<PluginDevice>> plugin_devices(
     std::span<const HostVf> vfs, std::string_view cluster, const PciPort& pci);
 

@@ -70,8 +70,8 @@ Result<ApiAddress> address_in_cluster() {
     const std::string port = variable("KUBERNETES_SERVICE_PORT");
     if (host.empty() || port.empty())
         return fail(ErrorId::BadConfiguration,
-                    "this is no pod of Kubernetes (KUBERNETES_SERVICE_HOST is not set): name the "
-                    "API server with --server");
+                    "this is not a pod of Kubernetes (KUBERNETES_SERVICE_HOST is not set): name "
+                    "the API server with --server");
     const bool is_ipv6 = host.find(':') != std::string::npos;
     return ApiAddress{
         .server = fmt::format("https://{}:{}", is_ipv6 ? fmt::format("[{}]", host) : host, port),

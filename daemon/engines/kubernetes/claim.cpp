@@ -50,7 +50,7 @@ tl::unexpected<Error> fail_claim(ErrorId id, const ClaimReference& reference,
     return fail(id, fmt::format("ResourceClaim {}: {}", text_of(reference), cause));
 }
 
-/// Parameters that nobody reads would be a wish that is silently ignored.
+/// vgpu-dra reads no parameters, so it refuses a claim that has some.
 Result<> check_no_parameters(const json& allocation, const ClaimReference& reference) {
     for (const json& config : member(member(allocation, "devices"), "config"))
         if (word(member(config, "opaque"), "driver") == kDriver)

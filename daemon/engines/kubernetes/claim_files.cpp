@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr int kIndent = 2;
 
-/// Container runtimes ignore files of other names, such as those that are being written.
+/// Writes PATH.new and renames it. Container runtimes ignore names with such an ending.
 Result<> write_file(const std::string& path, const json& document) {
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);

@@ -23,7 +23,7 @@ public:
     ClaimFiles(std::string state_directory, std::string cdi_directory)
         : state_(std::move(state_directory)), cdi_(std::move(cdi_directory)) {}
 
-    /// Before a VF is claimed: a VF with a claim always has a record.
+    /// Call it before the VFs are claimed: a claimed VF always has a record.
     Result<> write_record(const ClaimReference& reference) const;
     Result<> write_metadata(const std::string& uid,
                             const std::map<std::string, nlohmann::json>& by_request) const;
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::map<std::string, std::string> metadata_files(
         const std::string& uid, const std::map<std::string, nlohmann::json>& by_request) const;
 
-    /// The CDI file first, so that no container starts with a VF that was given back.
+    /// Removes the CDI file first, so that no container starts with a VF whose claim has ended.
     Result<> remove(const std::string& uid) const;
     /// All records. Skips directories whose record cannot be read.
     [[nodiscard]] std::vector<ClaimReference> records() const;

@@ -81,7 +81,8 @@ Result<bool> Claims::end_if_gone(const ClaimReference& reference) {
     return true;
 }
 
-/// The VFs are read before the records: a claim that is being prepared has its record first.
+/// Reads the VFs before the records. prepare() writes the record first, so a VF without a record is
+/// not one that is being prepared.
 std::vector<std::string> Claims::reconcile() {
     std::vector<std::string> log;
     std::set<std::string> recorded;

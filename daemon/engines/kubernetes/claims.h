@@ -2,10 +2,11 @@
 //
 // Claims: the VFs of ResourceClaims on this host, from the start of a pod to its end. The kubelet
 // calls prepare() before the first container of a pod and unprepare() after the last; both may be
-// repeated. reconcile() ends the claims of which the kubelet never told the end.
+// repeated. reconcile() ends the claims whose end the kubelet never reported.
 //
-//   prepare     read the claim -> write its record -> claim its VFs in vgpud -> metadata -> CDI
-//   file unprepare   end the claim in vgpud -> remove CDI file, metadata, record
+//   prepare     read the claim -> write its record -> claim its VFs in vgpud -> write metadata
+//               and CDI file
+//   unprepare   end the claim in vgpud -> remove CDI file, metadata and record
 //
 // Any thread. Calls that change something on this host wait for each other; none of them waits for
 // the API server meanwhile.

@@ -85,7 +85,7 @@ public:
         return grpc::Status::OK;
     }
 
-    /// Looks for a kubelet that went away from time to time, because gRPC does not wake it.
+    /// Checks once a second whether the kubelet has gone, because gRPC does not wake the wait.
     grpc::Status ListAndWatch(grpc::ServerContext* context, const v1beta1::Empty*,
                               grpc::ServerWriter<v1beta1::ListAndWatchResponse>* out) override {
         constexpr std::chrono::seconds kLook{1};

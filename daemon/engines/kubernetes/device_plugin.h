@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // DevicePlugin: the gRPC services of the device plugin interface v1beta1, for clusters without
-// dynamic resource allocation. Each profile is a resource with a socket of its own beside the
-// kubelet's:
+// dynamic resource allocation. Each profile is a resource with its own socket in the
+// directory of the kubelet's socket:
 //
 //   DEVICE_PLUGINS/kubelet.sock        served by the kubelet: Register
 //   DEVICE_PLUGINS/vgpu-PROFILE.sock   ListAndWatch, Allocate
 //
-// A kubelet that starts removes all other sockets of the directory: serve_again() makes them anew.
+// A kubelet that starts removes all other sockets of the directory: serve_again() makes them again.
 // One thread calls the members; the services run in threads of gRPC, which call Allocations.
 #pragma once
 

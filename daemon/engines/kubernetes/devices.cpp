@@ -85,9 +85,9 @@ Result<std::vector<Device>> devices_of(std::span<const HostVf> vfs, std::string_
         const bool is_new = devices.try_emplace(name, std::move(device)).second;
         if (!is_new || !is_label(name))
             return fail(ErrorId::BadConfiguration,
-                        fmt::format("{} cannot be the device '{}': Kubernetes wants a unique name "
-                                    "of at most 63 letters, digits and '-'; give the GPU another "
-                                    "id in vgpud's configuration",
+                        fmt::format("{} cannot be the device '{}': Kubernetes requires a unique "
+                                    "name of at most 63 letters, digits and '-'; give the GPU "
+                                    "another id in vgpud's configuration",
                                     vf.target, name));
     }
     std::vector<Device> sorted;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Devices: the VFs of this host as vgpu-dra reports them to Kubernetes. A VF that the cluster must
-// not use is no device: another owner has it, or it is not in service. Pure functions.
+// not use is not a device: another owner has it, it is open without an owner, or it is not in
+// service. Pure functions.
 //
 //   state of the GPU              taint of its devices
 //   ok                            none
 //   device-lost, failed           NoExecute: Kubernetes ends the pods that use them
-//   any other (starting, pf-lost, NoSchedule: pods stay, because guests compute on while vgpud or
-//   version-mismatch)             the PF core is away
+//   starting, pf-lost,            NoSchedule: pods stay, because guests continue to compute while
+//   version-mismatch, any other   vgpud or the PF core is away
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"

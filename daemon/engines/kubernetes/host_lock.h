@@ -13,7 +13,8 @@ namespace vgpu::kubernetes {
 
 class HostLock {
 public:
-    /// Held while the HostLock exists. AlreadyRunning, with the holder's node and pid; System.
+    /// The lock lasts as long as the HostLock. AlreadyRunning if another vgpu-dra has it, with the
+    /// node and pid of that one. System if the file cannot be used.
     static Result<HostLock> take(const std::string& directory, const std::string& node);
 
 private:

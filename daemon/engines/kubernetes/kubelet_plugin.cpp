@@ -95,7 +95,7 @@ public:
         pluginregistration::RegistrationStatusResponse*) override {
         const bool is_refused = !status->plugin_registered();
         on_answer_(!is_refused               ? ""
-                   : status->error().empty() ? "for no reason that it gives"
+                   : status->error().empty() ? "it gives no reason"
                                              : status->error());
         return grpc::Status::OK;
     }

@@ -23,7 +23,7 @@
 namespace vgpu::kubernetes {
 namespace {
 
-/// The kubelet waits longer for both together.
+/// Limits of waits. The kubelet waits longer than their sum.
 constexpr std::chrono::milliseconds kVgpudWait{5000}, kApiWait{10'000};
 /// Leaves room for "k8s:", a uid and ".0" in an owner of 72 bytes.
 constexpr std::size_t kMaxCluster = 29;
@@ -79,7 +79,7 @@ Result<> check(const CommandLine& line) {
     return {};
 }
 
-/// Until SIGTERM or SIGINT, which all threads block.
+/// Runs the loop until SIGTERM or SIGINT, which all threads block.
 void run_until_signal(MainLoop& loop, const sigset_t& signals) {
     std::thread waiter([&loop, &signals] {
         int number = 0;
@@ -94,7 +94,8 @@ std::string plugin_directory(const CommandLine& line) {
     return fmt::format("{}/plugins/{}", line.kubelet_dir, kDriver);
 }
 
-/// The devices to Kubernetes, and the ends of claims from it.
+/// Publishes the devices of this host. A full pass first ends the claims whose
+/// ResourceClaims are gone.
 Result<> dra_pass(Host& host, const CommandLine& line, Publisher& publisher, Claims& claims,
                   Extent extent) {
     if (extent == Extent::Everything)

@@ -3,8 +3,7 @@
 // MainLoop: the main thread of vgpu-dra. It calls a pass, which brings Kubernetes up to date:
 //
 //   change of vgpud ----------------> pass(changes)
-//   resync(), kResync, start -------> pass(everything): also reads what Kubernetes has. Its own
-//                                     clients do so every kResync, too
+//   resync(), kResync, start -------> pass(everything): also reads what Kubernetes has
 //   failure ------------------------> the same again after 1 s, 2 s, … kMaxRetry
 #pragma once
 
@@ -32,7 +31,7 @@ public:
 
     MainLoop(VgpudWatch& watch, Pass pass) : watch_(watch), pass_(std::move(pass)) {}
 
-    /// Until stop().
+    /// Runs until stop().
     void run();
     /// Any thread.
     void resync();
@@ -46,7 +45,7 @@ private:
     daemon::adapters::Wakeup wakeup_;
     std::atomic<bool> is_resync_wanted_ = true;
     std::atomic<bool> is_stopping_ = false;
-    std::string failure_;  ///< the last one that was logged; empty: none since
+    std::string failure_;  ///< the last one that was logged; empty after a success
 };
 
 }  // namespace vgpu::kubernetes

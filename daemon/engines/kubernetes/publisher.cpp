@@ -52,7 +52,7 @@ Result<std::vector<PublishedSlice>> Publisher::read() {
     return published_in(response.body, node_.name);
 }
 
-/// The body of the answer.
+/// Returns the body of the answer.
 Publisher::Written<std::string> Publisher::call(Method method, const std::string& path,
                                                 const std::string& body) {
     auto response = api_.call(method, path, body);
@@ -65,7 +65,7 @@ Publisher::Written<std::string> Publisher::call(Method method, const std::string
         .is_conflict = response->status == kHttpConflict || response->status == kHttpNotFound});
 }
 
-/// Slices without an owner outlive their node, and are otherwise the same.
+/// Failures are ignored: slices without an owner work, but outlive their node.
 void Publisher::read_node() {
     if (!node_.uid.empty()) return;
     const auto response = api_.call(Method::Get, "/api/v1/nodes/" + node_.name, "");
@@ -73,7 +73,7 @@ void Publisher::read_node() {
         node_.uid = word_at(response->body, "/metadata/uid");
 }
 
-/// The resource version that the slice has then.
+/// Returns the resource version of the written slice.
 Publisher::Written<std::string> Publisher::write_one(const std::vector<PublishedSlice>& before,
                                                      const nlohmann::json& slice) {
     const std::string name = slice["metadata"]["name"];
@@ -86,7 +86,7 @@ Publisher::Written<std::string> Publisher::write_one(const std::vector<Published
     return word_at(*answer, "/metadata/resourceVersion");
 }
 
-/// A slice that is gone already is as good.
+/// Succeeds if the slice is already gone.
 Publisher::Written<std::string> Publisher::remove(const PublishedSlice& slice) {
     auto gone = call(Method::Delete, slice_path(slice.name), "");
     if (!gone && gone.error().is_conflict) return std::string();

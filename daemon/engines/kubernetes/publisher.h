@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Publisher: keeps the ResourceSlices of this host equal to its devices. Writes only if something
-// differs; each write makes a new generation of the pool. If somebody else writes meanwhile (409),
-// it reads again. One thread.
+// differs; each write makes a new generation of the pool. If somebody else writes meanwhile (409
+// or 404), it reads again. One thread.
 #pragma once
 
 #include "daemon/engines/kubernetes/slices.h"
@@ -21,7 +21,7 @@ public:
 
     Publisher(ApiPort& api, std::string node) : api_(api), node_{std::move(node), ""} {}
 
-    /// Whether publish() of the same devices would ask the API server nothing.
+    /// Whether `devices` are those of the last successful publish().
     [[nodiscard]] bool knows(const std::vector<Device>& devices) const {
         return published_ == devices;
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Slices: the devices of this host as ResourceSlices of resource.k8s.io/v1. The host has one pool,
-// named like its node. All slices of a pool have the pool's generation and the number of slices;
-// Kubernetes uses a pool only if all slices of its newest generation are there. Pure functions.
+// which has the name of its node. All slices of a pool have the pool's generation and the number of
+// slices; Kubernetes uses a pool only if all slices of its newest generation are there. Pure
+// functions.
 #pragma once
 
 #include "daemon/engines/kubernetes/devices.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // SocketWatch: reports each time a file of some name appears in a directory, by inotify. The device
-// plugin waits so for the socket of a kubelet that starts.
+// plugin learns by it that a kubelet has started.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -17,7 +17,7 @@ namespace vgpu::kubernetes {
 
 class SocketWatch {
 public:
-    /// Calls `on_appearance` in a thread of its own until destruction. System if the directory
+    /// Calls `on_appearance` in its own thread until destruction. System if the directory
     /// cannot be watched.
     static Result<std::unique_ptr<SocketWatch>> start(const std::string& directory,
                                                       const std::string& name,

@@ -31,17 +31,18 @@ private:
     std::chrono::milliseconds max_wait_;
 };
 
-/// Waits for the signals of vgpud: its CapacityCounter counts, a GPU changes its state, a VF or GPU
-/// comes or goes, vgpud itself comes or goes. One thread.
+/// Waits for a change of vgpud's CapacityCounter, which counts changes of the states of GPUs and of
+/// the numbers of VFs by profile, and for vgpud to start or end. One thread.
 class VgpudWatch {
 public:
     explicit VgpudWatch(std::string bus) : bus_name_(std::move(bus)) {}
 
-    /// Until something changed, `wake` (a file descriptor) is readable, or `max_wait` is over.
-    /// Waits without the bus if it cannot be reached, and connects again at the next call.
+    /// Waits until something changed, `wake` (a file descriptor) is readable, or `max_wait` is
+    /// over. Waits without the bus if it cannot be reached, and connects again at the next call.
     /// False if `max_wait` was over first.
     bool wait(int wake, std::chrono::milliseconds max_wait);
-    /// Before the first reading: changes after this call are seen. Whether the bus is reachable.
+    /// Call it before the first reading: later changes wake wait(). Returns whether the bus is
+    /// reachable.
     bool connect();
 
 private:

@@ -2,12 +2,14 @@
 //
 // Jobs: gives VFs to the jobs of this host and ends their claims. Slurm's slurmd calls the verbs:
 //
-//   prolog   before the first step: gives the VFs       ensure   before each step: the same again,
-//   task     before each task: where the VFs are                 since slurmd may skip the prolog
-//   epilog   after the last step: ends the claims                of a job that restarts on a host
-//                                                                that was cut off
+//   prolog   before the first step: gives the VFs
+//   ensure   before each step: gives the VFs if the job has none, because slurmd may skip the
+//            prolog of a job that restarts on a host that was cut off
+//   task     before each task: prints where the VFs are
+//   epilog   after the last step: ends the claims
 //
-// A life of a job is one start of it. A late end of an earlier life ends nothing of a later one.
+// A life of a job is one start of it. An epilog of an earlier life that comes late does not end
+// claims of a later life.
 #pragma once
 
 #include "daemon/engines/slurm/controller.h"
@@ -32,10 +34,10 @@ struct JobName {
 /// The argument of QEMU's -device for the VF at `socket`.
 [[nodiscard]] std::string device_of(const std::string& socket);
 
-/// Exit statuses of verbs, as slurmd understands them.
+/// Exit statuses of verbs, as slurmd understands them. If a prolog fails, Slurm drains the host and
+/// starts the job elsewhere.
 inline constexpr int kDone = 0;
-inline constexpr int kFailed =
-    1;  ///< after a prolog, Slurm drains the host and starts the job elsewhere
+inline constexpr int kFailed = 1;
 
 /// The result of a verb: its exit status, a line for slurmd's log (may be empty), and for task the
 /// lines for Slurm.

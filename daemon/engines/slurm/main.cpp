@@ -99,7 +99,8 @@ int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&),
     return report((jobs.*verb)(*job));
 }
 
-/// Succeeds in any case: slurmd stops calling a health check that fails.
+/// Fails only if the name of the cluster cannot be read: slurmd stops calling a health check that
+/// fails.
 int health(const CommandLine& line) {
     const auto cluster = cluster_name();
     if (!cluster) return report(cluster.error());

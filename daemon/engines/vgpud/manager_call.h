@@ -38,7 +38,8 @@ private:
 /// `bus`: "system", "session" or an address. Throws sdbus::Error.
 std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus);
 
-/// The unique name of vgpud: a call to it starts no vgpud. Throws sdbus::Error if there is none.
+/// The unique name of vgpud; a call to it does not start vgpud. Throws sdbus::Error if
+/// there is none.
 std::string owner_of_service(sdbus::IConnection& bus);
 
 /// Errors of vgpud keep their ids; those of the bus mean that vgpud does not answer (System).
@@ -54,7 +55,8 @@ inline constexpr std::chrono::seconds kCallLimit{8};
 /// Longest wait of Assign for VFs that are being scrubbed.
 inline constexpr std::uint32_t kScrubWaitMs = 5000;
 
-/// What `call` returns for vgpud's Manager; waits up to `max_wait` for a vgpud that is starting.
+/// Returns what `call` returns for vgpud's Manager. Waits up to `max_wait` for a vgpud that is
+/// starting.
 template <typename T, typename Call>
 daemon::Result<T> manager_call(const std::string& bus_name, std::chrono::milliseconds max_wait,
                                const Call& call) {
@@ -72,7 +74,7 @@ daemon::Result<T> manager_call(const std::string& bus_name, std::chrono::millise
                 return tl::make_unexpected(std::move(known));
         } catch (const std::out_of_range&) {
             return daemon::fail(daemon::ErrorId::System,
-                                "vgpud answers in other words: is it of another version?");
+                                "vgpud's answer lacks a member: has vgpud another version?");
         }
         std::this_thread::sleep_for(kLook);
     }
