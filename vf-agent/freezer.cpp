@@ -64,7 +64,7 @@ bool Freezer::freeze(const std::vector<int>& pids) {
         const std::string from = cgroup_of(root_, pid);
         if (!is_origin(from) || holds(pid)) continue;
         came_from_[pid] = from;
-        // before the move, because thaw() cannot know an origin that is not in the file
+        // before the move: if the agent is killed, only the file knows the origin
         write_record();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
     }

@@ -23,7 +23,7 @@ struct Row {
 // The bits of ip_block_mask number blocks in the order of a release, so each tested release has a
 // row.
 constexpr std::array kRows{
-    Row{{6, 12}, "ip_block_mask=0xdf", "with UVD it follows a null pointer on a Vega10 VF"}};
+    Row{{6, 12}, "ip_block_mask=0xdf", "with UVD, amdgpu follows a null pointer on a Vega10 VF"}};
 
 Version parse(std::string_view release) {
     Version version;

@@ -19,11 +19,11 @@ namespace vgpu::agent {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-/// An act under way. The destructor ends the act, which may take a moment.
+/// A self-test or quiesce under way. The destructor ends it, which may take a moment.
 class Task {
 public:
     virtual ~Task() = default;
-    /// None until the task ends. After the deadline it is a failure. Never blocks.
+    /// None until the task ends. A task that exceeds the deadline fails. Never blocks.
     virtual std::optional<Outcome> poll(Nanoseconds now) = 0;
 };
 

@@ -17,7 +17,7 @@ namespace {
 using daemon::adapters::UniqueFd;
 
 constexpr const char* kDefaultAddress = "127.0.0.1:9482";
-/// Limit per call. All calls of a scrape together take less than the 10 s for which Prometheus
+/// Limit per call. A scrape makes four calls, so they end within the 10 s for which Prometheus
 /// waits.
 constexpr std::chrono::seconds kCallLimit{2};
 

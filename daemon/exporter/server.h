@@ -4,7 +4,7 @@
 // read, and no client can harm the others:
 //   - sockets never block; an iteration reads one buffer and writes what the client accepts;
 //   - a client has kTimeout and kMaxRequest bytes for its request, and kTimeout for the response;
-//   - at most kMaxClients: one more replaces the oldest without a response, or else the oldest.
+//   - at most kMaxClients: one more closes the oldest that has no response yet, or else the oldest.
 // main.cpp calls watch() before each wait and dispatch() after it; one thread.
 #pragma once
 

@@ -27,8 +27,8 @@ bool is_input_over() {
 int main_of(int argc, char** argv) {
     std::string uri = "qemu:///system";
     CLI::App app(
-        "vgpu-libvirt reports libvirt's domains to vgpud, one JSON object a line; it ends when its "
-        "standard input ends",
+        "vgpu-libvirt reports libvirt's domains to vgpud, one JSON object per line; it ends when "
+        "its standard input ends",
         "vgpu-libvirt");
     app.add_option("--connect", uri, "URI of the libvirt connection")->capture_default_str();
     app.set_version_flag("--version", fmt::format("vgpu-libvirt {}", VGPU_VERSION));
