@@ -40,8 +40,8 @@ struct VramFacts {
 struct DriverTiming {
     std::uint64_t quantum_us = 0;
     std::uint64_t preempt_timeout_us = 0;
-    /// Longest time off the engine, if all other functions use up their quanta and time-outs;
-    /// absent while one of these functions has neither limit.
+    /// Longest time off the engine, if all other functions use up their quanta and time-outs.
+    /// Absent if one of them has neither limit.
     std::optional<std::uint64_t> worst_wait_us{};
 
     bool operator==(const DriverTiming&) const = default;
@@ -79,7 +79,7 @@ struct VfFacts {
     bool operator==(const VfFacts&) const = default;
 
     [[nodiscard]] bool has_work() const { return core && core->has_work != 0; }
-    /// Part of service_ns that a reservation paid for.
+    /// Part of service_ns that was charged to the reservation.
     [[nodiscard]] std::uint64_t reserved_ns() const { return core ? core->reserved_service_ns : 0; }
 };
 

@@ -131,7 +131,7 @@ private:
     std::optional<std::uint64_t> clashes_version_;
     std::string holder_;
     std::set<std::string> locked_gpus_, locked_names_;
-    std::set<EndedClaim> ended_claims_;  ///< claims of held GPUs that ended since the run or its
+    std::set<EndedClaim> ended_claims_;  ///< claims of locked GPUs that ended since the run or its
                                          ///< recovery began
     std::vector<std::unique_ptr<GpuHost>> gpus_;
 };

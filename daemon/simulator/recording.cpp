@@ -26,7 +26,7 @@ constexpr const char* kEventFirst = "an event comes before the first chunk";
 constexpr const char* kNoChunk = "there is no chunk";
 /// Limit of service: three days in ns. Beyond it lags do not fit in 64 bits.
 constexpr std::int64_t kMaxService = std::int64_t{1} << 48;
-/// The end of 9999, the last time that calendars print.
+/// The end of the year 9999: later times cannot be printed with four digits of the year.
 constexpr std::int64_t kLastUnixTime = 253'402'300'799;
 
 /// Skips one item.

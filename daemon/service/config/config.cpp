@@ -117,9 +117,10 @@ void check_settings_of_pci(JsonSection& section, const GpuConfig& config) {
     if (section.find("max_gap_ms") != nullptr)
         section.complain("max_gap_ms", "cannot be promised for a GPU with 'pci'; leave it out");
     if (config.quantum_us % kUnitUs != 0)
-        section.complain("quantum_us", fmt::format("{} is no whole number of milliseconds, which a "
-                                                   "GPU with 'pci' needs",
-                                                   config.quantum_us));
+        section.complain("quantum_us",
+                         fmt::format("{} is not a whole number of milliseconds, which a "
+                                     "GPU with 'pci' needs",
+                                     config.quantum_us));
 }
 
 GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {

@@ -42,9 +42,9 @@ struct PciConfig {
     std::optional<std::pair<std::uint16_t, std::uint16_t>> model{};
     bool is_observing = true;             ///< "manage": "observe"
     bool accepts_approximations = false;  ///< "contracts": "approximate"
-    std::uint32_t vfs = 0;                ///< when VFs are enabled, at least so many
-    std::uint32_t vram_mb = 0;            ///< of all VFs together; 0: as large as the VRAM's BAR
-    std::uint32_t pf_quantum_ms = 1;      ///< the PF's own turn
+    std::uint32_t vfs = 0;            ///< number of VFs to enable at least, when VFs are enabled
+    std::uint32_t vram_mb = 0;        ///< of all VFs together; 0: as large as the VRAM's BAR
+    std::uint32_t pf_quantum_ms = 1;  ///< the PF's own quantum
 };
 
 /// quantum_us and max_gap_ms apply to a GPU without a record. Later the values in its record apply.

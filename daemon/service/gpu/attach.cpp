@@ -38,7 +38,8 @@ VfRecord GpuModel::record_for(const VfFacts& active, const GpuRecord& record) co
                    .spec = {.name = fmt::format("{}-vf{}", id_, active.vf),
                             .uuid = active.uuid ? *active.uuid : make_uuid(),
                             .resources = resources_of(active)}};
-    // What the driver cannot change is not defined, so that another size is no difference.
+    // If the driver cannot change the size, no size is defined, so that another size is no
+    // difference.
     if (!abilities_->can(Change::VramBytes)) found.spec.resources.vram_bytes = 0;
     return found;
 }
@@ -115,7 +116,7 @@ Result<> GpuModel::read_all_vfs() {
     return {};
 }
 
-/// What changes the record is made durable together, before VFs are made again.
+/// Makes all changes of the record durable together, before it makes VFs again.
 Result<> GpuModel::adopt_vfs() {
     GpuRecord record = record_.get();
     if (!ports_.store.records().contains(id_)) {
@@ -194,8 +195,8 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, Vf& one) {
     return {};
 }
 
-/// Makes a VF that has no resources, as far as the record wants one. Fails only if the PF core is
-/// lost.
+/// Makes a VF that has no resources, as far as the record requires one. Fails only if the PF core
+/// is lost.
 Result<> GpuModel::make_again(const VfRecord& desired) {
     const VfAction action = action_for(&desired, {.vf = desired.vf});
     if (action == VfAction::Resize) return finish_resize(desired.vf);

@@ -403,7 +403,7 @@ void GpuModel::refresh_all(Nanoseconds now) {
 void GpuModel::refresh(Freshness desired) {
     const Nanoseconds now = ports_.clock.now();
     if (!pf_.is_connected() || now - refreshed_at_ < kFreshness) return;
-    // No event reports changes of a VF.
+    // Without events, only reading a VF shows its changes.
     if (!events_) desired = Freshness::Counters;
     if (desired == Freshness::Gpu) static_cast<void>(check_gpu());
     if (desired != Freshness::Counters) return;

@@ -175,7 +175,7 @@ void GpuModel::put(std::uint32_t vf, const GpuRecord& after) {
     show(after);
 }
 
-/// A VF that is not the one on record keeps the record that was made up for it.
+/// A VF with another UUID than the recorded one keeps the record that record_for() made for it.
 void GpuModel::show(const GpuRecord& record) {
     for (auto& [vf, one] : vfs_) {
         const auto known = record.vfs.find(vf);

@@ -332,12 +332,14 @@ private:
     [[nodiscard]] Result<> in_reach() const;
     /// NoSuchVf unless the VF is in view.
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
-    /// Reads the VF before anything is recorded, in case that the PF core is lost.
+    /// Reads the VF before anything is recorded, in case the PF core is lost.
     Result<> refresh_before_change(std::uint32_t vf);
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
-    /// Whether the GPU is idle, if the change needs that: force overrides owners, but not clients.
+    /// Fails if the driver cannot create the VF now.
     [[nodiscard]] Result<> check_new(const VfRecord& desired) const;
+    /// Fails if the change needs an idle GPU and this one is not. Force overrides owners, but not
+    /// clients.
     [[nodiscard]] Result<> check_all_idle(Need need, std::string_view whose,
                                           const Requester& requester) const;
     /// Empty if sockets are not shown.
@@ -418,7 +420,8 @@ private:
     trace::Recorder schedule_;
     WaitAccount waits_;
     Nanoseconds restore_at_{0};
-    /// Per VF: the other VFs with its name. Manager says so, also of VFs that are not in view yet.
+    /// Per VF: the other VFs with its name. Manager reports them, also of VFs that are not in view
+    /// yet.
     std::map<std::uint32_t, std::string> name_clashes_;
     Nanoseconds owners_at_{0};
     Nanoseconds scrub_begin_at_{0};  ///< earliest time, after a refusal

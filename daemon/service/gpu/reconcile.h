@@ -11,7 +11,7 @@
 
 namespace vgpu::daemon {
 
-/// What the record says of the VF in service, or of its number if none is.
+/// What the record says about the VF in service, or about its number if no VF is in service.
 enum class OnRecord {
     Nothing,
     Defined,

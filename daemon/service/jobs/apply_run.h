@@ -71,7 +71,8 @@ private:
     void commit(const std::optional<ApplyIntent>& intent, const Done<>& then);
     bool begin_next();
     bool begin_undo();
-    /// Records the request's inverse if there is something to roll back. After a failure, gives up.
+    /// Records the request's inverse if there is something to roll back. After a failure, abandons
+    /// the run.
     void end_step(const StepEnd& end);
     /// Records a step that could not be rolled back.
     void end_undo(const Result<>& result);

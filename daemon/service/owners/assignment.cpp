@@ -49,8 +49,8 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
         return {Availability::Scrubbing, "is being scrubbed"};
     if (view.active.state == VGPU_PF_VF_RESETTING)
         return {Availability::Scrubbing, "is being reset"};
-    // A domain starts again under its name, so a client may be of its earlier run. A life of a job
-    // starts once, so a client is its own.
+    // A domain has the same owner at each start, so the client may be that of an earlier run. A
+    // life of a job starts once, so the client is its own.
     const bool is_of_job = std::holds_alternative<EngineOwner>(form_of(owner));
     if (is_own && is_open && !is_of_job) return {Availability::OwnOpen, "is still open"};
     if (!is_own && !owned.name.empty() && (!is_expired(owned, now) || is_open))
@@ -59,7 +59,7 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
         return {Availability::NotInService,
                 view.condition.empty() ? fmt::format("is {}", vf_state_name(view.active.state))
                                        : view.condition};
-    if (is_reserved) return {Availability::Claimed, "is being given to another domain"};
+    if (is_reserved) return {Availability::Claimed, "is being given to another owner"};
     if (is_withheld(view))
         return {Availability::NotInService, "is not available (assignment mode 'none')"};
     if (is_own) return {Availability::Own, ""};
@@ -85,8 +85,7 @@ class Chooser {
 public:
     explicit Chooser(std::span<const Candidate> candidates) : candidates_(candidates) {
         for (const Candidate& one : candidates)
-            // Sums weights, because weights, not numbers of VFs, show how much of the engine is in
-            // use.
+            // weights, not numbers of VFs, show how much of the engine is in use
             load_[one.target.gpu] += is_in_use(one.availability) ? one.weight : 0;
     }
 
@@ -159,7 +158,7 @@ private:
             ++there_are;
             if (one.is_orphan) orphans.push_back(one.target);
             may_pass = may_pass || is_soon_takeable(one.availability);
-            ++reasons[taken_.contains(one.target) ? "already given to this domain"
+            ++reasons[taken_.contains(one.target) ? "already given to this owner"
                                                   : describe(one.availability)];
         }
         const std::string shown = profile.substr(0, 64);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Choice of the VFs for a consumer (a VM). Pure rules; makes no claim. A consumer requests VFs by
-// name or profile and gets all of them or none. VFs that the consumer already has come first, so
-// that repeating a request changes nothing. Other VFs of a profile come from the GPU with the least
-// weight in use.
+// Choice of the VFs for a consumer (a VM or a job). Pure rules; makes no claim. A consumer requests
+// VFs by name or profile and gets all of them or none. VFs that the consumer already has come
+// first, so that repeating a request changes nothing. Other VFs of a profile come from the GPU with
+// the least weight in use.
 #pragma once
 
 #include "daemon/service/manager.h"
@@ -56,7 +56,7 @@ struct Refusal {
 /// OutOfRange unless `count` is 1 to kMaxSelectors.
 [[nodiscard]] Result<> check_selector_count(std::size_t count);
 
-/// `by`: "name" or "profile". OutOfRange or UnknownOption.
+/// `by`: "name" or "profile", else UnknownOption. InvalidName if `value` cannot be one.
 [[nodiscard]] Result<VfSelector> selector_of(const std::string& by, const std::string& value);
 
 /// All VFs from the view of `owner`. `reserved`: VFs that other requests are claiming.

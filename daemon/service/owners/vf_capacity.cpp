@@ -25,7 +25,7 @@ CapacityRow& row_of(Rows& rows, const GpuView& gpu, const std::string& profile) 
 bool is_free(const Candidate& candidate, const VfView& view, GpuState gpu) {
     switch (candidate.availability) {
         case Availability::Free:
-        case Availability::Own:  // of nobody
+        case Availability::Own:  // unclaimed: the candidates are those of the empty owner
             return true;
         case Availability::Scrubbing:
             return gpu == GpuState::Ok && view.condition.empty();

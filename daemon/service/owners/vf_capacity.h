@@ -19,7 +19,7 @@ struct CapacityRow {
     std::string profile;            ///< empty: VFs without a profile
     std::uint32_t total = 0;        ///< defined
     std::uint32_t free = 0;         ///< may be claimed now, or after the scrub that is under way
-    std::uint32_t claimed = 0;      ///< have an owner, whatever their state
+    std::uint32_t claimed = 0;      ///< have an owner with a lease that lasts, or with the VF open
     std::uint32_t unavailable = 0;  ///< neither: GPU lost, VF not in service, open without owner
 
     bool operator==(const CapacityRow&) const = default;

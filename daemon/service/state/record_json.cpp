@@ -83,7 +83,8 @@ Json vf_json(const VfRecord& record) {
 /// may be edited or damaged.
 std::uint32_t vf_number_of(const Json& json) {
     const auto number = json.get<std::uint64_t>();
-    if (number < 1 || number > VGPU_PF_MAX_VFS) throw std::runtime_error("a VF number is none");
+    if (number < 1 || number > VGPU_PF_MAX_VFS)
+        throw std::runtime_error("a VF number is out of range");
     return static_cast<std::uint32_t>(number);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // VfResources: the properties of a VF that only provisioning can change: VRAM, compute units,
-// doorbells, limits of its guest. Part of VfSpec. The JSON here is that of the
-// state file.
+// doorbells, limits of its guest. Part of VfSpec. The JSON here is that of the state file.
 #pragma once
 
 #include "daemon/backend/facts.h"

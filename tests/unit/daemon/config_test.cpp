@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(
             "/gpus/0/max_gap_ms cannot be promised for a GPU with 'pci'; leave it out"},
         BadConfig{R"({"gpus": [{"id": "a", "quantum_us": 1500,
                   "pci": {"address": "0000:03:00.0"}}]})",
-                  "/gpus/0/quantum_us 1500 is no whole number of milliseconds"},
+                  "/gpus/0/quantum_us 1500 is not a whole number of milliseconds"},
         BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0"}},
                                {"id": "b", "pci": {"address": "0000:03:00.0"}}]})",
                   "/gpus/1/pci/address '0000:03:00.0' is used twice"},
