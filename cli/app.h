@@ -36,11 +36,12 @@ std::string make_document(Document document);
 /// The error text for wrong usage; "" if `words` would run a verb or show help.
 std::string wrong_usage(std::vector<std::string> words);
 
-/// Runs a command line. `words`: arguments without the program's name. Returns an ExitCode. Usage,
-/// before it connects, for an unknown verb or option, an empty word before "--", invalid UTF-8, and
-/// words that CLI11 refuses. Otherwise the verb's result, or that of its ServiceError. Errors are
-/// written as text to `err` and, with --json, as a document to `out`. Failed instead of 0 if `out`
-/// could not be written, unless its reader is gone.
+/// Runs a command line. `words`: arguments without the program's name. Returns an ExitCode:
+///   - Usage, before it connects, for an unknown verb or option, an empty word before "--", invalid
+///     UTF-8, and words that CLI11 refuses;
+///   - else the verb's result, or the code of its ServiceError;
+///   - Failed instead of 0 if `out` could not be written, unless its reader is gone.
+/// Writes errors as text to `err` and, with --json, as a document to `out`.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams);
 
 }  // namespace vgpu::cli

@@ -23,7 +23,8 @@ void write_archive(const std::string& path, const std::string& top,
 /// The entries of an archive by write_archive(), with `top` in their names; empty for other files.
 [[nodiscard]] std::vector<ArchiveEntry> read_archive(const std::string& path);
 
-/// Content as of gzip -d, cut at 256 MiB. None if the file is unreadable or not compressed.
+/// The content, as gzip -d writes it, cut at 256 MiB. None if the file is unreadable or not
+/// compressed.
 [[nodiscard]] std::optional<std::string> read_compressed(const std::string& path);
 
 }  // namespace vgpu::cli

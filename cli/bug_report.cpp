@@ -42,7 +42,8 @@ Review it before you send it.
                        path + ": " + std::generic_category().message(error));
 }
 
-/// The redacted configuration. No configuration is better than one with secrets.
+/// The redacted configuration. If it is not JSON, the report has no
+/// configuration, because secrets in it cannot be found.
 std::string configuration_of(const std::string& path) {
     const auto text = text::whole_file(path);
     if (!text) unreadable(path, text.error());
@@ -131,7 +132,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     }
 }
 
-/// The call is outside add(), because without the GPUs nothing else can be asked.
+/// Calls list_gpus() outside add(): if that fails, the report leaves out all data of vgpud.
 void BugReport::add_service(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
     add("list.json", [&] {

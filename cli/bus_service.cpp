@@ -51,7 +51,7 @@ public:
     }
     ~ManagerProxy() { unregisterProxy(); }
 
-    /// True once after each burst.
+    /// Whether an event came since the last call.
     bool take_event() { return std::exchange(has_event_, false); }
 
 private:

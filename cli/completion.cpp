@@ -78,7 +78,8 @@ std::string bash_value(const TreeOption& option) {
     return fmt::format("kind={}", bash_kind(option.value));
 }
 
-/// Rows for options with a value, after which only the value may come.
+/// Rows for words after which only one kind of value may come: options with a value, and the
+/// choices of a first positional that a second one follows.
 std::string bash_values(const TreeVerb& verb, std::string_view pattern) {
     std::string rows;
     for (const TreeOption& option : verb.options) {

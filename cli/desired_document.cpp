@@ -157,7 +157,7 @@ void DesiredDocument::describe(CLI::App& command) {
     command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
 }
 
-/// Reads the document. For --auto vgpud makes it and gets it back.
+/// Reads the document. For --auto, vgpud makes the document, and vgpuctl sends it back to vgpud.
 std::string DesiredDocument::read(Service& service) const {
     if (auto_vfs_) {
         Options options;

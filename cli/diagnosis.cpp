@@ -147,7 +147,7 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 // --- the kernel
 
-/// Only on such a host are missing requirements of real VFs a fault.
+/// On a host without such a GPU, missing requirements of real VFs are not a fault.
 [[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
     return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
                        [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });

@@ -241,8 +241,8 @@ void write_migration_blocker(CommandLine& line, const std::string& run_dir,
 
 // --- host devices
 
-/// managed='yes': libvirt binds the function to vfio-pci and gives it back; 'no': vgpud has done
-/// so.
+/// managed='yes': libvirt binds the function to vfio-pci and later unbinds it. 'no': vgpud has
+/// already bound it.
 void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
     for (xmlNode* node : children_of(devices, "hostdev"))
         if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))

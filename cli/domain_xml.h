@@ -17,8 +17,8 @@ namespace vgpu::cli {
 /// Namespace of <vgpu:vf> and <vgpu:vfs>. libvirt keeps one element per namespace.
 inline constexpr const char* kDomainNamespace = "urn:vgpu:libvirt:1";
 
-/// Name that attach-xml writes and no other program uses. kMigrationBlocker names the block node
-/// that appears in QEMU's refusal to save; at most 31 characters.
+/// Name of the block node that attach-xml adds and QEMU names when it refuses to save. At most 31
+/// characters. Only attach-xml writes this name and kHostDeviceAlias.
 inline constexpr const char* kMigrationBlocker = "vgpu-vf-is-never-saved";
 /// Alias of host devices. libvirt requires that users' aliases begin with "ua-".
 inline constexpr const char* kHostDeviceAlias = "ua-vgpu";

@@ -48,7 +48,7 @@ struct ServiceFacts {
     std::vector<Properties> gpus{}, vfs{};
 };
 
-/// The facts are only roughly of one moment, because nothing is locked.
+/// vgpuctl reads the facts one after the other, without a lock, so they may not fit together.
 struct HostFacts {
     std::string vgpuctl_version;
     std::string kernel_release;

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
                             .uses_colour = vgpu::cli::wants_colour(
                                 is_terminal, std::getenv("NO_COLOR"), std::getenv("TERM")),
                             .columns = terminal_columns()});
-    // so that the loop of a shell ends, too
+    // if vgpuctl ends by SIGINT, the shell also ends a loop around it
     if (status == static_cast<int>(vgpu::cli::ExitCode::Interrupted)) std::raise(SIGINT);
     return status;
 }

@@ -16,8 +16,8 @@ namespace vgpu::cli {
 /// Adds an option for a whole number, decimal or 0x…. `to` must outlive the parsing.
 CLI::Option* add_whole(CLI::App& command, const std::string& name, std::optional<Value>& to,
                        const std::string& help);
-/// Adds an option for a number with or without a fraction. Without one it is stored as whole, which
-/// vgpud accepts for both.
+/// Adds an option for a number with or without a fraction. A number without a fraction is
+/// stored as a whole number, which vgpud accepts for both.
 CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<Value>& to,
                       const std::string& help);
 /// Adds an option for a number of bytes, with or without a unit (text/size.h).

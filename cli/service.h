@@ -82,7 +82,7 @@ enum class BusChange { Event, Gone, Back, Stopped };
 
 /// The methods of org.vgpu1.Vf with the same names.
 enum class VfAction { Pause, Stop };
-/// Those that begin a job.
+/// The methods of org.vgpu1.Vf that begin a job.
 enum class VfJob { Destroy, Reset, Resume, ClearQuarantine, SelfTest, Quiesce, Thaw };
 
 /// "gpu0/vf3" for "/org/vgpu1/gpu/gpu0/vf/3", "gpu0" for the path of a GPU.
@@ -132,8 +132,8 @@ public:
     virtual std::uint64_t unassign_vfs(const std::string& owner) = 0;
     /// For a running VM: restores lost claims, and returns its number of VFs.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
-    /// Lowers the limit of further calls and of await_job(). One that exceeds it throws
-    /// Unreachable, and vgpud may still act.
+    /// Lowers the limit of further calls and of await_job(). A call that exceeds it
+    /// throws Unreachable, and vgpud may still act.
     virtual void limit_calls(std::chrono::milliseconds limit) = 0;
     /// A VF that is open may require "force".
     virtual void control(const std::string& path, VfAction action, const Options& options) = 0;
@@ -153,9 +153,9 @@ public:
     /// Change nothing.
     virtual std::string export_config(const Options& options) = 0;
     virtual std::string auto_config(const Options& options) = 0;
-    /// Waits for the end of a job, or until `is_enough`, which each change calls, and returns
-    /// the last properties. A job that failed does not throw: see State, Error, ErrorName. Nothing
-    /// if one of `stop_on` is ready first.
+    /// Waits until a job has ended or `is_enough` returns true, and returns the last properties.
+    /// Calls `is_enough` each time it has read them. A job that failed does not throw: see State,
+    /// Error, ErrorName. Returns nothing if one of `stop_on` is ready first.
     virtual std::optional<Properties> await_job(
         const std::string& path, const std::function<bool(const Properties&)>& is_enough,
         const std::vector<pollfd>& stop_on) = 0;

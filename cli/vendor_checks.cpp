@@ -49,7 +49,7 @@ void check_found(const HostFacts& facts, const VendorPf& pf, std::vector<Finding
     }
     if (!facts.service.is_there) return;
     found.push_back({"pf-found", Level::Note, what + ", and vgpud does not know it",
-                     "its VFs are nobody's, and their sizes and drivers are lost at a reboot",
+                     "its VFs have no owners, and their sizes and drivers are lost at a reboot",
                      fmt::format("add {{\"id\": …, \"pci\": {{\"address\": \"{}\"}}}} to 'gpus' of "
                                  "/etc/vgpu/vgpud.json; vgpud only observes it then",
                                  pf.address)});

@@ -133,7 +133,7 @@ private:
         return vfs;
     }
 
-    /// GPUs and VFs; none if vgpud does not answer, because paths of softgpu need neither.
+    /// GPUs and VFs. None if vgpud does not answer: a path of softgpu does not require it.
     [[nodiscard]] static std::optional<Known> known_of(const Setting& setting) {
         try {
             const auto service = setting.connect();

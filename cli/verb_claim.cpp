@@ -45,8 +45,8 @@ public:
     }
 
 private:
-    /// Not sent if not given, because 0 is a value.
     std::string target_, owner_;
+    /// Not sent if not given, because 0 is a value.
     std::optional<Value> lease_s_, generation_;
     bool is_persistent_ = false;
 };

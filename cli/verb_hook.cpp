@@ -152,7 +152,8 @@ private:
         return ExitCode::Ok;
     }
 
-    /// A domain of others that has a <hostdev>. It must start also without vgpud.
+    /// For a domain that has a <hostdev>, but no VF from attach-xml: refuses it if the <hostdev> is
+    /// a VF with another owner. The domain must also start without vgpud.
     ExitCode guard(const std::string& xml, const Setting& setting) {
         const HardLimit limit(kHardLimit, "", static_cast<int>(ExitCode::Ok));
         try {

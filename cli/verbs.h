@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Verb: a verb of vgpuctl, in a separate file. Prints to the given stream, as text or (--json) as
+// Verb: a verb of vgpuctl. Prints to the given stream, as text or (--json) as
 // one JSON document with a schema id. Only run_cli() calls verbs.
 #pragma once
 
