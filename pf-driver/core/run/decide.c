@@ -74,7 +74,10 @@ static const struct decision_row decisions[] = {
 	[DECISION_EXCLUSIVE] = {"stops the table", WHO_ADMITTED, vgpu_pf_run_pick_exclusive},
 	/* a gang whose slot is open; else, among VFs with work and budget, the earliest deadline */
 	[DECISION_RESERVATION] = {"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
-	/* a VF with work and budget; the run is deducted from the VF's own slices */
+	/*
+	 * a VF with work and budget; the run is deducted from the VF's own slices. A run that full
+	 * access gives is extra time, and waits while another VF is overdue
+	 */
 	[DECISION_RESERVE] = {"reserve section", WHO_FIRST_PRIORITY_CLASS,
 			      vgpu_pf_run_pick_reserve},
 	/* a VF with work, off the engine for longer than max_gap_ms: a short run, charged */
@@ -117,7 +120,7 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_PRIORITY_CLA
  *   - a reservation; if a reservation also serves the present run, only one with an earlier
  *     deadline, or
  *   - a VF of the reserve section and of the same or a higher priority class, if the present run
- *     comes neither from a reservation nor from the reserve section.
+ *     comes neither from a reservation nor from the reserve section, and its VF was not overdue.
  * No VF preempts the slot of a gang. Return: false if there is no such VF.
  */
 bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
@@ -135,7 +138,7 @@ bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 		run->decision = DECISION_RESERVATION + 1;
 		return true;
 	}
-	if (vgpu_pf_run_kind(current)->is_urgent)
+	if (vgpu_pf_run_kind(current)->is_urgent || current->is_overdue)
 		return false;
 	competing = vgpu_pf_run_contract_before_priority_class(pf, competing,
 							       own->terms.priority_class + 1);
@@ -167,6 +170,7 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 {
 	if (!first_of_order(pf, run))
 		return false;
+	run->is_overdue = vgpu_pf_run_pick_is_overdue(pf, &pf->vfs[run->vf]);
 	vgpu_pf_run_contract_limit(pf, run);
 	return true;
 }

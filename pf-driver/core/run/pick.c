@@ -136,6 +136,30 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
 }
 
+/* Has a VF with work been off the engine for longer than its gap, or else than max_gap_ms? */
+bool vgpu_pf_run_pick_is_overdue(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	uint64_t limit =
+		vgpu_pf_run_tables_active(pf)->table.max_gap_us[vf->number - 1] * VGPU_NS_PER_US;
+	uint64_t since = vf->service.waiting_since_ns;
+
+	if (!limit)
+		limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
+	return limit && since && vgpu_pf_timer_now(pf) - since >= limit;
+}
+
+/* whether any VF of the mask, except one, is overdue */
+static bool anybody_is_overdue(struct vgpu_pf *pf, uint32_t mask, const struct vgpu_vf *except)
+{
+	struct vgpu_vf *vf;
+
+	vgpu_for_each_vf(pf, vf)
+		if (vf != except && vgpu_has_bit(mask, vf->number) &&
+		    vgpu_pf_run_pick_is_overdue(pf, vf))
+			return true;
+	return false;
+}
+
 /* sum of all reserved budgets: they may all be due at once, and are served before a late VF */
 static uint64_t budgets_ns(struct vgpu_pf *pf)
 {
@@ -176,6 +200,21 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 	return is_late ? first->number : 0;
 }
 
+/*
+ * Whether an early run of the reserve may come now. An advance may not bring a VF too far from its
+ * share or gap. Other runs wait only for VFs that are overdue, since a driver in full access gives
+ * up if its work takes too long.
+ */
+static bool is_reserve_allowed(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *run)
+{
+	struct vgpu_vf *vf = &pf->vfs[run->vf];
+
+	if (!run->is_advance)
+		return !anybody_is_overdue(pf, competing, vf);
+	return vgpu_pf_run_outlook_of(pf, vf, (int64_t)run->granted_ns) == VGPU_OUTLOOK_ALLOWED &&
+	       !first_late(pf, competing, run);
+}
+
 /* Pick a VF of the reserve section that has work and budget. */
 bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -193,11 +232,8 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 		vgpu_pf_run_pick_set(run, vf->number, VGPU_RUN_RESERVE, (uint64_t)budget,
 				     vgpu_pf_run_tables_quantum(pf, vf->number));
 		run->is_advance = is_advance(pf, vf);
-		if (run->is_advance &&
-		    (vgpu_pf_run_outlook_of(pf, vf, budget) != VGPU_OUTLOOK_ALLOWED ||
-		     first_late(pf, competing, run)))
-			continue;
-		return true;
+		if (is_reserve_allowed(pf, competing, run))
+			return true;
 	}
 	return false;
 }

@@ -70,6 +70,7 @@ struct vgpu_run {
 	bool is_accounted;     /* the entry of the run log has been read, or there will be none */
 	bool is_advance;       /* from the reserve section, prepaid from the VF's own entries */
 	bool is_capped;	       /* the VF's tokens or slot have limited granted_ns */
+	bool is_overdue;       /* the VF had waited longer than its gap: no reserve preempts it */
 	uint64_t granted_ns;   /* 0: no limit */
 	uint64_t quantum_ns;   /* quantum of the VF's entry */
 	uint64_t started_ns;   /* end of the switch to the run */

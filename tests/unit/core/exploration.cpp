@@ -75,7 +75,8 @@ void add_vf(Digest& digest, const vgpu_vf& vf) {
 
 void add_run(Digest& digest, const vgpu_run& run) {
     digest.add(run.vf | std::uint64_t{run.kind} << 8 | std::uint64_t{run.is_cut} << 16 |
-               std::uint64_t{run.is_accounted} << 17 | std::uint64_t{run.is_advance} << 18);
+               std::uint64_t{run.is_accounted} << 17 | std::uint64_t{run.is_advance} << 18 |
+               std::uint64_t{run.is_overdue} << 19);
 }
 
 void add_scheduler(Digest& digest, const vgpu_pf& pf) {

@@ -22,11 +22,10 @@ constexpr std::uint32_t kQuantumUs = 2'000, kGapUs = 10'000, kPreemptTimeoutUs =
 /// Two switches, and a poll of the PF core.
 constexpr std::uint64_t kSlack = kMs;
 /// Longest wait of VF1: its gap; if VF2 hangs, also the time until its slice is over by the PF
-/// core's timer, and the time in which it must leave the engine. Twice, because VF2 may hang again
-/// in the reserve of the full access after its reset, and a reserve comes before a gap.
+/// core's timer, and the time in which it must leave the engine.
 constexpr std::uint64_t kGapBound = kGapUs * kUs + kSlack;
 constexpr std::uint64_t kHangBound =
-    kGapBound + 2 * (20 * kMs /* SLICE_NET_NS */ + kPreemptTimeoutUs * kUs);
+    kGapBound + 20 * kMs /* SLICE_NET_NS */ + kPreemptTimeoutUs * kUs;
 
 /// Everything that VF1 is told, or finds in its registers.
 struct Sight {

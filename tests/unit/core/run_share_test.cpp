@@ -228,6 +228,52 @@ TEST(Gap, ATurnThatWouldComeALittleTooLateComesEarlyAndWhole) {
     }
 }
 
+/// Answers its reset at once and asks for full access; it has work that hangs.
+void recover_and_hang(Rig& rig, std::uint32_t vf) {
+    std::vector<std::uint32_t>& received = rig.gpu.vf(vf).received;
+    if (received.empty()) return;
+    const std::uint32_t message = received.back();
+    received.clear();
+    rig.gpu.guest_acknowledges(vf);
+    if (message == MAILBOX_VF_FLR_NOTIFICATION) {
+        rig.gpu.guest_sends(vf, MAILBOX_READY_TO_RESET);
+    } else if (message == MAILBOX_VF_FLR_NOTIFICATION_CMPL) {
+        rig.gpu.guest_sends(vf, MAILBOX_REQ_GPU_INIT_ACCESS);
+        rig.gpu.hang(vf);
+        rig.gpu.give_work(vf, kEndless);
+    }
+}
+
+TEST(Gap, IsExceededByOneHangOnlyIfTheNeighbourHangsAgainInItsFullAccess) {
+    constexpr std::uint32_t kPreemptTimeoutUs = 3000;
+    constexpr std::uint64_t kGap = 10 * kMs, kNet = 20 * kMs;
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    vgpu_pf_set_preempt_timeout(rig.pf.get(), 2, kPreemptTimeoutUs);
+    ASSERT_EQ(rig.set_weights({{1, 2000}, {2, 2000}}, {{1, 1}, {2, 1}}, {{1, kGap / kUs}}), 0);
+    rig.gpu.run_for(500 * kMs);
+    while (rig.gpu.loaded() != 1) rig.gpu.run_for(20 * kUs);
+    const Record record(rig);
+    std::uint64_t longest = 0;
+    rig.gpu.on_start = [&](std::uint32_t vf) {
+        if (vf == 1) longest = std::max(longest, rig.gpu.now() - record.of(1).back().end);
+    };
+    rig.gpu.vf(2).received.clear();
+    rig.gpu.hang(2);
+    const std::uint64_t latest = rig.gpu.now() + 200 * kMs;
+    while (rig.vf(2).reset.hang_count < 2 && rig.gpu.now() < latest) {
+        rig.gpu.run_for(20 * kUs);
+        recover_and_hang(rig, 2);
+    }
+    ASSERT_EQ(rig.vf(2).reset.hang_count, 2u) << "full access comes with time in the engine";
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_LE(longest, kGap + kNet + kPreemptTimeoutUs * kUs + kMs);
+    ASSERT_EQ(record.of(2).size(), 2u);
+    EXPECT_GE(record.service(1, record.of(2)[0].end, record.of(2)[1].start), kMs)
+        << "a run of VF1 between the hangs, which the reserve does not cut";
+}
+
 TEST(Weights, ReadBackAsSetAndOutliveTheCore) {
     Rig rig;
     ASSERT_EQ(rig.set_weights({{1, 500}, {2, 700}}, {{1, 10'000}, {2, 1}}, {{2, 60'000}}), 0);
