@@ -134,6 +134,8 @@ private:
         return {host, at.access, {}};
     }
 
+    bool may_reach(const std::byte* host) const override { return gpuvm_.vram_.may_reach(host); }
+
     /// An access requires the page table's permission and the client's permission for the range.
     Translation system_page(const Location& at, GpuVa va, Access access) const {
         const SystemMemory::Page page = gpuvm_.system_.find(Iova{at.address});

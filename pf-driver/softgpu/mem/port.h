@@ -15,6 +15,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -78,8 +79,10 @@ public:
         const std::uint64_t page = raw(va) / kPageBytes;
         const Entry& entry = entries_[page % kEntries];
         if (entry.page == page && (entry.access & static_cast<std::uint8_t>(access)) != 0 &&
-            entry.epoch == epoch_.load(std::memory_order_acquire)) [[likely]]
+            entry.epoch == epoch_.load(std::memory_order_acquire)) [[likely]] {
+            assert(may_reach(entry.host) && "the TLB has a page of another VF");
             return entry.host + raw(va) % kPageBytes;
+        }
         return miss(va, access);
     }
 
@@ -103,6 +106,8 @@ protected:
     };
     /// Translates the page that holds `va`.
     [[nodiscard]] virtual Translation walk(GpuVa va, Access access) = 0;
+    /// For assertions: false if the page belongs to another VF.
+    [[nodiscard]] virtual bool may_reach(const std::byte*) const { return true; }
     /// Accesses a page without host address; false if the other side failed.
     [[nodiscard]] virtual bool read_indirect(GpuVa va, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write_indirect(GpuVa va, std::span<const std::byte> data) = 0;

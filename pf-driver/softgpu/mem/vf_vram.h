@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -55,7 +56,13 @@ public:
         if (at >= size_.load(std::memory_order_acquire)) return nullptr;
         const std::uint64_t leaf =
             leaves_[at / DeviceVram::kLeafBytes].load(std::memory_order_relaxed);
-        return device_.host(DeviceOffset{leaf + at % DeviceVram::kLeafBytes});
+        std::byte* const host = device_.host(DeviceOffset{leaf + at % DeviceVram::kLeafBytes});
+        assert(may_reach(host) && "this page belongs to another VF");
+        return host;
+    }
+    /// For assertions: false if the address is that of another VF's VRAM.
+    [[nodiscard]] bool may_reach(const std::byte* host) const {
+        return device_.may_reach(vf_, host);
     }
 
     /// Trapped BAR0 accesses; false if a byte was beyond the VRAM: reads all ones, write dropped.

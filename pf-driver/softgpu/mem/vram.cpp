@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "pf-driver/softgpu/mem/zero.h"
 
@@ -36,7 +37,7 @@ Result<std::unique_ptr<DeviceVram>> DeviceVram::create(Bytes size) {
 }
 
 DeviceVram::DeviceVram(std::byte* base, Bytes size)
-    : base_(base), size_(size), owners_(size.count / kLeafBytes, kPf) {}
+    : base_(base), size_(size), owners_(size.count / kLeafBytes) {}
 
 DeviceVram::~DeviceVram() {
     munmap(base_, size_.count);
@@ -82,7 +83,7 @@ bool DeviceVram::is_unowned(DeviceOffset offset, Bytes length) const {
     const auto first = owners_.begin() + static_cast<std::ptrdiff_t>(raw(offset) / kLeafBytes);
     const auto last = owners_.begin() +
                       static_cast<std::ptrdiff_t>((raw(offset) + length.count - 1) / kLeafBytes);
-    return std::all_of(first, last + 1, [](VfId owner) { return owner == kPf; });
+    return std::all_of(first, last + 1, [](const auto& owner) { return owner == kPf; });
 }
 
 Result<> DeviceVram::map_fresh(DeviceOffset offset, Bytes length) {
@@ -95,7 +96,7 @@ Result<> DeviceVram::map_fresh(DeviceOffset offset, Bytes length) {
 /// Works on a copy, so that an error half way takes nothing.
 Result<> DeviceVram::take_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets) {
     const std::lock_guard lock(owners_mutex_);
-    std::vector<VfId> owners = owners_;
+    std::vector<VfId> owners(owners_.begin(), owners_.end());
     for (const std::uint64_t offset : leaf_offsets) {
         const bool is_for_vfs = offset >= kPfBytes.count && offset % kLeafBytes == 0;
         if (!is_for_vfs || !contains(DeviceOffset{offset}, {kLeafBytes}))
@@ -107,7 +108,7 @@ Result<> DeviceVram::take_pages(VfId owner, std::span<const std::uint64_t> leaf_
                                            raw(page_owner)));
         page_owner = owner;
     }
-    owners_ = std::move(owners);
+    std::ranges::copy(owners, owners_.begin());
     return {};
 }
 
@@ -127,6 +128,13 @@ void DeviceVram::return_pages(VfId owner) {
     }
     const std::lock_guard lock(owners_mutex_);
     for (const std::uint64_t page : pages) owners_[page] = kPf;
+}
+
+bool DeviceVram::may_reach(VfId vf, const std::byte* host) const {
+    const std::less<> before;
+    if (before(host, base_) || !before(host, base_ + size_.count)) return true;
+    const VfId owner = owners_[static_cast<std::size_t>(host - base_) / kLeafBytes];
+    return owner == vf || owner == kPf;
 }
 
 /// MAP_FIXED replaces in one step: a reader on another thread sees old or new memory, never a hole.

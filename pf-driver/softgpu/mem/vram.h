@@ -9,6 +9,7 @@
 // not exclude guests that write the same bytes at the same time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,9 @@ public:
     [[nodiscard]] Result<> take_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets);
     /// Gives up every page of `owner`; their memory is fresh and zero afterwards.
     void return_pages(VfId owner);
+    /// False for a page that belongs to another VF than `vf`. For assertions, so any thread may
+    /// ask, also about memory that is no VRAM.
+    [[nodiscard]] bool may_reach(VfId vf, const std::byte* host) const;
     /// Maps `length` bytes of `memfd` from `fd_offset` at `offset`; pages must have an owner.
     [[nodiscard]] Result<> map_backing(DeviceOffset offset, Bytes length, int memfd,
                                        std::uint64_t fd_offset);
@@ -69,7 +73,8 @@ private:
     std::byte* base_;
     Bytes size_;
     std::mutex owners_mutex_;
-    std::vector<VfId> owners_;  // per 2 MiB page; kPf: free or the PF's
+    /// Per 2 MiB page; kPf: free or the PF's. Written with owners_mutex_ held.
+    std::vector<std::atomic<VfId>> owners_;
 };
 
 }  // namespace vgpu::softgpu::mem

@@ -419,6 +419,21 @@ TEST_F(GpuVmTest, ReleasedVramEndsTranslationsToIt) {
     EXPECT_EQ(fault_of(*memory, kVa), FaultKind::OutOfRange);
 }
 
+/// As if a release had forgotten to end translations.
+TEST_F(GpuVmTest, ATranslationToAPageOfAnotherVfIsNotUsed) {
+#ifdef NDEBUG
+    GTEST_SKIP() << "assertions are off in this build";
+#else
+    rig.map_page(root, kVa, kPage | kRwx);
+    const auto memory = port();
+    ASSERT_NE(memory->at(GpuVa{kVa}, Access::Read), nullptr);
+    rig.device->return_pages(VfId{1});
+    const auto leaves = test::contiguous_leaves(16u << 20, test::kVfBytes);
+    ASSERT_TRUE(rig.device->take_pages(VfId{2}, leaves));
+    EXPECT_DEATH((void)memory->at(GpuVa{kVa}, Access::Read), "the TLB has a page of another VF");
+#endif
+}
+
 TEST_F(GpuVmTest, ReadOnlyBusMemoryCannotBeWrittenThroughAWriteablePte) {
     const OwnedFd fd = test::make_memfd(4_KiB);
     ASSERT_TRUE(rig.system.map(

@@ -96,6 +96,19 @@ TEST_F(VfVramTest, LeavesOfAnotherVfAreRefusedAndTheVfHasNoVram) {
     EXPECT_EQ(shared_at<std::uint32_t>(vf1.host(VfOffset{6 * kMiB})).load(), value);
 }
 
+/// As if a release had forgotten the leaves.
+TEST_F(VfVramTest, APageOfAnotherVfIsNotReached) {
+#ifdef NDEBUG
+    GTEST_SKIP() << "assertions are off in this build";
+#else
+    const auto leaves = contiguous_leaves(16 * kMiB, 4_MiB);
+    ASSERT_TRUE(commit(vf1, kRoot, leaves));
+    device->return_pages(VfId{1});
+    ASSERT_TRUE(device->take_pages(VfId{2}, leaves));
+    EXPECT_DEATH((void)vf1.host(VfOffset{0}), "belongs to another VF");
+#endif
+}
+
 TEST_F(VfVramTest, BadTablesAreRefused) {
     const auto good = contiguous_leaves(16 * kMiB, 4_MiB);
     write_vf_page_table(*device, kRoot, good);
