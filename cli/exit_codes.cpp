@@ -18,7 +18,7 @@ constexpr std::array kRows{ExitCodeRow{ExitCode::Ok, "ok"},
                            ExitCodeRow{ExitCode::NotAuthorized, "not authorised"},
                            ExitCodeRow{ExitCode::Unreachable, "vgpud not reachable"},
                            ExitCodeRow{ExitCode::NoCapacity, "no capacity"},
-                           ExitCodeRow{ExitCode::Lost, "GPU or vgpu-pf lost"},
+                           ExitCodeRow{ExitCode::Lost, "GPU or its PF driver lost"},
                            ExitCodeRow{ExitCode::ReadOnly, "state read-only"},
                            ExitCodeRow{ExitCode::Interrupted, "interrupted"}};
 

@@ -187,11 +187,10 @@ Result<> GpuModel::go_on_releasing(VfRecord& record, Vf& one) {
     record.is_releasing = false;
     settle_next(record, one.active);
     one.defined = record;
-    emit(
-        record.vf, EventKind::NotReleased,
-        fmt::format("'{}' was being destroyed when vgpud ended; now the PF core refuses it, so the "
-                    "VF stays: {}",
-                    record.spec.name, released.error().cause));
+    emit(record.vf, EventKind::NotReleased,
+         fmt::format("'{}' was being destroyed when vgpud ended; now the PF driver refuses it, so "
+                     "the VF stays: {}",
+                     record.spec.name, released.error().cause));
     return {};
 }
 

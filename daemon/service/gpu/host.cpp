@@ -113,9 +113,10 @@ GpuHost::Answer GpuHost::do_job(const Queued& queued) {
     const Nanoseconds waited = clock_.now() - queued.since;
     if (waited <= kTimeout) return queued.job(model_.get(), {});
     return queued.job(
-        nullptr, {ErrorId::TimedOut,
-                  fmt::format("{}: vgpu-pf was busy for {} s; the request was not started", id_,
-                              std::chrono::duration_cast<std::chrono::seconds>(waited).count())});
+        nullptr,
+        {ErrorId::TimedOut,
+         fmt::format("{}: its PF driver was busy for {} s; the request was not started", id_,
+                     std::chrono::duration_cast<std::chrono::seconds>(waited).count())});
 }
 
 void GpuHost::iterate() {

@@ -184,7 +184,7 @@ Result<> StepExecutor::outcome_of_resize(const GpuSnapshot& seen) const {
                     fmt::format("{} got neither its new nor its old resources", target));
     if (seen.vfs.at(step.vf).record.spec.resources == step.to->resources) return {};
     return fail(ErrorId::PfRefused,
-                fmt::format("the PF core refused the new resources of {}; the VF has its old ones",
+                fmt::format("the PF driver refused the new resources of {}; the VF has its old ones",
                             target));
 }
 

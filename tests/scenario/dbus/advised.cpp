@@ -28,6 +28,7 @@ std::string Advised::wanted_file() const {
 
 std::string Advised::filled(std::string command) const {
     command = std::regex_replace(command, std::regex("\\bGPU/vfN\\b"), "gpu0/vf1");
+    command = std::regex_replace(command, std::regex("\\bGPU\\b"), "gpu0");
     command = std::regex_replace(command, std::regex("\\b(VF|TARGET)\\b"), "train");
     command = std::regex_replace(command, std::regex("\\bNEW\\b"), "other");
     const std::regex file("\\bFILE\\b");

@@ -65,9 +65,9 @@ TEST_F(AssignmentPolicyOnTheBus, WhatThePlatformCannotDoIsANamedErrorThatSaysWha
         refused.out,
         "vgpuctl: VGPU-313: gpu0/vf1: assignment mode 'host': the PF core in a process (vgpu-pf) "
         "does not "
-        "support that assignment mode; it supports 'vfio-user', 'none'. Choose an assignment mode "
-        "that this GPU "
-        "supports, as named in the message; docs/dbus-api.md lists the requirements of each.\n");
+        "support that assignment mode; it supports 'vfio-user', 'none'. Do what the message names, "
+        "or choose an assignment mode that this GPU supports; docs/dbus-api.md lists the "
+        "requirements of each.\n");
     EXPECT_TRUE(ctl_json({"list"}).at("vfs").empty());
     create();
     EXPECT_EQ(set_error({{"assignment_mode", sdbus::Variant{std::string("vfio-pci")}}}),

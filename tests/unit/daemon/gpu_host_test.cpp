@@ -157,7 +157,7 @@ TEST_F(Hosts, ARequestThatWaitedTooLongIsRefusedAndNotDone) {
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_EQ(answers[0].error().id, ErrorId::TimedOut);
     EXPECT_EQ(answers[0].error().cause,
-              "gpu0: vgpu-pf was busy for 16 s; the request was not started");
+              "gpu0: its PF driver was busy for 16 s; the request was not started");
     EXPECT_TRUE(world.pf("gpu0").vfs.empty());
 }
 

@@ -104,8 +104,8 @@ TEST_F(JobsOnAFakePf, AFailureSaysWhichStepItWasAndWhatItCost) {
     const JobView job = apply(kAfter);
     EXPECT_EQ(
         job.error->cause,
-        "step 3 of 4 (resize gpu0/vf2 'b'): the PF core refused the new resources of gpu0/vf2; the "
-        "VF has its old ones; everything is as before, but the VRAM of 'b' is empty");
+        "step 3 of 4 (resize gpu0/vf2 'b'): the PF driver refused the new resources of gpu0/vf2; "
+        "the VF has its old ones; everything is as before, but the VRAM of 'b' is empty");
     EXPECT_EQ(job.error->id, ErrorId::PfRefused);
 }
 
