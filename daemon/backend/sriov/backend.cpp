@@ -2,6 +2,7 @@
 #include "daemon/backend/sriov/backend.h"
 
 #include "daemon/backend/sriov/discovery.h"
+#include "daemon/backend/vf_limit.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -110,7 +111,7 @@ Result<GpuFacts> SriovBackend::get_info() {
     check_count(facts);
     return GpuFacts{.abilities = abilities_of(facts),
                     .address = link_->config.address,
-                    .total_vfs = std::min(facts.total_vfs, std::uint32_t{VGPU_PF_MAX_VFS}),
+                    .total_vfs = std::min(facts.total_vfs, kMaxVfsPerGpu),
                     .enabled_vfs = static_cast<std::uint32_t>(facts.vfs.size())};
 }
 

@@ -115,7 +115,7 @@ const VfFunction* PfFunction::find(std::uint32_t vf) const {
     return found == vfs.end() ? nullptr : &*found;
 }
 
-Result<PfFunction> SriovPf::inspect(Sysfs& files, const std::string& address) {
+Result<PfFunction> SriovPf::inspect_pf(Sysfs& files, const std::string& address) {
     if (!files.has(device_path(address)))
         return fail(ErrorId::PfLost,
                     fmt::format("there is no PCI function {}; it was removed, or the address in "
@@ -131,6 +131,11 @@ Result<PfFunction> SriovPf::inspect(Sysfs& files, const std::string& address) {
     TRY(facts.total_vfs, read_id<std::uint16_t>(files, address, "sriov_totalvfs"));
     TRY(const auto autoprobe, read_id<std::uint8_t>(files, address, "sriov_drivers_autoprobe"));
     facts.is_autoprobing = autoprobe != 0;
+    return facts;
+}
+
+Result<PfFunction> SriovPf::inspect(Sysfs& files, const std::string& address) {
+    TRY(PfFunction facts, inspect_pf(files, address));
     TRY(facts.vfs, inspect_vfs(files, address));
     return facts;
 }
@@ -146,7 +151,7 @@ Result<std::optional<VfFunction>> SriovPf::inspect(std::uint32_t vf) {
 }
 
 Result<> SriovPf::check_identity() {
-    TRY(const PfFunction now, inspect());
+    TRY(const PfFunction now, inspect_pf(files_, address()));
     if (now.ids != identity_.ids)
         return fail(ErrorId::PfLost,
                     fmt::format("{} is now another card, {}; the one on record is {}. Nothing was "

@@ -100,6 +100,8 @@ public:
     /// Reads the PF at `address`. Does not wait: counts links, never reads sriov_numvfs. Leaves out
     /// VFs that vanish meanwhile.
     static Result<PfFunction> inspect(Sysfs& files, const std::string& address);
+    /// As inspect(), without the VFs.
+    static Result<PfFunction> inspect_pf(Sysfs& files, const std::string& address);
     Result<PfFunction> inspect() { return inspect(files_, address()); }
     /// One VF; none if it is not enabled.
     Result<std::optional<VfFunction>> inspect(std::uint32_t vf);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/config/config.h"
 
+#include "daemon/backend/vf_limit.h"
 #include "daemon/service/input/json_section.h"
 #include "daemon/service/words.h"
 #include "pf-driver/process/socket_path.h"
@@ -98,7 +99,7 @@ PciConfig pci_of(const Json& json, const std::string& path, Error& error) {
     read_word(section, "manage", "observe", "full", is_full);
     config.is_observing = !is_full;
     read_word(section, "contracts", "refuse", "approximate", config.accepts_approximations);
-    section.number("vfs", {0, VGPU_PF_MAX_VFS}, config.vfs);
+    section.number("vfs", {0, kMaxVfsPerGpu}, config.vfs);
     section.number("vram_mb", {0, kMaxVramMb}, config.vram_mb);
     section.number("pf_quantum_ms", {1, kMaxPfQuantumMs}, config.pf_quantum_ms);
     if (config.address.empty())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/config/configuration.h"
 
+#include "daemon/backend/vf_limit.h"
 #include "daemon/service/config/config.h"
 #include "daemon/service/input/value_io.h"
 #include "daemon/service/vf/settings.h"
@@ -21,7 +22,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint32_t kMaxCount = VGPU_PF_MAX_VFS;
 constexpr std::uint32_t kMaxCus = 64;
 /// Larger than any device, to find typing errors by path. The limits of the GPU are checked later.
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
@@ -158,7 +158,7 @@ VfGroup group_of(const Json& json, const std::string& path, Error& error,
     JsonSection section(json, path, error);
     section.only({"profile", "count", "name", "was", "description"});
     section.text("profile", group.profile);
-    section.number("count", {1, kMaxCount}, group.count);
+    section.number("count", {1, kMaxVfsPerGpu}, group.count);
     section.text("name", group.name);
     section.text("was", group.was);
     read_value(section, "description", kDescription, group.description);

@@ -69,13 +69,13 @@ struct DesiredGpu {
     bool operator==(const DesiredGpu&) const = default;
 };
 
-/// Limits of documents, because any caller on the bus may send one. More VFs than a GPU has are
-/// accepted here; the plan's error says how many exist.
+/// Limits of documents, because any caller on the bus may send one. A GPU has at most kMaxVfsPerGpu
+/// VFs (backend/vf_limit.h); more than it has are accepted here, and the plan's error says how many
+/// exist.
 inline constexpr std::size_t kMaxConfigurationBytes = 256 * 1024;
 inline constexpr std::size_t kMaxProfiles = 1024;
 inline constexpr std::size_t kMaxLabels = 64;
 inline constexpr std::size_t kMaxGpuSections = 64;
-inline constexpr std::size_t kMaxVfsPerGpu = 64;
 
 /// Reads a document. BadConfiguration with the path of the first mistake; reading stops there.
 Result<Configuration> parse_configuration(std::string_view text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/state/record_json.h"
 
+#include "daemon/backend/vf_limit.h"
 #include "daemon/service/state/crc32c.h"
 #include "daemon/service/vf/settings.h"
 
@@ -83,7 +84,7 @@ Json vf_json(const VfRecord& record) {
 /// may be edited or damaged.
 std::uint32_t vf_number_of(const Json& json) {
     const auto number = json.get<std::uint64_t>();
-    if (number < 1 || number > VGPU_PF_MAX_VFS)
+    if (number < 1 || number > kMaxVfsPerGpu)
         throw std::runtime_error("a VF number is out of range");
     return static_cast<std::uint32_t>(number);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/service/trace/event.h"
 
+#include "daemon/backend/vf_limit.h"
 #include "daemon/service/state/crc32c.h"
 
 #include <cstring>
@@ -23,8 +24,8 @@ constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
 constexpr std::int64_t kGenerationLimit = INT64_MAX;
 constexpr std::int64_t kLongestGapMs = 60'000;
 
-template <typename A> void walk_vf(A& archive, std::uint32_t& vf, std::uint32_t min = 1) {
-    archive.number(vf, min, VGPU_PF_MAX_VFS);
+template <typename A> void walk_vf(A& archive, std::uint32_t& vf) {
+    archive.number(vf, 1, VGPU_PF_MAX_VFS);
 }
 
 template <typename A, typename T> void walk_service(A& archive, T& ns) {
@@ -114,7 +115,7 @@ template <typename A> void walk(A& archive, TableRefused& event) {
 
 template <typename A> void walk(A& archive, Annotated& event) {
     archive.time(event.at);
-    walk_vf(archive, event.vf, 0);
+    archive.number(event.vf, 0, kMaxVfsPerGpu);
     archive.text(event.kind);
     archive.text(event.text);
 }

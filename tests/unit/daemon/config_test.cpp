@@ -150,8 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "/gpus/0/pci/contracts is neither 'refuse' nor 'approximate'"},
         BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0", "ids": "e212"}}]})",
                   "/gpus/0/pci/ids 'e212' is not VENDOR:DEVICE in lower case"},
-        BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0", "vfs": 17}}]})",
-                  "/gpus/0/pci/vfs must be a whole number within 0..16, not 17"},
+        BadConfig{R"({"gpus": [{"id": "a", "pci": {"address": "0000:03:00.0", "vfs": 65}}]})",
+                  "/gpus/0/pci/vfs must be a whole number within 0..64, not 65"},
         BadConfig{
             R"({"gpus": [{"id": "a", "max_gap_ms": 50, "pci": {"address": "0000:03:00.0"}}]})",
             "/gpus/0/max_gap_ms cannot be promised for a GPU with 'pci'; leave it out"},
