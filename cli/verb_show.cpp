@@ -223,6 +223,16 @@ std::string abilities_text(const Properties& gpu) {
     return text;
 }
 
+/// "weight approximated, quantum_us kept"; empty without settings of the schedule.
+std::string contract_text(const Properties& vf) {
+    constexpr std::string_view kPrefix = "Contract.";
+    Words words;
+    for (auto at = vf.lower_bound(std::string(kPrefix));
+         at != vf.end() && at->first.starts_with(kPrefix); ++at)
+        words.push_back(at->first.substr(kPrefix.size()) + " " + text_of(vf, at->first));
+    return words.empty() ? "" : line_of("Contract", fmt::format("{}", fmt::join(words, ", ")));
+}
+
 /// A process. COMM is last, because it may contain blanks, and is cut.
 std::string process_line(const std::string& process) {
     std::istringstream words(process);
@@ -236,7 +246,7 @@ std::string process_line(const std::string& process) {
 
 /// Prints the host's facts before the agent's, because the agent's cannot be trusted.
 std::string vf_page(const Properties& vf) {
-    std::string text = page_of(kVfLines, vf);
+    std::string text = page_of(kVfLines, vf) + contract_text(vf);
     if (text_of(vf, "Agent.Version") == "-") return text + "Agent:             none seen\n";
     text += page_of(kAgentLines, vf);
     const auto list = vf.find("Agent.ProcessList");

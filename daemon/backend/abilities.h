@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,6 +65,9 @@ struct Abilities {
     /// vgpud plans run tables, and measures service and waits from events. If false, the driver
     /// schedules by itself, with the values of Backend::set_shares().
     bool has_run_tables = false;
+    /// Without run tables: the driver serves its functions in turn, each for its quantum
+    /// (quanta.h); the quantum of the PF. Absent: the driver's scheduling is unknown.
+    std::optional<std::uint32_t> pf_quantum_ms{};
     /// vgpud only watches the GPU and changes nothing (docs/backends.md).
     bool is_observing = false;
 

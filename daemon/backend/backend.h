@@ -16,6 +16,7 @@
 #pragma once
 
 #include "daemon/backend/facts.h"
+#include "daemon/backend/quanta.h"
 #include "daemon/ports/event_port.h"
 #include "daemon/ports/result.h"
 
@@ -26,17 +27,6 @@
 #include <vector>
 
 namespace vgpu::daemon {
-
-/// How a VF shares the engine, for drivers without run tables. A value that the driver does not
-/// offer is its default.
-struct VfShare {
-    std::uint32_t vf = 0;
-    std::uint32_t weight = 0;
-    std::uint32_t quantum_us = 0;          ///< 0: by the weight; only if the driver offers weights
-    std::uint64_t preempt_timeout_us = 0;  ///< 0: the driver's default
-
-    bool operator==(const VfShare&) const = default;
-};
 
 /// Changes by other programs: to values of the driver, or to the number of VFs.
 enum class NoticeKind { DriverChanged, VfCountChanged };

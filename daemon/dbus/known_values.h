@@ -68,6 +68,12 @@ inline std::optional<std::uint32_t> quantum_us(const GpuView& gpu) {
     return offered(gpu, Change::QuantumUs, gpu.quantum_us);
 }
 
+/// The GPU's longest gap; empty where only a VF can have one.
+inline std::optional<std::uint32_t> max_gap_ms(const GpuView& gpu) {
+    if (gpu.info.abilities.pf_quantum_ms) return {};
+    return offered(gpu, Change::MaxGapMs, gpu.max_gap_ms);
+}
+
 /// Empty for 0 or an empty text.
 template <typename T> std::optional<T> if_set(const T& value) {
     return value == T{} ? std::nullopt : std::optional<T>(value);

@@ -2,6 +2,7 @@
 #include "daemon/dbus/properties.h"
 
 #include "daemon/service/config/configuration.h"
+#include "daemon/service/vf/shares.h"
 #include "daemon/service/words.h"
 
 #include <fmt/format.h>
@@ -122,6 +123,14 @@ Dict dict_of(const Abilities& abilities) {
         if (ability.is_approximate) one["is_approximate"] = sdbus::Variant{true};
         all[std::string(key_of(change))] = sdbus::Variant{one};
     }
+    return all;
+}
+
+Dict contract_of(const VfView& view) {
+    Dict all;
+    if (!view.abilities) return all;
+    for (const auto& [key, word] : contract_words(*view.abilities, view.record.spec))
+        all[key] = sdbus::Variant{word};
     return all;
 }
 

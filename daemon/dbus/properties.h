@@ -32,6 +32,8 @@ Dict dict_of(const Abilities& abilities);
 /// Names of properties without a known value.
 std::vector<std::string> unknown_of(const GpuView& view);
 std::vector<std::string> unknown_of(const VfView& view);
+/// By key of the setting: "kept", "approximated" or "refused" (service/vf/shares.h).
+Dict contract_of(const VfView& view);
 Dict dict_of(const AgentReport& report);
 Dict dict_of(const LoggedEvent& event);
 

@@ -26,9 +26,12 @@ Result<> XeBackend::connect() {
 void XeBackend::add_abilities(Abilities& abilities) const {
     const Level level = admin_.level();
     if (level == Level::None) return;
-    abilities[Change::Weight] = {
-        .needs = link().config.accepts_approximations ? Needs::Nothing : Needs::Never,
-        .is_approximate = true};
+    abilities.pf_quantum_ms = link().config.pf_quantum_ms;
+    for (const Change change :
+         {Change::Weight, Change::MinPct, Change::LatencyMs, Change::MaxGapMs})
+        abilities[change] = {
+            .needs = link().config.accepts_approximations ? Needs::Nothing : Needs::Never,
+            .is_approximate = true};
     abilities[Change::QuantumUs] = {
         .needs = Needs::Nothing, .unit = kQuantumUnitUs, .max = kMaxQuantumMs * kQuantumUnitUs};
     abilities[Change::PreemptTimeoutMs].needs = Needs::Nothing;
@@ -48,10 +51,11 @@ Result<> XeBackend::give(const vgpu_pf_provision& requested, const sriov::VfFunc
     TRY(const auto now, admin_.vram(vf.vf));
     if (requested.vram_bytes == 0 && now && *now == 0 && !link().config.is_observing)
         return fail(
-            ErrorId::NoVram,
-            fmt::format("vf{} needs a size of VRAM: other VFs have one, so the driver gives "
-                        "it none by itself",
-                        vf.vf));
+            ErrorId::OutOfRange,
+            fmt::format(
+                "vf{} needs a size of VRAM, because other VFs have one and the driver gives "
+                "it none by itself: name a multiple of {} bytes",
+                vf.vf, admin_.vram_unit()));
     if (requested.vram_bytes == 0) return {};
     if (now != requested.vram_bytes) {
         if (vf.use != sriov::VfUse::Closed)
@@ -82,17 +86,13 @@ Result<> XeBackend::set_shares(std::span<const VfShare> vfs) {
         settings_.timings.clear();
         return {};
     }
-    std::vector<VfDemand> demands;
-    for (const VfShare& vf : vfs)
-        demands.push_back({.vf = vf.vf,
-                           .weight = vf.weight,
-                           .quantum_us = vf.quantum_us,
-                           .preempt_timeout_us = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-                               vf.preempt_timeout_us, kMaxPreemptTimeoutUs))});
-    TRY(quanta_, quanta_of(demands, link().config.pf_quantum_ms));
+    TRY(quanta_, quanta_of(vfs, link().config.pf_quantum_ms));
     settings_.timings = {{0, {quanta_.pf_quantum_ms, quanta_.pf_preempt_timeout_us}}};
     for (const VfQuantum& vf : quanta_.vfs)
-        settings_.timings[vf.vf] = {vf.quantum_ms, vf.preempt_timeout_us};
+        settings_.timings[vf.vf] = {
+            .quantum_ms = vf.quantum_ms,
+            .preempt_timeout_us = static_cast<std::uint32_t>(
+                std::min<std::uint64_t>(vf.preempt_timeout_us, kMaxPreemptTimeoutUs))};
     for (const auto& [function, timing] : settings_.timings) {
         drift_.forget(name_of_function(function));
         TRY_VOID(admin_.set_timing(function, timing));

@@ -12,7 +12,6 @@
 #include "daemon/backend/sriov/backend.h"
 #include "daemon/backend/sriov/drift_guard.h"
 #include "daemon/backend/xe/enable_steps.h"
-#include "daemon/backend/xe/quanta.h"
 
 #include <map>
 #include <span>

@@ -3,6 +3,7 @@
 
 #include "daemon/service/slicing/gpu_schedule.h"
 #include "daemon/service/vf/settings.h"
+#include "daemon/service/vf/shares.h"
 #include "daemon/service/words.h"
 
 #include <fmt/format.h>
@@ -193,12 +194,29 @@ Result<> check_settings(const GpuInventory& gpu, const GpuSettings& from, const 
                         fmt::format("{}: quantum_us of the GPU: quanta follow from the weights of "
                                     "its VFs; a VF can have its own",
                                     describe(gpu.id, gpu.abilities)));
+        if (one.change == Change::MaxGapMs && gpu.abilities.pf_quantum_ms)
+            return fail(ErrorId::NotOffered,
+                        fmt::format("{}: max_gap_ms of the GPU: its driver has none; each VF can "
+                                    "have its own",
+                                    describe(gpu.id, gpu.abilities)));
     }
     return {};
 }
 
+namespace {
+
+Result<> admit_quanta(const GpuInventory& gpu, const GpuSettings& settings,
+                      std::span<const VfSpec> vfs) {
+    const auto quanta = quanta_of(gpu.abilities, settings, vfs);
+    if (quanta) return {};
+    return fail(quanta.error().id, fmt::format("{}: schedule: {}", gpu.id, quanta.error().cause));
+}
+
+}  // namespace
+
 Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs) {
     for (const VfSpec& vf : vfs) TRY_VOID(check_abilities(gpu, vf));
+    if (gpu.abilities.pf_quantum_ms) return admit_quanta(gpu, settings, vfs);
     if (!gpu.abilities.has_run_tables) return {};
     std::vector<GpuSchedule::Member> members;
     std::vector<std::string> names;

@@ -116,7 +116,9 @@ PciConfig pci_of(const Json& json, const std::string& path, Error& error) {
 void check_settings_of_pci(JsonSection& section, const GpuConfig& config) {
     constexpr std::uint32_t kUnitUs = 1000;
     if (section.find("max_gap_ms") != nullptr)
-        section.complain("max_gap_ms", "cannot be promised for a GPU with 'pci'; leave it out");
+        section.complain("max_gap_ms",
+                         "is not offered for a GPU with 'pci'; leave it out, and name it "
+                         "in the profiles of its VFs");
     if (config.quantum_us % kUnitUs != 0)
         section.complain("quantum_us",
                          fmt::format("{} is not a whole number of milliseconds, which a "

@@ -2,6 +2,7 @@
 //
 // GpuModel: events of the PF core, and the run tables that follow from them.
 #include "daemon/service/gpu/gpu.h"
+#include "daemon/service/vf/shares.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -440,14 +441,9 @@ void GpuModel::refresh_members(Nanoseconds now) {
         return;
     }
     std::vector<VfShare> shares;
-    const bool is_by_weight = has_quanta_by_weight(*abilities_);
     for (const GpuSchedule::Member& member : members)
-        shares.push_back({.vf = member.vf,
-                          .weight = member.weight,
-                          .quantum_us = is_by_weight ? vfs_.at(member.vf).defined.spec.quantum_us
-                                                     : member.quantum_us,
-                          .preempt_timeout_us = static_cast<std::uint64_t>(
-                              member.qos.preempt_timeout_ms * kUsPerMs)});
+        shares.push_back(
+            share_of(*abilities_, settings, member.vf, vfs_.at(member.vf).defined.spec));
     are_shares_due_ = are_shares_due_ || shares != shares_;
     shares_ = std::move(shares);
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // Weights to quanta: the arithmetic of firmware that serves functions in turn.
-#include "daemon/backend/xe/quanta.h"
+#include "daemon/backend/quanta.h"
 
 #include <gmock/gmock.h>
 
-namespace vgpu::daemon::xe {
+namespace vgpu::daemon {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// VFs 1 … with these weights.
-std::vector<VfDemand> with_weights(const std::vector<std::uint32_t>& weights,
-                                   std::uint32_t timeout_us, std::uint32_t max_wait_us) {
-    std::vector<VfDemand> out;
+std::vector<VfShare> with_weights(const std::vector<std::uint32_t>& weights,
+                                  std::uint32_t timeout_us, std::uint32_t max_wait_us) {
+    std::vector<VfShare> out;
     for (const std::uint32_t weight : weights)
         out.push_back({.vf = static_cast<std::uint32_t>(out.size()) + 1,
                        .weight = weight,
@@ -117,4 +117,4 @@ TEST(Quanta, ThatAreNoWholeMillisecondsAreRefusedWithTheirNeighbours) {
 }
 
 }  // namespace
-}  // namespace vgpu::daemon::xe
+}  // namespace vgpu::daemon

@@ -135,7 +135,8 @@ TEST_F(Xe, AVfWithoutVramIsRefusedUntilItGetsASize) {
     ASSERT_TRUE(provision(2, 512 * kMiB));
     const auto refused = provision(1);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().id, ErrorId::NoVram);
+    EXPECT_EQ(refused.error().id, ErrorId::OutOfRange);
+    EXPECT_THAT(refused.error().cause, HasSubstr("name a multiple of 2097152 bytes"));
     EXPECT_TRUE(provision(1, 256 * kMiB));
 }
 

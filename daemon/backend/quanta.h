@@ -17,10 +17,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-namespace vgpu::daemon::xe {
+namespace vgpu::daemon {
 
 /// Time of one switch, assumed until it is measured.
 inline constexpr std::uint32_t kSwitchUs = 1000;
@@ -28,18 +29,24 @@ inline constexpr std::uint32_t kSwitchUs = 1000;
 /// is also the kernel's default (xe, from 7.2).
 inline constexpr std::uint32_t kBoundedTimeoutUs = 5000, kTimeoutUs = 16'000;
 
-struct VfDemand {
+/// How a VF shares the engine, for drivers without run tables. A value that the driver does not
+/// offer is its default.
+struct VfShare {
     std::uint32_t vf = 0;
     std::uint32_t weight = 1;
     std::uint32_t quantum_us = 0;          ///< 0: by weight; else a whole number of ms
-    std::uint32_t preempt_timeout_us = 0;  ///< 0: a default
-    std::uint32_t max_wait_us = 0;         ///< 0: no bound
+    std::uint64_t preempt_timeout_us = 0;  ///< 0: a default
+    std::uint64_t max_wait_us = 0;         ///< 0: no bound
+    double min_pct = 0;                    ///< least share of the engine while all are busy
+    std::string name{};                    ///< for messages; empty: the number
+
+    bool operator==(const VfShare&) const = default;
 };
 
 struct VfQuantum {
     std::uint32_t vf = 0;
     std::uint32_t quantum_ms = 0;
-    std::uint32_t preempt_timeout_us = 0;
+    std::uint64_t preempt_timeout_us = 0;
     std::uint64_t worst_wait_us = 0;
     double share = 0;             ///< of the engine while all VFs and the PF are busy
     double guaranteed_share = 0;  ///< while all others use up their time-outs, too
@@ -59,7 +66,7 @@ struct Quanta {
 /// Quanta in the ratio of the weights, as long as the bounds and a cycle of 200 ms allow; without
 /// bounds the smallest is at most 16 ms. If no whole multiple keeps a bound, quanta
 /// are rounded, with shares within 5 % of the ideal. NoSchedule names the VF, its shortest possible
-/// wait, and a fix. OutOfRange if a quantum_us is not a whole number of ms.
-Result<Quanta> quanta_of(const std::vector<VfDemand>& demands, std::uint32_t pf_quantum_ms = 1);
+/// wait or its share, and a fix. OutOfRange if a quantum_us is not a whole number of ms.
+Result<Quanta> quanta_of(std::span<const VfShare> demands, std::uint32_t pf_quantum_ms = 1);
 
-}  // namespace vgpu::daemon::xe
+}  // namespace vgpu::daemon

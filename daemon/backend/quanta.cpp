@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "daemon/backend/xe/quanta.h"
+#include "daemon/backend/quanta.h"
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-namespace vgpu::daemon::xe {
+namespace vgpu::daemon {
 
 namespace {
 
@@ -20,11 +20,11 @@ using Ms = std::vector<std::uint32_t>;
 
 /// The demands, and the limits that quanta in whole ms must keep.
 struct Problem {
-    const std::vector<VfDemand>& demands;
+    std::span<const VfShare> demands;
     std::uint32_t pf_quantum_ms;
     std::uint32_t default_timeout_us;
 
-    [[nodiscard]] std::uint32_t timeout(const VfDemand& demand) const {
+    [[nodiscard]] std::uint64_t timeout(const VfShare& demand) const {
         return demand.preempt_timeout_us != 0 ? demand.preempt_timeout_us : default_timeout_us;
     }
     /// The longest wait of VF `i`, in µs.
@@ -46,28 +46,32 @@ struct Problem {
     }
 };
 
-std::uint32_t fixed_ms(const VfDemand& demand) {
+std::string name_of(const VfShare& vf) {
+    return vf.name.empty() ? fmt::format("vf{}", vf.vf) : fmt::format("'{}'", vf.name);
+}
+
+std::uint32_t fixed_ms(const VfShare& demand) {
     return demand.quantum_us / kUsPerMs;
 }
 
 /// The sum over the VFs whose quantum follows their weight.
-std::uint64_t sum_of_weights(const std::vector<VfDemand>& demands) {
+std::uint64_t sum_of_weights(std::span<const VfShare> demands) {
     return std::accumulate(demands.begin(), demands.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const VfDemand& demand) {
+                           [](std::uint64_t sum, const VfShare& demand) {
                                return sum + (demand.quantum_us == 0 ? demand.weight : 0);
                            });
 }
 
-std::uint32_t divisor_of_weights(const std::vector<VfDemand>& demands) {
+std::uint32_t divisor_of_weights(std::span<const VfShare> demands) {
     std::uint32_t divisor = 0;
-    for (const VfDemand& demand : demands)
+    for (const VfShare& demand : demands)
         if (demand.quantum_us == 0) divisor = std::gcd(divisor, demand.weight);
     return std::max(divisor, 1u);
 }
 
-Ms multiple(const std::vector<VfDemand>& demands, std::uint32_t factor, std::uint32_t divisor) {
+Ms multiple(std::span<const VfShare> demands, std::uint32_t factor, std::uint32_t divisor) {
     Ms out;
-    for (const VfDemand& demand : demands)
+    for (const VfShare& demand : demands)
         out.push_back(demand.quantum_us != 0 ? fixed_ms(demand)
                                              : factor * (demand.weight / divisor));
     return out;
@@ -100,7 +104,7 @@ bool is_near(const Problem& problem, const Ms& quanta) {
     for (std::size_t i = 0; i < quanta.size(); ++i)
         if (problem.demands[i].quantum_us == 0) total += quanta[i];
     for (std::size_t i = 0; i < quanta.size(); ++i) {
-        const VfDemand& demand = problem.demands[i];
+        const VfShare& demand = problem.demands[i];
         if (demand.quantum_us != 0) continue;
         const double ideal = demand.weight / weights;
         const double share = quanta[i] / static_cast<double>(total);
@@ -114,7 +118,7 @@ std::optional<Ms> rounded(const Problem& problem) {
     const auto weights = static_cast<double>(sum_of_weights(problem.demands));
     for (std::uint32_t cycle = kLongestCycleMs; cycle > 0; --cycle) {
         Ms quanta;
-        for (const VfDemand& demand : problem.demands)
+        for (const VfShare& demand : problem.demands)
             quanta.push_back(demand.quantum_us != 0
                                  ? fixed_ms(demand)
                                  : static_cast<std::uint32_t>(
@@ -126,30 +130,46 @@ std::optional<Ms> rounded(const Problem& problem) {
 
 tl::unexpected<Error> refuse(const Problem& problem) {
     Ms least;
-    for (const VfDemand& demand : problem.demands) least.push_back(std::max(1u, fixed_ms(demand)));
+    for (const VfShare& demand : problem.demands) least.push_back(std::max(1u, fixed_ms(demand)));
     const auto found = problem.broken(least);
     if (!found)
         return fail(ErrorId::NoSchedule,
                     "whole milliseconds cannot keep these weights within 5 % and the bounds on "
                     "waits, too; make the weights more alike, or allow longer waits");
-    const VfDemand& demand = problem.demands[*found];
+    const VfShare& demand = problem.demands[*found];
     return fail(
         ErrorId::NoSchedule,
-        fmt::format("vf{} may wait at most {} ms, but waits up to {} ms even if every "
+        fmt::format("{} may wait at most {} ms, but waits up to {} ms even if every "
                     "quantum is the shortest; have fewer VFs, shorter preempt time-outs "
                     "(they are {} ms by default), or a longer gap",
-                    demand.vf, demand.max_wait_us / kUsPerMs,
+                    name_of(demand), demand.max_wait_us / kUsPerMs,
                     problem.wait(least, *found) / kUsPerMs, problem.default_timeout_us / kUsPerMs));
 }
 
-Result<> check_quantum(const VfDemand& demand) {
+Result<> check_quantum(const VfShare& demand) {
     if (demand.quantum_us % kUsPerMs == 0) return {};
     const std::uint32_t below = demand.quantum_us / kUsPerMs * kUsPerMs;
     const std::string fits = below == 0 ? std::string() : fmt::format("{} or ", below);
     return fail(ErrorId::OutOfRange,
-                fmt::format("a quantum_us of {} for vf{} is no whole number of ms, which the "
+                fmt::format("a quantum_us of {} for {} is no whole number of ms, which the "
                             "firmware needs; {}{} would fit",
-                            demand.quantum_us, demand.vf, fits, below + kUsPerMs));
+                            demand.quantum_us, name_of(demand), fits, below + kUsPerMs));
+}
+
+/// Whether each VF has its min_pct while all others are busy.
+Result<Quanta> with_shares(std::span<const VfShare> demands, Quanta quanta) {
+    constexpr double kPercent = 100;
+    for (std::size_t i = 0; i < demands.size(); ++i) {
+        const VfQuantum& vf = quanta.vfs[i];
+        if (vf.share * kPercent >= demands[i].min_pct) continue;
+        return fail(ErrorId::NoSchedule,
+                    fmt::format("{} has min_pct {:g}, but its share is {:.1f} % while all are "
+                                "busy ({} of {} ms); give it a larger weight or quantum, or other "
+                                "VFs smaller ones",
+                                name_of(demands[i]), demands[i].min_pct, vf.share * kPercent,
+                                vf.quantum_ms, quanta.cycle_ms));
+    }
+    return quanta;
 }
 
 Quanta described(const Problem& problem, const Ms& quanta) {
@@ -172,14 +192,16 @@ Quanta described(const Problem& problem, const Ms& quanta) {
 
 }  // namespace
 
-Result<Quanta> quanta_of(const std::vector<VfDemand>& demands, std::uint32_t pf_quantum_ms) {
+Result<Quanta> quanta_of(std::span<const VfShare> demands, std::uint32_t pf_quantum_ms) {
     Problem problem{demands, pf_quantum_ms, kTimeoutUs};
     if (problem.has_bounds()) problem.default_timeout_us = kBoundedTimeoutUs;
     if (demands.empty()) return described(problem, {});
-    for (const VfDemand& demand : demands) TRY_VOID(check_quantum(demand));
-    if (const auto quanta = exact(problem)) return described(problem, *quanta);
-    if (const auto quanta = rounded(problem)) return described(problem, *quanta);
+    for (const VfShare& demand : demands) TRY_VOID(check_quantum(demand));
+    if (const auto quanta = exact(problem))
+        return with_shares(demands, described(problem, *quanta));
+    if (const auto quanta = rounded(problem))
+        return with_shares(demands, described(problem, *quanta));
     return refuse(problem);
 }
 
-}  // namespace vgpu::daemon::xe
+}  // namespace vgpu::daemon
