@@ -80,30 +80,60 @@ std::string wrapped(const std::string& text) {
     return wrapped_text(text, kIndent);
 }
 
+/// "gpu0/vf2 'web'"; a step of the GPU itself has no name.
+std::string subject_of(const PlanJson& step) {
+    const std::string name = member(step, "name");
+    return name.empty() ? member(step, "target")
+                        : fmt::format("{} '{}'", member(step, "target"), name);
+}
+
 /// A remark on a step that disturbs; else "". For a VF out of service that is the only remark.
 std::string remark_of(const PlanJson& step) {
     const std::string in_use = member(step, "in_use");
     const std::string condition = step.value("condition", "");
     if (!condition.empty())
-        return wrapped(fmt::format("{} '{}': not in service: {}", member(step, "target"),
-                                   member(step, "name"), condition));
+        return wrapped(fmt::format("{}: not in service: {}", subject_of(step), condition));
     const std::string blocked = step.value("blocked", "");
     const bool is_for_all = step.value("needs", "") == "all-idle";
     if (step.at("disruption") == "none" && in_use.empty() && !is_for_all) return "";
-    return wrapped(fmt::format(
-        "{} '{}': {}{}", member(step, "target"), member(step, "name"), member(step, "why"),
-        !blocked.empty() ? fmt::format("; apply refuses this now: {}", blocked)
-        : in_use.empty() ? ""
-                         : fmt::format("; {}: apply requires --force", in_use)));
+    return wrapped(
+        fmt::format("{}: {}{}", subject_of(step), member(step, "why"),
+                    !blocked.empty() ? fmt::format("; not done now, also with --force: {}", blocked)
+                    : in_use.empty() ? ""
+                                     : fmt::format("; {}: apply requires --force", in_use)));
 }
 
-/// The VRAM of each GPU. Empty from an older vgpud.
+/// "gpu0/vf2 'web': min_pct approximated": what the driver does not keep in all cases.
+std::string contract_text(const PlanJson& step) {
+    Words words;
+    const PlanJson contract = step.value("contract", PlanJson::object());
+    for (const auto& [key, word] : contract.items())
+        if (word != "kept") words.push_back(fmt::format("{} {}", key, word.get<std::string>()));
+    if (words.empty()) return "";
+    return wrapped(fmt::format("{}: {}", subject_of(step), fmt::join(words, ", ")));
+}
+
+/// The quantum and the longest wait of each VF, if the driver serves its functions in turn.
+std::string quanta_text(const PlanJson& room) {
+    constexpr double kUsPerMs = 1000;
+    Words quanta;
+    for (const PlanJson& vf : room.value("quanta", PlanJson::array()))
+        quanta.push_back(fmt::format("'{}' {:g} ms (waits at most {:g} ms)", member(vf, "name"),
+                                     vf.at("quantum_us").get<double>() / kUsPerMs,
+                                     vf.at("worst_wait_us").get<double>() / kUsPerMs));
+    if (quanta.empty()) return "";
+    return wrapped(fmt::format("{}: quanta: {}", member(room, "gpu"), fmt::join(quanta, ", ")));
+}
+
+/// The VRAM of each GPU that has VRAM to give. Empty from an older vgpud.
 std::string room_text(const PlanJson& plan) {
     std::string text;
     for (const PlanJson& room : plan.value("gpus", PlanJson::array())) {
         const auto bytes = [&room](const char* key) {
             return size_text(room.value(key, std::uint64_t{0}));
         };
+        text += quanta_text(room);
+        if (room.value("vram_bytes", std::uint64_t{0}) == 0) continue;
         text += wrapped(fmt::format("{}: VFs get {} of {} VRAM; the PF keeps {}",
                                     member(room, "gpu"), bytes("planned_vram_bytes"),
                                     bytes("vram_bytes"), bytes("pf_vram_bytes")));
@@ -228,9 +258,8 @@ std::string plan_text(const PlanJson& plan, const TableOptions& table) {
         rows.push_back({member(step, "action"), member(step, "target"), member(step, "name"),
                         change, member(step, "disruption")});
         if (change.size() > kLongChange)
-            remarks += wrapped(
-                fmt::format("{} '{}': {}", member(step, "target"), member(step, "name"), change));
-        remarks += remark_of(step);
+            remarks += wrapped(fmt::format("{}: {}", subject_of(step), change));
+        remarks += remark_of(step) + contract_text(step);
     }
     if (table.is_plain()) return table.text(plan_columns(), rows);
     std::string text = fmt::format("configuration '{}'\n", label);

@@ -19,6 +19,10 @@ std::vector<BackendNotice> Backend::take_notices() {
     return {};
 }
 
+Result<> Backend::enable_vfs(std::uint32_t, std::span<const VfSize>) {
+    return not_offered("another number of VFs");
+}
+
 Result<> Backend::control(std::uint32_t, std::uint32_t, vgpu_pf_control_action) {
     return not_offered("this action");
 }

@@ -28,6 +28,14 @@
 
 namespace vgpu::daemon {
 
+/// The VRAM of a VF that does not exist yet.
+struct VfSize {
+    std::uint32_t vf = 0;
+    std::uint64_t vram_bytes = 0;  ///< 0: as the driver decides
+
+    bool operator==(const VfSize&) const = default;
+};
+
 /// Changes by other programs: to values of the driver, or to the number of VFs.
 enum class NoticeKind { DriverChanged, VfCountChanged };
 
@@ -66,8 +74,13 @@ public:
     virtual Result<VfFacts> get_vf(std::uint32_t vf) = 0;
     /// Gives an ABSENT VF all its resources, or none. Values are absolute. If the VF exists with
     /// these resources, as after a restart of vgpud, it is taken over as it is, open or not.
-    /// If vf > enabled_vfs, makes that many VFs; GpuModel has checked what Change::Vfs needs.
+    /// If vf > enabled_vfs, first enables that many VFs as enable_vfs() does.
     virtual Result<> provision(const vgpu_pf_provision& requested) = 0;
+    /// Makes VFs 1 to `count` exist, if the number of VFs needs them idle (Change::Vfs). `sizes`:
+    /// of VFs that provision() is about to make. All VFs are disabled and enabled again; those in
+    /// service keep their resources, but not the content of their VRAM. VfsInUse before the first
+    /// write if a VF is in use. Succeeds if there are as many VFs.
+    virtual Result<> enable_vfs(std::uint32_t count, std::span<const VfSize> sizes);
     /// Takes the VF from its client and starts its scrub. The VF is SCRUBBING and keeps its
     /// resources until scrub_durable(). The event SCRUBBED reports the end of the scrub. Without
     /// events, the scrub is over when release() returns, and verify_zero() succeeds.

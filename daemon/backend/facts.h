@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 // C structs without padding: compare their bytes.
 inline bool operator==(const vgpu_pf_info& a, const vgpu_pf_info& b) {
@@ -52,6 +53,8 @@ struct GpuFacts {
     std::string address{};          ///< PCI address of the PF; empty: unknown
     std::uint32_t total_vfs = 0;    ///< VFs the device can have
     std::uint32_t enabled_vfs = 0;  ///< VFs that exist now: numbers 1 to this
+    /// VFs in use that are not vgpud's: "vf3 (0000:03:00.3) is open through vfio-pci".
+    std::vector<std::string> other_users{};
     bool is_device_lost = false;
     std::optional<VramFacts> vram{};
     std::optional<vgpu_pf_info> core{};  ///< further values of our PF core

@@ -97,7 +97,9 @@ Abilities SriovBackend::abilities_of(const PfFunction& facts) const {
         return abilities;
     }
     if (fixed_count_reason(facts.driver).empty())
-        abilities[Change::Vfs] = {.needs = Needs::AllIdle, .max = facts.total_vfs};
+        abilities[Change::Vfs] = {.needs = Needs::AllIdle,
+                                  .min = std::min(link_->config.vfs, facts.total_vfs),
+                                  .max = facts.total_vfs};
     abilities[Change::AssignmentMode].needs = Needs::VfIdle;
     abilities[Change::Reset].needs = Needs::VfIdle;
     add_abilities(abilities);
@@ -112,7 +114,15 @@ Result<GpuFacts> SriovBackend::get_info() {
     return GpuFacts{.abilities = abilities_of(facts),
                     .address = link_->config.address,
                     .total_vfs = std::min(facts.total_vfs, kMaxVfsPerGpu),
-                    .enabled_vfs = static_cast<std::uint32_t>(facts.vfs.size())};
+                    .enabled_vfs = static_cast<std::uint32_t>(facts.vfs.size()),
+                    .other_users = other_users(facts)};
+}
+
+std::vector<std::string> SriovBackend::other_users(const PfFunction& facts) const {
+    std::vector<std::string> users;
+    for (const VfFunction& vf : facts.vfs)
+        if (vf.use != VfUse::Closed && !given_.contains(vf.vf)) users.push_back(describe_use(vf));
+    return users;
 }
 
 Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
@@ -140,7 +150,9 @@ Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     if (requested.vf == 0 || requested.vf > facts.total_vfs)
         return fail(ErrorId::NoFreeVf,
                     fmt::format("{} has VFs 1 to {}", link_->config.address, facts.total_vfs));
-    if (facts.find(requested.vf) == nullptr) TRY_VOID(grow(requested, facts));
+    const VfSize size{.vf = requested.vf, .vram_bytes = requested.vram_bytes};
+    if (facts.find(requested.vf) == nullptr)
+        TRY_VOID(enable(requested.vf, std::span(&size, 1), facts));
     TRY(const auto vf, link_->pf->inspect(requested.vf));
     if (!vf)
         return fail(ErrorId::PfRefused, fmt::format("vf{} of {} vanished while it was provisioned",
@@ -154,12 +166,12 @@ Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     return {};
 }
 
-Result<> SriovBackend::check_growth(std::uint32_t vf, const PfFunction& facts) const {
+Result<> SriovBackend::check_growth(std::uint32_t count, const PfFunction& facts) const {
     const std::string what = fmt::format("{} has {} VFs", link_->config.address, facts.vfs.size());
     if (link_->config.is_observing)
         return fail(
             ErrorId::Observed,
-            fmt::format("{}, and vgpud only watches it, so there will be no vf{}", what, vf));
+            fmt::format("{}, and vgpud only watches it, so there will be no vf{}", what, count));
     if (const auto why = fixed_count_reason(facts.driver); !why.empty())
         return fail(ErrorId::NotOffered,
                     fmt::format("{}, and vgpud cannot change their number: {}", what, why));
@@ -170,14 +182,21 @@ Result<> SriovBackend::check_growth(std::uint32_t vf, const PfFunction& facts) c
                             what, foreign_count_));
 }
 
-Result<> SriovBackend::grow(const vgpu_pf_provision& requested, const PfFunction& facts) {
-    TRY_VOID(check_growth(requested.vf, facts));
+Result<> SriovBackend::enable_vfs(std::uint32_t count, std::span<const VfSize> sizes) {
+    TRY(const PfFunction facts, inspect());
+    return facts.vfs.size() >= count ? Result<>() : enable(count, sizes, facts);
+}
+
+Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes,
+                              const PfFunction& facts) {
+    TRY_VOID(check_growth(count, facts));
     for (const VfFunction& vf : facts.vfs) link_->modes.try_emplace(vf.vf, mode_of(vf));
-    plan_vram(requested.vf, requested.vram_bytes);
+    for (const VfSize& size : sizes) plan_vram(size.vf, size.vram_bytes);
     const std::uint32_t least = std::min(link_->config.vfs, facts.total_vfs);
-    const auto done = link_->pf->set_count(std::max(requested.vf, least), enable_steps());
+    const auto done = link_->pf->set_count(std::max(count, least), enable_steps());
     count_.reset();
-    if (!done) plan_vram(requested.vf, 0);
+    for (const VfSize& size : sizes)
+        if (!done && !given_.contains(size.vf)) plan_vram(size.vf, 0);
     TRY_VOID(done);
     return bind_again();
 }

@@ -67,6 +67,7 @@ public:
     Result<GpuFacts> get_info() override;
     Result<VfFacts> get_vf(std::uint32_t vf) override;
     Result<> provision(const vgpu_pf_provision& requested) override;
+    Result<> enable_vfs(std::uint32_t count, std::span<const VfSize> sizes) override;
     Result<> release(std::uint32_t vf, std::uint32_t generation) override;
     Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) override;
     Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) override;
@@ -109,8 +110,9 @@ private:
     Result<PfFunction> inspect();
     [[nodiscard]] Abilities abilities_of(const PfFunction& facts) const;
     Result<Given*> find(std::uint32_t vf, std::uint32_t generation);
-    [[nodiscard]] Result<> check_growth(std::uint32_t vf, const PfFunction& facts) const;
-    Result<> grow(const vgpu_pf_provision& requested, const PfFunction& facts);
+    [[nodiscard]] Result<> check_growth(std::uint32_t count, const PfFunction& facts) const;
+    Result<> enable(std::uint32_t count, std::span<const VfSize> sizes, const PfFunction& facts);
+    [[nodiscard]] std::vector<std::string> other_users(const PfFunction& facts) const;
     Result<> bind_again();
     void check_count(const PfFunction& facts);
 

@@ -2,6 +2,7 @@
 #include "daemon/service/config/apply_intent.h"
 
 #include "daemon/service/config/change_plan.h"
+#include "daemon/service/config/step_needs.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,16 +30,36 @@ DesiredGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
     return section;
 }
 
-/// The VF of `step` as it was before the apply; null if it did not exist.
-const DesiredVf* found_before(const ApplyIntent& intent, const Step& step) {
-    if (!step.from) return nullptr;
+/// The VF with this UUID as it was before the apply; null if it did not exist.
+const DesiredVf* found_before(const ApplyIntent& intent, const std::string& gpu_id,
+                              const Uuid& uuid) {
     for (const DesiredGpu& gpu : intent.before) {
-        const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(), [&step](const DesiredVf& vf) {
-            return vf.spec.uuid == step.from->uuid;
-        });
-        if (gpu.gpu == step.gpu && at != gpu.vfs.end()) return &*at;
+        const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
+                                     [&uuid](const DesiredVf& vf) { return vf.spec.uuid == uuid; });
+        if (gpu.gpu == gpu_id && at != gpu.vfs.end()) return &*at;
     }
     return nullptr;
+}
+
+/// The VF of `step` as it was before the apply; null if it did not exist.
+const DesiredVf* found_before(const ApplyIntent& intent, const Step& step) {
+    return step.from ? found_before(intent, step.gpu, step.from->uuid) : nullptr;
+}
+
+/// Whether the VF has the user that it had when the apply began, and force was given.
+bool is_forgiven(const ApplyIntent& intent, const DesiredVf* before, const InventoryVf& now) {
+    if (use_of(now).empty()) return true;
+    if (!intent.is_forced || before == nullptr) return false;
+    return now.owner.generation == before->owner.generation &&
+           (!now.is_attached || before->is_open);
+}
+
+/// A step of the GPU itself takes no VF that is open or has a running domain.
+bool is_use_of_all_forgiven(const ApplyIntent& intent, const GpuInventory& gpu) {
+    return gpu.other_users.empty() && std::ranges::all_of(gpu.vfs, [&](const InventoryVf& vf) {
+               return !is_blocking(vf) &&
+                      is_forgiven(intent, found_before(intent, gpu.id, vf.spec.uuid), vf);
+           });
 }
 
 const InventoryVf* found_now(const Step& step, std::span<const GpuInventory> gpus) {
@@ -90,12 +111,13 @@ std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_vie
 
 bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
                      std::span<const GpuInventory> gpus) {
-    const DesiredVf* before = found_before(intent, step);
+    if (step.vf == 0)
+        return std::ranges::all_of(gpus, [&](const GpuInventory& gpu) {
+            return gpu.id != step.gpu || is_use_of_all_forgiven(intent, gpu);
+        });
     const InventoryVf* now = found_now(step, gpus);
-    if (now != nullptr && use_of(*now).empty()) return true;
-    if (!intent.is_forced || before == nullptr || now == nullptr) return false;
-    return now->owner.generation == before->owner.generation &&
-           (!now->is_attached || before->is_open);
+    if (now == nullptr) return false;
+    return is_forgiven(intent, found_before(intent, step), *now);
 }
 
 bool is_changed_by(const ApplyIntent& intent, const Step& step) {

@@ -6,7 +6,9 @@
 #include "daemon/service/config/change_plan.h"
 
 #include "daemon/service/config/capacity.h"
+#include "daemon/service/config/step_needs.h"
 #include "daemon/service/vf/settings.h"
+#include "daemon/service/vf/shares.h"
 #include "text/number.h"
 
 #include <fmt/format.h>
@@ -27,6 +29,7 @@ struct ActionRow {
     Disruption disruption;
 };
 constexpr std::array kActions{ActionRow{Action::Keep, "keep", Disruption::None},
+                              ActionRow{Action::Enable, "enable", Disruption::VfRestart},
                               ActionRow{Action::Set, "set", Disruption::None},
                               ActionRow{Action::Rename, "rename", Disruption::None},
                               ActionRow{Action::Create, "create", Disruption::None},
@@ -47,6 +50,7 @@ struct Work {
                                                         ///< new VF before it
     std::string last_new{};                             ///< name of the last new VF
     std::set<std::uint32_t> matched{};                  ///< VFs that stay
+    std::uint32_t vf_limit = 0;                         ///< greatest VF number of the plan
 
     /// Free VRAM of the model at this point of the plan.
     [[nodiscard]] std::uint64_t vram_free() const {
@@ -68,8 +72,8 @@ struct Work {
     /// previous new VF, so that VFs are in the document's order and an export keeps it.
     [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
         const std::uint32_t before = number_of(names_before.at(name));
-        for (std::uint32_t i = 0; i < model.total_vfs; ++i) {
-            const std::uint32_t number = (before + i) % model.total_vfs + 1;
+        for (std::uint32_t i = 0; i < vf_limit; ++i) {
+            const std::uint32_t number = (before + i) % vf_limit + 1;
             if (!has_number(number) && !reserved_numbers.contains(number)) return number;
         }
         return 0;
@@ -124,25 +128,6 @@ std::string when_set(const GpuInventory& gpu) {
                                         : "its driver is asked at once";
 }
 
-/// "gpu0/vf2 ('web': a client has it open), …": the VFs for which `counts`.
-template <typename Counts> std::string list_users(const GpuInventory& gpu, const Counts& counts) {
-    std::vector<std::string> users;
-    for (const InventoryVf& vf : gpu.vfs)
-        if (counts(vf))
-            users.push_back(
-                fmt::format("{}/vf{} ('{}': {})", gpu.id, vf.vf, vf.spec.name, use_of(vf)));
-    return fmt::format("{}", fmt::join(users, ", "));
-}
-
-/// Marks a step that concerns all VFs of the GPU.
-void set_needs(Step& step, const GpuInventory& gpu, Need need) {
-    step.needs = need.needs;
-    if (need.needs != Needs::AllIdle) return;
-    step.why = fmt::format("{} {}", words_of(need.change), text_of(need.needs));
-    step.in_use = list_users(gpu, [](const InventoryVf& vf) { return !use_of(vf).empty(); });
-    step.blocked = list_users(gpu, [](const InventoryVf& vf) { return vf.is_attached; });
-}
-
 class Planner {
 public:
     explicit Planner(const Surroundings& around) : around_(around) {}
@@ -160,6 +145,7 @@ private:
     Result<> desire_new(Work& work, const DesiredVf& desired);
     static Result<> destroy_others(Work& work);
     bool advance();
+    bool make_enable(Work& work);
     bool make_changes(Work& work);
     bool make_create(Work& work);
     bool make_resize(Work& work);
@@ -239,6 +225,7 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& d
     if (VfSpec after = with_settings(now, desired); after != now) {
         Step& set = put(work.changes, Action::Set, when_set(work.model));
         need(set, now, after);
+        set.contract = contract_words(work.model.abilities, after);
         set.to = std::move(after);
         is_same = false;
     }
@@ -265,6 +252,7 @@ Result<> Planner::desire_new(Work& work, const DesiredVf& desired) {
                 .gpu = work.model.id,
                 .vf = number,
                 .to = desired.spec,
+                .contract = contract_words(work.model.abilities, desired.spec),
                 .why = "no VF has this name"};
     if (!desired.owner.name.empty()) create.owner = desired.owner;
     work.creates.push_back(std::move(create));
@@ -334,6 +322,7 @@ Result<> Planner::add(const DesiredGpu& desired, const GpuInventory& gpu) {
         TRY_VOID(desire(work, vf));
     }
     TRY_VOID(check_capacity(gpu, settings, all));
+    TRY(work.vf_limit, vf_limit(gpu, work.matched, work.creates));
     for (const InventoryVf& vf : gpu.vfs) names_.insert(vf.spec.name);
     TRY_VOID(destroy_others(work));
     works_.push_back(std::move(work));
@@ -345,6 +334,13 @@ void Planner::emit(Work& work, const Step& step) {
     if (step.to) names_.insert(step.to->name);
     perform(step, work.model);
     steps_.push_back(step);
+}
+
+/// First of all steps, because its VFs must be idle and lose the content of their VRAM.
+bool Planner::make_enable(Work& work) {
+    if (!needs_enable(work.model, work.vf_limit)) return false;
+    emit(work, enable_step(work.model, work.vf_limit));
+    return true;
 }
 
 /// Makes all changes of settings and names of a GPU at once, if the schedule and the names allow
@@ -379,9 +375,7 @@ bool Planner::make_create(Work& work) {
             continue;
         if (step.vf == 0) step.vf = work.free_number_for(step.to->name);
         if (step.vf == 0 || work.has_number(step.vf)) continue;
-        Need need = need_of(work.model.abilities, differences(VfSpec{}, *step.to));
-        if (step.vf > work.model.enabled_vfs)
-            need = {work.model.abilities[Change::Vfs].needs, Change::Vfs};
+        const Need need = need_of(work.model.abilities, differences(VfSpec{}, *step.to));
         // A VF that does not exist yet is idle.
         if (need.needs != Needs::VfIdle) set_needs(step, work.model, need);
         GpuInventory after = work.model;
@@ -437,8 +431,9 @@ bool Planner::make_destroy(Work& work) {
 /// GPU has harmless work left.
 bool Planner::advance() {
     using Make = bool (Planner::*)(Work&);
-    constexpr std::array<Make, 4> kInOrder{&Planner::make_changes, &Planner::make_create,
-                                           &Planner::make_resize, &Planner::make_destroy};
+    constexpr std::array<Make, 5> kInOrder{&Planner::make_enable, &Planner::make_changes,
+                                           &Planner::make_create, &Planner::make_resize,
+                                           &Planner::make_destroy};
     for (const Make make : kInOrder)
         for (Work& work : works_)
             if ((this->*make)(work)) return true;
@@ -454,6 +449,7 @@ Result<ChangePlan> Planner::plan() {
                     fmt::format("no order of steps reaches {} with a valid schedule and enough "
                                 "VRAM at every step; apply it in two parts",
                                 waiting));
+    add_sizes(steps_);
     ChangePlan result{.label = "", .steps = std::move(kept_)};
     result.steps.insert(result.steps.end(), std::make_move_iterator(steps_.begin()),
                         std::make_move_iterator(steps_.end()));
@@ -476,8 +472,10 @@ std::optional<Disruption> disruption_named(std::string_view name) {
     return static_cast<Disruption>(at - kDisruptions.begin());
 }
 
-Disruption disruption_of(Action action) {
-    return row_of(action).disruption;
+/// Without VFs before, an Enable disturbs none.
+Disruption disruption_of(const Step& step) {
+    if (step.vf_count && step.vf_count->from == 0) return Disruption::None;
+    return row_of(step.action).disruption;
 }
 
 bool ChangePlan::is_empty() const {
@@ -487,16 +485,8 @@ bool ChangePlan::is_empty() const {
 
 Disruption ChangePlan::disruption() const {
     Disruption worst = Disruption::None;
-    for (const Step& step : steps) worst = std::max(worst, disruption_of(step.action));
+    for (const Step& step : steps) worst = std::max(worst, disruption_of(step));
     return worst;
-}
-
-std::string use_of(const InventoryVf& vf) {
-    const std::string owner = vf.is_lease_over ? "" : vf.owner.name;
-    if (vf.is_attached && !owner.empty())
-        return fmt::format("a client has it open; it belongs to '{}'", owner);
-    if (vf.is_attached) return "a client has it open";
-    return owner.empty() ? "" : fmt::format("it belongs to '{}'", owner);
 }
 
 std::string target_of(const Step& step) {
@@ -507,6 +497,7 @@ Step inverse_of(const Step& step) {
     Step inverse = step;
     std::swap(inverse.from, inverse.to);
     std::swap(inverse.gpu_from, inverse.gpu_to);
+    if (inverse.vf_count) std::swap(inverse.vf_count->from, inverse.vf_count->to);
     if (step.action == Action::Create) inverse.action = Action::Destroy;
     if (step.action == Action::Destroy) inverse.action = Action::Create;
     return inverse;
@@ -514,6 +505,7 @@ Step inverse_of(const Step& step) {
 
 void perform(const Step& step, GpuInventory& gpu) {
     if (step.gpu_to) gpu.settings = *step.gpu_to;
+    if (step.vf_count) gpu.enabled_vfs = step.vf_count->to;
     if (step.vf == 0 || step.action == Action::Keep) return;
     const auto at = std::lower_bound(
         gpu.vfs.begin(), gpu.vfs.end(), step.vf,
@@ -537,8 +529,27 @@ void perform(const Step& step, GpuInventory& gpu) {
 
 namespace {
 
+/// The settings have been admitted, so there are quanta.
+std::vector<PlannedQuantum> planned_quanta(const GpuInventory& gpu, const DesiredGpu& desired) {
+    std::vector<PlannedQuantum> planned;
+    if (!gpu.abilities.pf_quantum_ms) return planned;
+    GpuSettings settings = gpu.settings;
+    apply(GpuChange{.quantum_us = desired.quantum_us, .max_gap_ms = desired.max_gap_ms}, settings);
+    std::vector<VfSpec> vfs;
+    for (const DesiredVf& vf : desired.vfs) vfs.push_back(vf.spec);
+    const auto quanta = quanta_of(gpu.abilities, settings, vfs);
+    for (std::size_t i = 0; quanta && i < vfs.size(); ++i)
+        planned.push_back({.name = vfs[i].name,
+                           .quantum_us = std::uint64_t{quanta->vfs[i].quantum_ms} * 1000,
+                           .worst_wait_us = quanta->vfs[i].worst_wait_us});
+    return planned;
+}
+
 GpuRoom room_of(const GpuInventory& gpu, const DesiredGpu& desired) {
-    GpuRoom room{.gpu = gpu.id, .vram_bytes = gpu.vram_bytes, .pf_vram_bytes = gpu.pf_vram_bytes};
+    GpuRoom room{.gpu = gpu.id,
+                 .vram_bytes = gpu.vram_bytes,
+                 .pf_vram_bytes = gpu.pf_vram_bytes,
+                 .quanta = planned_quanta(gpu, desired)};
     if (gpu.abilities.can(Change::CuMask))
         room.cu_count = static_cast<std::uint32_t>(std::popcount(all_cus(gpu)));
     if (gpu.abilities.can(Change::DoorbellPages))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // ChangePlan: ordered steps from the current VFs to those of a configuration. VFs are matched by
-// UUID if known, else by name or DesiredVf::was. A step changes only its own VF; after each step
-// the schedule is valid, VRAM and VF numbers suffice, and names are unique. Steps without loss come
-// first (set, rename, create). Steps that empty VRAM (resize, destroy) come earlier only if other
-// steps need the room. VRAM is in scattered units, so only sums matter. Pure; ApplyRun carries
-// plans out.
+// UUID if known, else by name or DesiredVf::was. A step changes only its own VF, except for Enable,
+// which comes before all others; after each step the schedule is valid, VRAM and VF numbers
+// suffice, and names are unique. Steps without loss come first (set, rename, create). Steps that
+// empty VRAM (resize, destroy) come earlier only if other steps need the room. VRAM is in scattered
+// units, so only sums matter. Pure; ApplyRun carries plans out.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -21,8 +21,9 @@
 
 namespace vgpu::daemon {
 
-/// In the order in which the planner prefers them. Keep: nothing to do.
-enum class Action { Keep, Set, Rename, Create, Resize, Destroy };
+/// In the order in which the planner prefers them. Keep: nothing to do. Enable: the GPU gets more
+/// VFs; if it has some, the driver disables them all and enables them again.
+enum class Action { Keep, Enable, Set, Rename, Create, Resize, Destroy };
 enum class Disruption {
     None,       ///< no effect on users
     VfRestart,  ///< the VF's driver must be unloaded; its VRAM is emptied
@@ -31,7 +32,6 @@ enum class Disruption {
 
 std::string_view name_of(Action action);
 std::string_view name_of(Disruption disruption);
-Disruption disruption_of(Action action);
 /// The disruption with this name; none for an unknown name.
 std::optional<Disruption> disruption_named(std::string_view name);
 
@@ -43,15 +43,30 @@ struct Step {
     /// in the resources (Resize). Create has no `from`, Destroy has no `to`.
     std::optional<VfSpec> from{}, to{};
     std::optional<GpuSettings> gpu_from{}, gpu_to{};  ///< set if the step changes the GPU itself
+    std::optional<VfCount> vf_count{};                ///< Enable
+    /// Create, Set: how the driver keeps each setting of the schedule (contract_words()).
+    std::map<std::string, std::string> contract{};
     std::optional<OwnerRecord> owner{};  ///< former owner of a VF that is destroyed or made again
     Needs needs = Needs::Nothing;        ///< what must hold before the step
     std::string in_use{};  ///< who uses the VF, if the step therefore requires force; else empty
-    /// Which open VFs the step waits for; empty if none. Force does not override this.
+    /// Which VFs the step waits for, because they are open or a domain runs with them; empty if
+    /// none. Force does not override this.
     std::string blocked{};
     std::string condition{};  ///< why the VF is not in service as defined; or empty
     std::string why{};
 
     bool operator==(const Step&) const = default;
+};
+
+Disruption disruption_of(const Step& step);
+
+/// When a VF has the engine, if the driver serves its functions in turn.
+struct PlannedQuantum {
+    std::string name;
+    std::uint64_t quantum_us = 0;
+    std::uint64_t worst_wait_us = 0;  ///< if all others use up their quanta and time-outs
+
+    bool operator==(const PlannedQuantum&) const = default;
 };
 
 /// VRAM and limits of a GPU, and the total that the plan gives to VFs.
@@ -62,6 +77,8 @@ struct GpuRoom {
     std::uint64_t planned_vram_bytes = 0;           ///< total of the plan's VFs
     std::optional<std::uint32_t> cu_count{};        ///< absent: VFs cannot have some only
     std::optional<std::uint32_t> doorbell_pages{};  ///< limit per VF; absent: cannot be chosen
+    std::vector<PlannedQuantum>
+        quanta{};  ///< after the plan; empty if the driver schedules otherwise
 
     bool operator==(const GpuRoom&) const = default;
 };
@@ -82,8 +99,6 @@ struct Surroundings {
     std::map<std::string, std::string> names;  ///< of VFs on other GPUs: name, target
 };
 
-/// How the VF is in use: "it belongs to 'vm'"; empty if unused.
-std::string use_of(const InventoryVf& vf);
 /// "gpu0/vf2", "gpu0"
 std::string target_of(const Step& step);
 Step inverse_of(const Step& step);

@@ -60,19 +60,25 @@ OrderedJson step_json(const Step& step) {
     if (step.to) to = part_of(step.action, *step.to);
     if (step.gpu_from) from = settings_json(*step.gpu_from);
     if (step.gpu_to) to = settings_json(*step.gpu_to);
+    if (step.vf_count) {
+        from["vfs"] = step.vf_count->from;
+        to["vfs"] = step.vf_count->to;
+    }
     drop_same(from, to);
     const VfSpec* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
-    return {{"action", name_of(step.action)},
-            {"target", target_of(step)},
-            {"name", vf != nullptr ? vf->name : ""},
-            {"from", std::move(from)},
-            {"to", std::move(to)},
-            {"disruption", name_of(disruption_of(step.action))},
-            {"needs", name_of(step.needs)},
-            {"in_use", step.in_use},
-            {"blocked", step.blocked},
-            {"condition", step.condition},
-            {"why", step.why}};
+    OrderedJson json{{"action", name_of(step.action)},
+                     {"target", target_of(step)},
+                     {"name", vf != nullptr ? vf->name : ""},
+                     {"from", std::move(from)},
+                     {"to", std::move(to)},
+                     {"disruption", name_of(disruption_of(step))},
+                     {"needs", name_of(step.needs)},
+                     {"in_use", step.in_use},
+                     {"blocked", step.blocked},
+                     {"condition", step.condition},
+                     {"why", step.why}};
+    if (!step.contract.empty()) json["contract"] = step.contract;
+    return json;
 }
 
 OrderedJson room_json(const GpuRoom& room) {
@@ -82,6 +88,10 @@ OrderedJson room_json(const GpuRoom& room) {
                      {"planned_vram_bytes", room.planned_vram_bytes}};
     if (room.cu_count) json["compute_units"] = *room.cu_count;
     if (room.doorbell_pages) json["doorbell_pages"] = *room.doorbell_pages;
+    for (const PlannedQuantum& vf : room.quanta)
+        json["quanta"].push_back({{"name", vf.name},
+                                  {"quantum_us", vf.quantum_us},
+                                  {"worst_wait_us", vf.worst_wait_us}});
     return json;
 }
 

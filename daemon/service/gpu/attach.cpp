@@ -128,6 +128,7 @@ Result<> GpuModel::adopt_vfs() {
     for (const std::uint32_t vf : numbers) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only(id_)) return {};
     put(0, record);
+    enable_recorded_vfs();
     for (const auto& [vf, desired] : record.vfs)
         if (!vfs_.contains(vf) || vfs_.at(vf).is_absent()) TRY_VOID(make_again(desired));
     return {};

@@ -54,6 +54,8 @@ Result<GpuInventory> GpuModel::inventory() {
     const GpuRecord record = record_.get();
     GpuInventory all = capacity();
     all.settings = record.settings;
+    all.other_users = info_.other_users;
+    const std::set<std::uint32_t> running = vfs_of_running_domains();
     for (const auto& [vf, one] : vfs_) {
         const VfFacts& active = one.active;
         // The total is free plus used, because get_info() reports only what is free now. VFs being
@@ -66,6 +68,7 @@ Result<GpuInventory> GpuModel::inventory() {
         settle_next(defined, active);
         all.vfs.push_back(
             inventory_of(defined, active, all, ports_.store.leases().now(), condition(vf)));
+        all.vfs.back().has_running_domain = running.contains(vf);
     }
     return all;
 }

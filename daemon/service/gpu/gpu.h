@@ -153,6 +153,11 @@ public:
     /// Changes the resources of a VF, which empties its VRAM. Continues in step(), until the record
     /// has no `next`; the VF's resources then show the result.
     Result<> resize(std::uint32_t vf, const VfResources& resources, Force force);
+    /// Makes VFs up to `count.to` exist. If other VFs exist, the driver disables all of them first.
+    /// NotOffered; VfsInUse if one is open or a domain runs with it, whatever `force` says, and if
+    /// one has another owner without force. If `to` < `from`, takes such a step back as far as
+    /// possible.
+    Result<> enable_vfs(const VfCount& count, Force force);
     /// Writes the PF core's diagnostic dump to `fd`, which stays the caller's.
     Result<> dump(int fd);
     /// Recent decisions and their reasons, beginning at the place `after` (trace/recorder.h).
@@ -279,6 +284,8 @@ private:
     [[nodiscard]] Result<> begin_scrub(std::uint32_t vf);
     tl::unexpected<Error> scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                              const OwnerRecord& before);
+    /// Numbers of the VFs whose owner is a domain that runs or may be about to start.
+    [[nodiscard]] std::set<std::uint32_t> vfs_of_running_domains() const;
     /// Emits events and sets `orphan` in views; never ends a claim.
     void find_orphans(Nanoseconds now);
     void probe_owner(Vf& one, std::optional<bool> exists, Nanoseconds now);
@@ -367,6 +374,13 @@ private:
     Result<> finish_resize(std::uint32_t vf);
     /// Ends the change of a VF in service, unless it owes a scrub.
     void settle_next(VfRecord& record, const VfFacts& active) const;
+
+    // the number of VFs (vf_count.cpp)
+    void show_lost_vfs(const Error& cause);
+    Result<> discard_new_vfs(const VfCount& count);
+    /// Enables the VFs on record that do not exist, together: each change of their number disables
+    /// all.
+    void enable_recorded_vfs();
 
     // the record (gpu.cpp)
     /// Makes `after` durable, then shows it. A failure changes nothing.

@@ -207,6 +207,19 @@ Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force fo
                                               describe_name(vf), claim_text(owner), verb));
 }
 
+/// Reads /proc, and therefore only for drivers that ask for it.
+std::set<std::uint32_t> GpuModel::vfs_of_running_domains() const {
+    std::set<std::uint32_t> vfs;
+    if ((*abilities_)[Change::Vfs].needs != Needs::AllIdle) return vfs;
+    Present present(ports_.owners);
+    const UnixTime now = ports_.store.leases().now();
+    for (const auto& [vf, one] : vfs_) {
+        const OwnerRecord& owner = one.defined.owner;
+        if (runs_domain(owner, present.has(owner.name), now)) vfs.insert(vf);
+    }
+    return vfs;
+}
+
 void GpuModel::find_orphans(Nanoseconds now) {
     if (now < owners_at_) return;
     owners_at_ = now + kOwnerCheck;

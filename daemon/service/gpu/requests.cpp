@@ -222,10 +222,14 @@ Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force
 Result<> GpuModel::check_all_idle(Need need, std::string_view whose,
                                   const Requester& requester) const {
     if (need.needs != Needs::AllIdle) return {};
-    std::vector<std::string> users;
+    std::vector<std::string> users = info_.other_users;
+    const std::set<std::uint32_t> running = vfs_of_running_domains();
     for (const auto& [vf, one] : vfs_) {
         if (one.active.is_attached)
             users.push_back(describe_name(vf) + " is open");
+        else if (running.contains(vf))
+            users.push_back(fmt::format("{} belongs to {}, which runs", describe_name(vf),
+                                        claim_text(one.defined.owner)));
         else if (!check_owner(vf, "set", requester.force, requester.owner))
             users.push_back(
                 fmt::format("{} belongs to {}", describe_name(vf), claim_text(one.defined.owner)));

@@ -83,6 +83,7 @@ void GpuModel::restore_missing(Nanoseconds now) {
     // Missing resources rarely return by themselves. Requests that may free resources reset
     // restore_at_.
     restore_at_ = now + kRestoreRetry;
+    enable_recorded_vfs();
     const GpuRecord record = record_.get();
     for (const std::uint32_t vf : absent) {
         const auto at = record.vfs.find(vf);

@@ -152,16 +152,16 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
         return {};
     }
     for (const Step& step : plan.steps)
-        if (disruption_of(step.action) > order_.max)
-            return fail(ErrorId::WrongState,
-                        fmt::format("{} now needs '{}', but at most '{}' was accepted; nothing was "
-                                    "done. Plan again",
-                                    describe(step), name_of(disruption_of(step.action)),
-                                    name_of(order_.max)));
+        if (disruption_of(step) > order_.max)
+            return fail(
+                ErrorId::WrongState,
+                fmt::format("{} now needs '{}', but at most '{}' was accepted; nothing was "
+                            "done. Plan again",
+                            describe(step), name_of(disruption_of(step)), name_of(order_.max)));
     for (const Step& step : plan.steps)
         if (!step.blocked.empty())
             return fail(ErrorId::VfsInUse,
-                        fmt::format("{}: {}, but these are open: {}; nothing was done",
+                        fmt::format("{}: {}, but these are in use: {}; nothing was done",
                                     describe(step), step.why, step.blocked));
     for (const Step& step : plan.steps)
         if (!step.in_use.empty() && order_.force == Force::No)
@@ -225,6 +225,7 @@ bool ApplyRun::begin_undo() {
 void ApplyRun::end_step(const StepEnd& end) {
     if (phase_ == Phase::Undoing) return end_undo(end.result);
     const Request& request = requests_[next_];
+    note_emptied_by_enable(request.front(), end.result);
     const bool is_resized =
         request.front().action == Action::Resize && end.ended == Ended::Afterwards;
     // A late request may still complete, and a VF without resources may be redefined, so both are
@@ -249,6 +250,17 @@ void ApplyRun::end_step(const StepEnd& end) {
     abandon(
         {end.result.error().id, fmt::format("step {} of {} ({}): {}", next_ + 1, requests_.size(),
                                             describe(request), end.result.error().cause)});
+}
+
+/// A refusal because of users comes before the first write.
+void ApplyRun::note_emptied_by_enable(const Step& step, const Result<>& result) {
+    const bool is_refused = !result && !is_loss(result.error().id) &&
+                            result.error().id != ErrorId::PfRefused &&
+                            result.error().id != ErrorId::DriverBusy;
+    if (!step.vf_count || step.vf_count->from == 0 || is_refused) return;
+    for (const DesiredGpu& gpu : intent_.before)
+        for (const DesiredVf& vf : gpu.vfs)
+            if (gpu.gpu == step.gpu) emptied_.push_back(fmt::format("'{}'", vf.spec.name));
 }
 
 void ApplyRun::end_undo(const Result<>& result) {

@@ -74,6 +74,8 @@ private:
     /// Records the request's inverse if there is something to roll back. After a failure, abandons
     /// the run.
     void end_step(const StepEnd& end);
+    /// Records VFs that the step disabled, whether or not they exist again.
+    void note_emptied_by_enable(const Step& step, const Result<>& result);
     /// Records a step that could not be rolled back.
     void end_undo(const Result<>& result);
     /// The resources defined for the VF of `step`, if the VF has no resources now.

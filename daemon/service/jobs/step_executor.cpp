@@ -39,7 +39,7 @@ CreateRequest create_request(const Step& step) {
 
 /// Whether a user of the VF would lose the VF or its function.
 bool wants_force(const Step& step) {
-    return disruption_of(step.action) != Disruption::None || step.needs >= Needs::VfIdle;
+    return disruption_of(step) != Disruption::None || step.needs >= Needs::VfIdle;
 }
 
 /// Whether the request may use force. Runs in the GPU's thread right before the request, because
@@ -65,6 +65,10 @@ Result<std::uint32_t> carry_out(GpuModel& model, const Request& request,
         return std::uint32_t{0};
     }
     if (step.action == Action::Create) return model.create(create_request(step));
+    if (step.vf_count) {
+        TRY_VOID(model.enable_vfs(*step.vf_count, force));
+        return std::uint32_t{0};
+    }
     const std::uint32_t generation =
         model.has_vf(step.vf) ? model.view(step.vf).active.generation : 0;
     if (step.action == Action::Resize) {
@@ -91,6 +95,7 @@ std::vector<Request> requests_of(const ChangePlan& plan) {
 }
 
 std::string describe(const Step& step) {
+    if (step.vf_count) return fmt::format("enable {} VFs of {}", step.vf_count->to, step.gpu);
     const VfSpec* vf = step.from ? &*step.from : step.to ? &*step.to : nullptr;
     return vf == nullptr
                ? fmt::format("{} {}", name_of(step.action), target_of(step))
@@ -183,9 +188,10 @@ Result<> StepExecutor::outcome_of_resize(const GpuSnapshot& seen) const {
         return fail(ErrorId::PfRefused,
                     fmt::format("{} got neither its new nor its old resources", target));
     if (seen.vfs.at(step.vf).record.spec.resources == step.to->resources) return {};
-    return fail(ErrorId::PfRefused,
-                fmt::format("the PF driver refused the new resources of {}; the VF has its old ones",
-                            target));
+    return fail(
+        ErrorId::PfRefused,
+        fmt::format("the PF driver refused the new resources of {}; the VF has its old ones",
+                    target));
 }
 
 }  // namespace vgpu::daemon

@@ -10,6 +10,7 @@
 #include "daemon/service/vf/spec.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ struct InventoryVf {
     bool is_attached = false;
     OwnerRecord owner{};
     bool is_lease_over = false;  ///< the lease of `owner` is over
-    std::string condition{};     ///< why the VF is not in service as defined; empty if it is
+    /// `owner` is a domain that runs, or may be about to start.
+    bool has_running_domain = false;
+    std::string condition{};  ///< why the VF is not in service as defined; empty if it is
 
     bool operator==(const InventoryVf&) const = default;
 };
@@ -46,6 +49,16 @@ inline void apply(const GpuChange& change, GpuSettings& settings) {
     settings.max_gap_ms = change.max_gap_ms.value_or(settings.max_gap_ms);
 }
 
+/// The number of enabled VFs before and after a step.
+struct VfCount {
+    std::uint32_t from = 0, to = 0;
+    /// VRAM of the VFs that the plan makes next, by number: some drivers must know it when they
+    /// enable the VFs.
+    std::map<std::uint32_t, std::uint64_t> vram_bytes{};
+
+    bool operator==(const VfCount&) const = default;
+};
+
 /// A plan changes its own copy (change_plan.h, perform()).
 struct GpuInventory {
     std::string id;
@@ -54,6 +67,8 @@ struct GpuInventory {
     Abilities abilities{};            ///< limits of one VF, and what each change needs
     std::uint32_t total_vfs = 0;      ///< VFs the device can have
     std::uint32_t enabled_vfs = 0;    ///< VFs that exist now
+    /// VFs in use that are not vgpud's: "vf3 (0000:03:00.3) is open through vfio-pci".
+    std::vector<std::string> other_users{};
     GpuSettings settings{};
     std::vector<InventoryVf> vfs{};  ///< by number, without VFs being released
     bool is_scrubbing = false;       ///< resources of some former VFs are being scrubbed

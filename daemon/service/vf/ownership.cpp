@@ -163,6 +163,12 @@ bool is_same_owner(std::string_view one, std::string_view other) {
     return process->pid == other_process->pid && is_start_open;
 }
 
+bool runs_domain(const OwnerRecord& owner, std::optional<bool> exists, UnixTime now) {
+    if (!std::holds_alternative<DomainOwner>(form_of(owner.name)) || is_expired(owner, now))
+        return false;
+    return exists.value_or(true) || now - owner.since < kOwnerGrace;
+}
+
 std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
     if (owner.name.empty()) return "";
     if (is_expired(owner, facts.now))

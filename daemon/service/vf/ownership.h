@@ -108,6 +108,10 @@ inline constexpr std::size_t kMaxEngineOwner = 72;
 /// Whether both name one owner. A process id with and without its start time is the same owner.
 [[nodiscard]] bool is_same_owner(std::string_view one, std::string_view other);
 
+/// Whether the owner, whose lease is not over, is a domain that runs, may run, or has claimed so
+/// recently that it may be about to start. `exists`: whether the domain runs; none: unknown.
+[[nodiscard]] bool runs_domain(const OwnerRecord& owner, std::optional<bool> exists, UnixTime now);
+
 struct OrphanFacts {
     UnixTime now{0};
     bool is_attached = false;

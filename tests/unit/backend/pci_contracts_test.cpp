@@ -130,5 +130,31 @@ TEST_F(PciContracts, RefuseAReservationThatTheQuantaDoNotGive) {
     EXPECT_TRUE(set(a, {{"min_pct", 60.0}, {"weight", std::uint64_t{200}}}));
 }
 
+TEST_F(PciContracts, AreToldInThePlanWithTheLongestWait) {
+    approximate();
+    const auto made =
+        plan(document("b50", R"({"min_pct": 20, "preempt_timeout_ms": 5})", {"a", "b"}));
+    ASSERT_TRUE(made) << made.error().cause;
+    EXPECT_EQ(made->at("steps").at(1).at("contract"),
+              (nlohmann::json{{"min_pct", "approximated"}, {"preempt_timeout_ms", "kept"}}));
+    const nlohmann::json& quanta = made->at("gpus").at(0).at("quanta");
+    ASSERT_EQ(quanta.size(), 2u);
+    EXPECT_EQ(quanta.at(0),
+              (nlohmann::json{{"name", "a"}, {"quantum_us", 16'000}, {"worst_wait_us", 41'000}}));
+    const JobView job =
+        apply(document("b50", R"({"min_pct": 20, "preempt_timeout_ms": 5})", {"a", "b"}));
+    EXPECT_EQ(job.state, "done");
+    pass();
+    EXPECT_EQ(view(1).active.driver_timing->worst_wait_us, 41'000u) << "as planned";
+}
+
+TEST_F(PciContracts, OfOurOwnCoreAreAllKept) {
+    const auto made = plan(document("soft", R"({"min_pct": 20, "max_pct": 50})", {"a"}));
+    ASSERT_TRUE(made) << made.error().cause;
+    EXPECT_EQ(made->at("steps").at(0).at("contract"),
+              (nlohmann::json{{"min_pct", "kept"}, {"max_pct", "kept"}}));
+    EXPECT_FALSE(made->at("gpus").at(0).contains("quanta"));
+}
+
 }  // namespace
 }  // namespace vgpu::daemon

@@ -81,6 +81,26 @@ constexpr const char* kHarmlessPlan = R"({"schema": "vgpu-plan-1", "label": "day
   "needs": "nothing", "in_use": "", "blocked": "",
   "why": "takes effect with the next run table"}]})";
 
+/// Of a GPU whose driver disables all VFs to enable more.
+constexpr const char *kEnablePlan = R"({"schema": "vgpu-plan-1", "label": "vms",
+  "is_empty": false, "disruption": "vf-restart", "steps": [
+    {"action": "enable", "target": "b50", "name": "", "from": {"vfs": 3}, "to": {"vfs": 4},
+     "disruption": "vf-restart", "needs": "all-idle",
+     "in_use": "b50/vf2 ('vm-2': a client has it open)",
+                     "blocked" : "b50/vf2 ('vm-2': a client has it open)",
+                     "why"
+    : "3 -> 4: all VFs are disabled and enabled again, and lose the content of their VRAM"
+},
+    {"action": "create", "target": "b50/vf4", "name": "vm-4", "from": {},
+     "to": {"name": "vm-4", "weight": 100, "quantum_us": 0, "profile": "vm",
+            "vram_bytes": 4294967296}, "disruption": "none", "needs": "nothing", "in_use": "",
+     "blocked": "", "why": "no VF has this name",
+     "contract": {"min_pct": "approximated", "preempt_timeout_ms": "kept"}}],
+  "gpus": [{"gpu": "b50", "vram_bytes": 17179869184, "pf_vram_bytes": 0,
+            "planned_vram_bytes": 4294967296,
+            "quanta": [{"name": "vm-4", "quantum_us": 16000, "worst_wait_us": 41500}]}]
+})";
+
 class ConfigurationVerbs : public testing::Cli {
 protected:
     ConfigurationVerbs() { service.plan_text = kPlan; }
@@ -89,6 +109,14 @@ protected:
         std::string(VGPU_SOURCE_DIR) + "/schemas/examples/valid/vgpu-config-two-sizes.json";
     const std::string bytes = std::to_string(std::filesystem::file_size(file)) + " bytes";
 };
+
+TEST_F(ConfigurationVerbs, PlanTellsWhoIsInTheWayOfMoreVfsAndWhatIsApproximated) {
+    service.plan_text = kEnablePlan;
+    EXPECT_EQ(run({"plan", file}), 0);
+    expect_golden("plan-enable.txt");
+    EXPECT_EQ(run({"plan", file, "--json"}), 0);
+    expect_golden("plan-enable.json");
+}
 
 TEST_F(ConfigurationVerbs, PlanShowsEveryStepWithItsCost) {
     EXPECT_EQ(run({"plan", file, "--label", "day"}), 0);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// GpuModel: the number of VFs, for drivers that change it only while all VFs are disabled. Steps:
+// all VFs idle, VFs enabled, drivers bound, facts read again. The number is not on record: it
+// follows from the VFs that are. So a vgpud that starts after a crash in between enables the VFs of
+// its records, all at once.
+#include "daemon/service/gpu/gpu.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+namespace vgpu::daemon {
+
+namespace {
+
+std::vector<VfSize> sizes_of(const VfCount& count) {
+    std::vector<VfSize> sizes;
+    for (const auto& [vf, bytes] : count.vram_bytes)
+        sizes.push_back({.vf = vf, .vram_bytes = bytes});
+    return sizes;
+}
+
+}  // namespace
+
+Result<> GpuModel::enable_vfs(const VfCount& count, Force force) {
+    TRY_VOID(usable());
+    TRY_VOID(check_gpu());
+    if (count.to < count.from) return discard_new_vfs(count);
+    if (count.to <= info_.enabled_vfs) return {};
+    TRY_VOID(check_offered(id_, *abilities_, Change::Vfs, ""));
+    for (const std::uint32_t vf : vfs()) refresh(vf);
+    TRY_VOID(usable());
+    TRY_VOID(
+        check_all_idle({(*abilities_)[Change::Vfs].needs, Change::Vfs}, id_, {.force = force}));
+    const auto enabled = pf_.ask(&Backend::enable_vfs, count.to, sizes_of(count));
+    if (!pf_.is_connected()) return enabled;
+    if (!enabled) show_lost_vfs(enabled.error());
+    ask_again();
+    are_shares_due_ = true;
+    if (enabled) return check_gpu();
+    return tl::make_unexpected(
+        Error{enabled.error().id, fmt::format("{}: {}", id_, enabled.error().cause)});
+}
+
+/// VFs that are gone after a failure are made again by step(), with their own number.
+void GpuModel::show_lost_vfs(const Error& cause) {
+    for (const std::uint32_t vf : vfs()) {
+        const auto active = pf_.ask(&Backend::get_vf, vf);
+        if (!active || active->state != VGPU_PF_VF_ABSENT || vfs_.at(vf).is_absent()) continue;
+        show_unrestored(vfs_.at(vf).defined,
+                        fmt::format("its VF was disabled to change the number of VFs, and then: {}",
+                                    cause.cause));
+    }
+    restore_at_ = Nanoseconds{0};
+}
+
+/// The VFs stay enabled, because disabling them would disable all. VRAM that was planned for VFs
+/// which were not made becomes free.
+Result<> GpuModel::discard_new_vfs(const VfCount& count) {
+    for (const auto& [vf, bytes] : count.vram_bytes) {
+        if (vfs_.contains(vf) || bytes == 0) continue;
+        vgpu_pf_provision request{};
+        request.vf = vf;
+        request.vram_bytes = bytes;
+        TRY_VOID(pf_.ask(&Backend::provision, request));
+        TRY_VOID(pf_.ask(&Backend::release, vf, 0u));
+        TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, 0u));
+    }
+    ask_again();
+    return {};
+}
+
+/// Ignores a refusal, because each VF that does not exist then shows the reason.
+void GpuModel::enable_recorded_vfs() {
+    if ((*abilities_)[Change::Vfs].needs != Needs::AllIdle) return;
+    std::uint32_t count = 0;
+    std::vector<VfSize> sizes;
+    for (const auto& [vf, one] : record_.get().vfs) {
+        if (one.is_releasing) continue;
+        count = std::max(count, vf);
+        const VfResources& resources = one.next ? one.next->resources : one.spec.resources;
+        sizes.push_back({.vf = vf, .vram_bytes = resources.vram_bytes});
+    }
+    if (count <= info_.enabled_vfs) return;
+    if (pf_.ask(&Backend::enable_vfs, count, sizes) && pf_.is_connected())
+        static_cast<void>(read_info());
+}
+
+}  // namespace vgpu::daemon
