@@ -101,7 +101,7 @@ void check_gpus(const HostFacts& facts, Findings& found) {
                 {"gpu", Level::Problem,
                  fmt::format("{} is {}: {}", id, state, text_of(gpu, "StateMessage")),
                  "requests for it and its VFs are refused",
-                 "vgpud attaches again by itself; its log and that of vgpu-pf say why"});
+                 "vgpud attaches again by itself; 'journalctl -u vgpud' says why it does not"});
         if (const std::uint64_t resets = number_of(gpu, "DeviceResets"); resets > 0)
             found.push_back({"gpu-device-resets", Level::Warning,
                              fmt::format("{} was reset as a whole {} times", id, resets),
@@ -147,10 +147,23 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 // --- the kernel
 
-/// On a host without such a GPU, missing requirements of real VFs are not a fault.
+/// Whether vgpu_pf would drive a GPU of this host. If not, missing requirements of real VFs are not
+/// a fault.
 [[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
     return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
                        [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
+}
+
+/// Only on such a host are missing requirements of real VFs a fault.
+[[nodiscard]] bool has_real_vfs(const HostFacts& facts) {
+    return has_sriov_gpu(facts) || !facts.vendor_pfs.empty();
+}
+
+/// Whether the function is judged as one that can have VFs. AMD's all are, with SR-IOV or without.
+[[nodiscard]] bool is_shared_gpu(const HostFacts& facts, const PciFunction& one) {
+    return is_amd_gpu(one) || std::ranges::any_of(facts.vendor_pfs, [&one](const VendorPf& pf) {
+               return pf.address == one.address;
+           });
 }
 
 /// Options may be built in or modules. The names are those of Linux' Kconfig.
@@ -167,7 +180,7 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         std::string_view name, why;
     };
     constexpr std::array kNeeded{
-        Needed{"CONFIG_PCI_IOV", "vgpu_pf.ko cannot enable virtual functions without it"},
+        Needed{"CONFIG_PCI_IOV", "no PF driver can enable virtual functions without it"},
         Needed{"CONFIG_VFIO_PCI", "VFs of real silicon reach a VM through vfio-pci"},
         Needed{"CONFIG_IOMMU_SUPPORT", "without it a VF's DMA can reach memory outside its VM"}};
     bool is_complete = true;
@@ -175,7 +188,7 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         const auto at = facts.kernel_config->find(std::string(one.name));
         if (at != facts.kernel_config->end() && (at->second == "y" || at->second == "m")) continue;
         is_complete = false;
-        found.push_back({"kernel-config", has_sriov_gpu(facts) ? Level::Warning : Level::Note,
+        found.push_back({"kernel-config", has_real_vfs(facts) ? Level::Warning : Level::Note,
                          fmt::format("kernel {} has no {}", facts.kernel_release, one.name),
                          std::string(one.why), "use a kernel of the distribution that has it"});
     }
@@ -216,8 +229,8 @@ void check_iommu(const HostFacts& facts, Findings& found) {
         if (word == "iommu=off" || word == "intel_iommu=off" || word == "amd_iommu=off") off = word;
     const std::string what = off.empty() ? "no IOMMU group" : "the kernel command line has " + off;
     found.push_back(
-        {"iommu", has_sriov_gpu(facts) || !facts.vendor_pfs.empty() ? Level::Problem : Level::Note,
-         what, "VFs of real silicon cannot be assigned to VMs without an IOMMU; softgpu needs none",
+        {"iommu", has_real_vfs(facts) ? Level::Problem : Level::Note, what,
+         "VFs of real silicon cannot be assigned to VMs without an IOMMU; softgpu needs none",
          off.empty() ? "enable VT-d or AMD-Vi in the firmware; on Intel boot with "
                        "intel_iommu=on"
                      : "remove " + off + " and boot again"});
@@ -236,7 +249,7 @@ void check_pci(const HostFacts& facts, Findings& found) {
     }
     bool has_gpu = false;
     for (const PciFunction& one : facts.pci.functions) {
-        if (!is_amd_gpu(one) || one.is_vf) continue;
+        if (!is_shared_gpu(facts, one) || one.is_vf) continue;
         has_gpu = true;
         check_one_gpu(facts, one, found);
     }

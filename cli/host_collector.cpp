@@ -139,10 +139,10 @@ ModuleFacts HostCollector::read_module(const std::string& release) const {
     return facts;
 }
 
-/// Reads the IOMMU groups of AMD GPUs only.
+/// Reads the IOMMU groups of GPUs only.
 void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
     for (PciFunction& one : facts.pci.functions) {
-        if (!is_amd_gpu(one)) continue;
+        if (!is_gpu(one)) continue;
         const std::string node = place("/sys/bus/pci/devices/" + one.address);
         std::error_code error;
         one.is_vf = fs::exists(node + "/physfn", error);
@@ -171,12 +171,74 @@ std::optional<VendorPf> HostCollector::read_vendor_pf(const std::string& address
     pf.has_vram_quota = fs::exists(profile + "vram_quota", error);
     pf.has_variant = fs::exists(drivers + "xe-vfio-pci", error);
     pf.has_vfio_driver = pf.has_variant || fs::exists(drivers + "vfio-pci", error);
+    read_vfs(node, pf);
     return pf;
+}
+
+void HostCollector::read_vfs(const std::string& node, VendorPf& pf) const {
+    std::error_code error;
+    for (const std::string& name : names_in(node)) {
+        if (!name.starts_with("virtfn")) continue;
+        const std::string vf = node + "/" + name;
+        const std::string driver = fs::read_symlink(vf + "/driver", error).filename().string();
+        const std::string type = vf + "/nvidia/current_vgpu_type";
+        if (fs::exists(type, error) && number_in_file(type) == 0) ++pf.vfs_without_type;
+        const bool is_for_vms = driver.ends_with("vfio-pci") || driver.ends_with("vfio_pci");
+        // NVIDIA's driver itself gives its VFs to VMs
+        if (!driver.empty() && !is_for_vms && driver != "nvidia") pf.host_drivers.push_back(driver);
+    }
+}
+
+/// Files by which other programs set up VFs at boot, or by which their installation shows.
+std::vector<std::string> HostCollector::find_other_managers() const {
+    constexpr std::string_view kFile = "sriov_numvfs";
+    std::vector<std::string> found;
+    std::error_code error;
+    const auto look = [&](const std::string& path) {
+        const auto text = text_of_file(place(path));
+        if (text && text->find(kFile) != std::string::npos) found.push_back(path);
+    };
+    for (const char* folder : {"/etc/udev/rules.d", "/etc/tmpfiles.d", "/etc/systemd/system"})
+        for (const std::string& name : names_in(place(folder)))
+            look(std::string(folder) + "/" + name);
+    look("/etc/rc.local");
+    for (const char* path : {"/etc/sriov-operator", "/usr/bin/xpumd", "/usr/bin/nvidia-vgpu-dm"})
+        if (fs::exists(place(path), error)) found.emplace_back(path);
+    for (const std::string& name : names_in(place("/var/lib/kubelet/device-plugins")))
+        if (name.find("gpu.intel") != std::string::npos || name.find("sriov") != std::string::npos)
+            found.push_back("/var/lib/kubelet/device-plugins/" + name);
+    return found;
+}
+
+VendorFacts HostCollector::read_vendor_facts() const {
+    // Intel VT-d, Capability Register: MGAW in bits 21 to 16 is the width less 1
+    constexpr unsigned kWidthShift = 16, kWidthMask = 0x3f;
+    constexpr int kHex = 16;
+    constexpr std::string_view kSizes = "address sizes";
+    VendorFacts facts;
+    std::error_code error;
+    facts.has_xe = fs::exists(place("/sys/module/xe"), error);
+    const std::string max_vfs = place("/sys/module/xe/parameters/max_vfs");
+    // readable by root only
+    if (text_of_file(max_vfs)) facts.xe_max_vfs = static_cast<unsigned>(number_in_file(max_vfs));
+    facts.has_gim_config = fs::exists(place("/etc/gim_config"), error);
+    facts.has_sriov_manage = fs::exists(place("/usr/lib/nvidia/sriov-manage"), error);
+    for (const std::string& unit : names_in(place("/sys/class/iommu")))
+        if (const auto cap = text_of_file(place("/sys/class/iommu/" + unit + "/intel-iommu/cap")))
+            facts.iommu_bits = static_cast<unsigned>(
+                ((std::strtoull(cap->c_str(), nullptr, kHex) >> kWidthShift) & kWidthMask) + 1);
+    const std::string cpus = text_of_file(place("/proc/cpuinfo")).value_or("");
+    if (const std::size_t at = cpus.find(kSizes); at != std::string::npos)
+        facts.cpu_bits =
+            static_cast<unsigned>(std::strtoul(cpus.c_str() + cpus.find(':', at) + 1, nullptr, 10));
+    facts.other_managers = find_other_managers();
+    return facts;
 }
 
 void HostCollector::read_vendor_pfs(HostFacts& facts) const {
     for (const std::string& address : names_in(place("/sys/bus/pci/devices")))
         if (auto pf = read_vendor_pf(address)) facts.vendor_pfs.push_back(*std::move(pf));
+    if (!facts.vendor_pfs.empty()) facts.vendor = read_vendor_facts();
 }
 
 }  // namespace vgpu::cli

@@ -36,6 +36,9 @@ private:
     void read_kernel(HostFacts& facts) const;
     void read_sysfs_of_gpus(HostFacts& facts) const;
     void read_vendor_pfs(HostFacts& facts) const;
+    void read_vfs(const std::string& node, VendorPf& pf) const;
+    [[nodiscard]] VendorFacts read_vendor_facts() const;
+    [[nodiscard]] std::vector<std::string> find_other_managers() const;
     [[nodiscard]] std::optional<VendorPf> read_vendor_pf(const std::string& address) const;
     [[nodiscard]] std::optional<std::map<std::string, std::string>> read_config(
         const std::string& release) const;

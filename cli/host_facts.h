@@ -7,6 +7,7 @@
 #include "cli/pci_facts.h"
 #include "cli/service.h"
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,20 @@ struct VendorPf {
     bool has_vram_quota = false;   ///< xe: VRAM of each VF
     bool has_vfio_driver = false;  ///< vfio-pci or the variant is loaded
     bool has_variant = false;      ///< xe: xe-vfio-pci is loaded
+    /// Drivers of the host that have VFs of it, such as "igbvf", one for each such VF.
+    std::vector<std::string> host_drivers{};
+    unsigned vfs_without_type = 0;  ///< nvidia: VFs that are enabled and have no vGPU type
+};
+
+/// What else on the host concerns GPUs of vendors' drivers.
+struct VendorFacts {
+    bool has_xe = false;                      ///< the module is loaded
+    std::optional<unsigned> xe_max_vfs{};     ///< its parameter; none: unknown, or without limit
+    bool has_gim_config = false;              ///< /etc/gim_config
+    bool has_sriov_manage = false;            ///< NVIDIA's program that enables VFs
+    unsigned iommu_bits = 0;                  ///< address width of the IOMMU; 0: unknown
+    unsigned cpu_bits = 0;                    ///< physical address width of the CPU; 0: unknown
+    std::vector<std::string> other_managers;  ///< files of other programs that set up VFs
 };
 
 struct ModuleFacts {
@@ -59,9 +74,10 @@ struct HostFacts {
     /// Options CONFIG_…; none if unreadable.
     std::optional<std::map<std::string, std::string>> kernel_config;
     PciReading pci;
-    /// By the address of each AMD GPU.
+    /// By the address of each GPU.
     std::map<std::string, std::vector<std::string>> group_members;
     std::vector<VendorPf> vendor_pfs{};
+    VendorFacts vendor{};
     ModuleFacts module;
     std::optional<std::string> qemu_version;  ///< first line of --version; none: not found
     FileFacts run_dir;

@@ -112,10 +112,14 @@ PciFunction read_function(pci_dev* device) {
 }  // namespace
 
 /// Base classes 03h and 12h of the PCI Code and ID Assignment Specification.
-bool is_amd_gpu(const PciFunction& function) {
+bool is_gpu(const PciFunction& function) {
     constexpr unsigned kDisplay = 0x03, kAccelerator = 0x12;
     const unsigned base = function.class_code >> 8;
-    return function.vendor_id == kAmd && (base == kDisplay || base == kAccelerator);
+    return base == kDisplay || base == kAccelerator;
+}
+
+bool is_amd_gpu(const PciFunction& function) {
+    return function.vendor_id == kAmd && is_gpu(function);
 }
 
 const PciFunction* port_above(const std::vector<PciFunction>& all, const PciFunction& function) {

@@ -43,6 +43,9 @@ inline constexpr unsigned kAmd = 0x1002;
 /// Whether a function is an AMD display controller or accelerator; true for VFs as well.
 [[nodiscard]] bool is_amd_gpu(const PciFunction& function);
 
+/// Whether a function is a display controller or accelerator of any vendor.
+[[nodiscard]] bool is_gpu(const PciFunction& function);
+
 /// The port directly above, in `all`; null at the root complex.
 [[nodiscard]] const PciFunction* port_above(const std::vector<PciFunction>& all,
                                             const PciFunction& function);

@@ -19,7 +19,7 @@ const Properties* gpu_at(const HostFacts& facts, const std::string& address) {
 }
 
 /// False if the PF cannot have VFs now.
-bool check_driver(const VendorPf& pf, std::vector<Finding>& found) {
+bool check_driver(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
     if (pf.driver.empty())
         found.push_back({"pf-driver", Level::Warning, pf.address + " has no driver",
                          "only the driver of the PF can enable VFs",
@@ -29,6 +29,11 @@ bool check_driver(const VendorPf& pf, std::vector<Finding>& found) {
                          pf.address + " itself is assigned to a VM (vfio-pci)",
                          "its VFs cannot be shared meanwhile",
                          "take it out of the VM and give it its own driver back"});
+    else if (pf.total_vfs == 0 && pf.driver == "xe" && facts.vendor.xe_max_vfs == 0u)
+        found.push_back({"pf-vfs", Level::Warning, pf.address + " (driver xe) offers no VFs",
+                         "the parameter max_vfs of the module xe is 0",
+                         "remove xe.max_vfs=0 from the kernel command line or max_vfs=0 from "
+                         "/etc/modprobe.d, and boot again"});
     else if (pf.total_vfs == 0)
         found.push_back({"pf-vfs", Level::Warning,
                          fmt::format("{} (driver {}) offers no VFs", pf.address, pf.driver),
@@ -61,7 +66,8 @@ void check_vfio(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>
     found.push_back({"pf-vfio", Level::Warning,
                      pf.address + ": no driver through which a VM gets a VF is loaded",
                      "the assignment mode vfio-pci fails, and vgpud loads no modules",
-                     "load vfio-pci, and name it in /etc/modules-load.d/vfio.conf"});
+                     "'modprobe vfio-pci'; for each boot: 'echo vfio-pci > "
+                     "/etc/modules-load.d/vfio.conf'"});
 }
 
 void check_xe(const VendorPf& pf, std::vector<Finding>& found) {
@@ -83,6 +89,81 @@ void check_xe(const VendorPf& pf, std::vector<Finding>& found) {
                          "load xe-vfio-pci where the kernel has it"});
 }
 
+/// VFs that a driver of the host has are in nobody's VM, and no other number of VFs is possible.
+void check_host_drivers(const VendorPf& pf, std::vector<Finding>& found) {
+    if (pf.host_drivers.empty()) return;
+    found.push_back(
+        {"pf-autoprobe", Level::Warning,
+         fmt::format("{}: the host's driver {} has {} of its VFs", pf.address,
+                     pf.host_drivers.front(), pf.host_drivers.size()),
+         "no VM can get these VFs, and the number of VFs cannot be changed",
+         fmt::format(
+             "'echo 0 > /sys/bus/pci/devices/{}/sriov_drivers_autoprobe'; then unbind each: "
+             "'echo VF > /sys/bus/pci/drivers/{}/unbind'",
+             pf.address, pf.host_drivers.front())});
+}
+
+void check_i915(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
+    if (pf.driver != "i915" || !facts.vendor.has_xe) return;
+    found.push_back({"i915-xe", Level::Note,
+                     pf.address + " has the driver i915, and xe is loaded, too",
+                     "after an update or a reboot either of them may take the GPU",
+                     "let one of them go without this GPU: boot with xe.force_probe=!ID or "
+                     "i915.force_probe=!ID, where ID is the GPU's device id of 'lspci -n'"});
+}
+
+void check_amd(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
+    if (pf.driver == "amdgpu")
+        found.push_back({"gim-driver", Level::Note,
+                         pf.address + " has SR-IOV, but its driver is amdgpu",
+                         "amdgpu cannot enable VFs", "for VFs, use AMD's driver gim instead"});
+    if (pf.driver == "gim" && !facts.vendor.has_gim_config)
+        found.push_back({"gim-config", Level::Note, pf.address + ": there is no /etc/gim_config",
+                         "gim then takes the number of VFs from its parameter vf_num, and vgpud "
+                         "cannot change it",
+                         "to keep a number of VFs over reboots, set vf_num in /etc/gim_config and "
+                         "load gim again"});
+}
+
+void check_nvidia(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
+    if (pf.driver != "nvidia") return;
+    if (!facts.vendor.has_sriov_manage)
+        found.push_back({"nvidia-vfio", Level::Warning,
+                         pf.address + ": /usr/lib/nvidia/sriov-manage is missing",
+                         "only this program of NVIDIA's vGPU host driver enables VFs",
+                         "install NVIDIA's vGPU host driver in place of the usual one"});
+    if (pf.vfs_without_type > 0)
+        found.push_back(
+            {"nvidia-vfio", Level::Note,
+             fmt::format("{}: {} VFs have no vGPU type", pf.address, pf.vfs_without_type),
+             "a VM that gets such a VF does not start; types are lost at a reboot",
+             "write an id of nvidia/creatable_vgpu_types of the VF to its "
+             "nvidia/current_vgpu_type"});
+}
+
+/// A guest that uses all physical address bits of the CPU places BARs beyond the IOMMU's reach.
+void check_iommu_width(const VendorFacts& facts, std::vector<Finding>& found) {
+    if (facts.iommu_bits == 0 || facts.iommu_bits >= facts.cpu_bits) return;
+    found.push_back(
+        {"iommu-width", Level::Note,
+         fmt::format("the IOMMU has {} address bits, the CPU {}", facts.iommu_bits, facts.cpu_bits),
+         "a VM with the CPU's width may fail to start with a VF: VFIO_MAP_DMA, "
+         "Invalid argument",
+         fmt::format("in the <cpu> of such a domain: <maxphysaddr mode='emulate' "
+                     "bits='{}'/>",
+                     facts.iommu_bits)});
+}
+
+void check_other_managers(const VendorFacts& facts, std::vector<Finding>& found) {
+    if (facts.other_managers.empty()) return;
+    found.push_back(
+        {"pf-other-manager", Level::Note,
+         fmt::format("other programs may set up VFs: {}", fmt::join(facts.other_managers, ", ")),
+         "two managers of one GPU change each other's VFs; vgpud reports that and "
+         "does not compete",
+         "leave the GPUs of vgpud out of theirs, or let vgpud only observe"});
+}
+
 /// A function that is limited by no quantum or no time-out can keep the engine.
 void check_quanta(const HostFacts& facts, std::vector<Finding>& found) {
     for (const Properties& vf : facts.service.vfs) {
@@ -98,12 +179,19 @@ void check_quanta(const HostFacts& facts, std::vector<Finding>& found) {
 
 void check_vendor_pfs(const HostFacts& facts, std::vector<Finding>& found) {
     for (const VendorPf& pf : facts.vendor_pfs) {
-        if (!check_driver(pf, found)) continue;
+        if (!check_driver(facts, pf, found)) continue;
         check_found(facts, pf, found);
         check_vfio(facts, pf, found);
+        check_host_drivers(pf, found);
         check_xe(pf, found);
+        check_i915(facts, pf, found);
+        check_amd(facts, pf, found);
+        check_nvidia(facts, pf, found);
     }
+    if (facts.vendor_pfs.empty()) return;
     check_quanta(facts, found);
+    check_iommu_width(facts.vendor, found);
+    check_other_managers(facts.vendor, found);
 }
 
 }  // namespace vgpu::cli

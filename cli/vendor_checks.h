@@ -8,7 +8,7 @@
 
 namespace vgpu::cli {
 
-/// Adds the findings pf-driver, pf-vfs, pf-found, pf-vfio, xe-level, xe-variant and xe-quanta.
+/// Adds the findings whose ids begin with pf-, xe-, i915-, gim-, nvidia- and iommu-.
 void check_vendor_pfs(const HostFacts& facts, std::vector<Finding>& found);
 
 }  // namespace vgpu::cli

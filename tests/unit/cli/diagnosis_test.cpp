@@ -123,35 +123,83 @@ TEST(Doctor, AGpuOfAVendorsDriverWithNothingWrongHasOnlyOk) {
     EXPECT_EQ(levels_of(with_xe(), "xe-level"), Levels{Level::Ok});
 }
 
-TEST(Doctor, FindsWhatIsWrongWithAGpuOfAVendorsDriver) {
-    struct Case {
-        const char* id;
-        Level level;
-        std::function<void(VendorPf&, HostFacts&)> break_it;
-    };
-    const std::vector<Case> cases{
-        {"pf-driver", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.driver.clear(); }},
-        {"pf-driver", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.driver = "vfio-pci"; }},
-        {"pf-vfs", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.total_vfs = 0; }},
-        {"pf-found", Level::Note,
-         [](VendorPf&, HostFacts& facts) { facts.service.gpus.front().erase("Address"); }},
-        {"pf-vfio", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.has_vfio_driver = false; }},
-        {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_profiles = false; }},
-        {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_vram_quota = false; }},
-        {"xe-variant", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_variant = false; }},
-        {"xe-quanta", Level::Warning,
-         [](VendorPf&, HostFacts& facts) {
-             facts.service.vfs.front()["DriverQuantumUs"] = std::uint64_t{16'000};
-         }},
-        {"iommu", Level::Problem, [](VendorPf&, HostFacts& facts) {
-             facts.pci.functions.clear();
-             facts.iommu_groups = 0;
-         }}};
-    for (const Case& one : cases) {
+/// What is wrong with a GPU of a vendor's driver, and the finding that says so.
+struct VendorCase {
+    const char* id;
+    Level level;
+    std::function<void(VendorPf&, HostFacts&)> break_it;
+};
+
+void expect_found(const std::vector<VendorCase>& cases) {
+    for (const VendorCase& one : cases) {
         HostFacts facts = with_xe();
         one.break_it(facts.vendor_pfs.front(), facts);
         EXPECT_EQ(levels_of(facts, one.id), Levels{one.level}) << one.id;
     }
+}
+
+TEST(Doctor, FindsWhatIsWrongWithAPfOfAVendorsDriver) {
+    expect_found(
+        {{"pf-driver", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.driver.clear(); }},
+         {"pf-driver", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.driver = "vfio-pci"; }},
+         {"pf-vfs", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.total_vfs = 0; }},
+         {"pf-found", Level::Note,
+          [](VendorPf&, HostFacts& facts) { facts.service.gpus.front().erase("Address"); }},
+         {"pf-vfio", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.has_vfio_driver = false; }},
+         {"pf-autoprobe", Level::Warning,
+          [](VendorPf& pf, HostFacts&) {
+              pf.host_drivers = {"xe", "xe"};
+          }},
+         {"pf-other-manager", Level::Note,
+          [](VendorPf&, HostFacts& facts) { facts.vendor.other_managers = {"/etc/rc.local"}; }},
+         {"iommu-width", Level::Note,
+          [](VendorPf&, HostFacts& facts) {
+              facts.vendor.iommu_bits = 39;
+              facts.vendor.cpu_bits = 46;
+          }},
+         {"iommu", Level::Problem, [](VendorPf&, HostFacts& facts) {
+              facts.pci.functions.clear();
+              facts.iommu_groups = 0;
+          }}});
+}
+
+TEST(Doctor, FindsWhatIsWrongWithADriverOfAVendor) {
+    expect_found(
+        {{"pf-vfs", Level::Warning,
+          [](VendorPf& pf, HostFacts& facts) {
+              pf.total_vfs = 0;
+              facts.vendor.xe_max_vfs = 0;
+          }},
+         {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_profiles = false; }},
+         {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_vram_quota = false; }},
+         {"xe-variant", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_variant = false; }},
+         {"xe-quanta", Level::Warning,
+          [](VendorPf&, HostFacts& facts) {
+              facts.service.vfs.front()["DriverQuantumUs"] = std::uint64_t{16'000};
+          }},
+         {"i915-xe", Level::Note,
+          [](VendorPf& pf, HostFacts& facts) {
+              pf.driver = "i915";
+              facts.vendor.has_xe = true;
+          }},
+         {"gim-driver", Level::Note, [](VendorPf& pf, HostFacts&) { pf.driver = "amdgpu"; }},
+         {"gim-config", Level::Note, [](VendorPf& pf, HostFacts&) { pf.driver = "gim"; }},
+         {"nvidia-vfio", Level::Warning, [](VendorPf& pf, HostFacts&) { pf.driver = "nvidia"; }},
+         {"nvidia-vfio", Level::Note, [](VendorPf& pf, HostFacts& facts) {
+              pf.driver = "nvidia";
+              pf.vfs_without_type = 2;
+              facts.vendor.has_sriov_manage = true;
+          }}});
+}
+
+TEST(Doctor, JudgesThePciSlotOfAGpuOfAnyVendor) {
+    HostFacts facts = with_xe();
+    for (PciFunction& one : facts.pci.functions)
+        if (one.address == "0000:03:00.0") one.vendor_id = 0x8086;
+    EXPECT_EQ(levels_of(facts, "pci-sriov"), Levels{Level::Ok});
+    EXPECT_EQ(levels_of(facts, "pci-vf-bars"), Levels{Level::Ok});
+    facts.vendor_pfs.clear();
+    EXPECT_EQ(levels_of(facts, "pci-sriov"), Levels{}) << "no PF that vgpud could drive";
 }
 
 TEST(Doctor, AGpuThatVgpudOnlyObservesNeedsNoDriverForVms) {

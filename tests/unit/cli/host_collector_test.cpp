@@ -99,6 +99,33 @@ TEST_F(Collector, FindsGpusOfVendorsDriversAndNothingElseWithSriov) {
     EXPECT_FALSE(pf.has_variant);
 }
 
+TEST_F(Collector, FindsWhoElseHasVfsOfAVendorsGpu) {
+    const std::string node = "sys/bus/pci/devices/0000:03:00.0/";
+    tree.write(node + "class", "0x030200\n");
+    tree.write(node + "sriov_totalvfs", "12\n");
+    tree.write(node + "virtfn0/nvidia/current_vgpu_type", "0\n");
+    tree.write(node + "virtfn1/nvidia/current_vgpu_type", "558\n");
+    for (const auto& [vf, driver] : {std::pair("virtfn0", "nvidia"), std::pair("virtfn2", "igbvf"),
+                                     std::pair("virtfn3", "vfio-pci")}) {
+        tree.make_directory(node + vf);
+        std::filesystem::create_symlink(std::string("../drivers/") + driver,
+                                        tree.file(node + vf + "/driver"));
+    }
+    tree.write("etc/udev/rules.d/90-vfs.rules", "RUN+=\"echo 4 > sriov_numvfs\"\n");
+    tree.write("etc/udev/rules.d/91-other.rules", "nothing\n");
+    tree.write("sys/class/iommu/dmar0/intel-iommu/cap", "d2008c40660462\n");
+    tree.write("proc/cpuinfo", "address sizes\t: 46 bits physical, 48 bits virtual\n");
+    tree.write("sys/module/xe/parameters/max_vfs", "0\n");
+    const HostFacts facts = collect();
+    ASSERT_EQ(facts.vendor_pfs.size(), 1u);
+    EXPECT_THAT(facts.vendor_pfs.front().host_drivers, ElementsAre("igbvf"));
+    EXPECT_EQ(facts.vendor_pfs.front().vfs_without_type, 1u);
+    EXPECT_THAT(facts.vendor.other_managers, ElementsAre("/etc/udev/rules.d/90-vfs.rules"));
+    EXPECT_EQ(facts.vendor.iommu_bits, 39u) << "bits 21 to 16 of 0x660462 are 38";
+    EXPECT_EQ(facts.vendor.cpu_bits, 46u);
+    EXPECT_EQ(facts.vendor.xe_max_vfs, 0u);
+}
+
 TEST_F(Collector, AVgpudThatHangsIsNotWaitedForAsLongAsByOtherVerbs) {
     static_cast<void>(collect());
     EXPECT_GT(service.call_limit, std::chrono::seconds(0));
