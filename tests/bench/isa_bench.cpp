@@ -50,6 +50,25 @@ void matmul(benchmark::State& state) {
     run_dispatches(state, gpu);
 }
 
+void matmul_global(benchmark::State& state) {
+    constexpr std::uint32_t n = 128;
+    FlatGpu gpu(64u << 20, variant_of(state), code_of(state));
+    gpu.load_kernel("matmul_global", 3);
+    gpu.set_arguments(gpu.allocate(n * n * 4), gpu.allocate(n * n * 4), gpu.allocate(n * n * 4), n);
+    gpu.set_grid({{16, 16, 1}, {n, n, 1}});
+    run_dispatches(state, gpu);
+}
+
+void stencil(benchmark::State& state) {
+    constexpr std::uint32_t width = 1024, rows = 64, border = 2;
+    FlatGpu gpu(64u << 20, variant_of(state), code_of(state));
+    gpu.load_kernel("stencil", 3);
+    gpu.set_arguments(gpu.allocate((width + border) * (rows + border) * 4),
+                      gpu.allocate(width * rows * 4), width);
+    gpu.set_grid({{256, 1, 1}, {width, rows, 1}});
+    run_dispatches(state, gpu);
+}
+
 void sha256(benchmark::State& state) {
     constexpr std::uint32_t items = 4096;
     FlatGpu gpu(64u << 20, variant_of(state), code_of(state));
@@ -97,6 +116,8 @@ void first_run(benchmark::State& state) {
 
 BENCHMARK(saxpy)->DenseRange(0, 2);
 BENCHMARK(matmul)->DenseRange(0, 2);
+BENCHMARK(matmul_global)->DenseRange(0, 2);
+BENCHMARK(stencil)->DenseRange(0, 2);
 BENCHMARK(sha256)->DenseRange(0, 2);
 BENCHMARK(long_running)->DenseRange(0, 2);
 BENCHMARK(collatz)->DenseRange(0, 2);

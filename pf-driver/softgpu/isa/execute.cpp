@@ -22,6 +22,8 @@ constexpr u64 kSlice = 256;
 constexpr u32 kSleepyRounds = 8;
 
 constexpr u32 kHostDefault = 0x1f80;
+/// The windows of flat addresses have 4 GiB each (Apertures).
+constexpr u32 kWindowShift = 32;
 
 /// Sets the host's default float mode for the time of run(), whatever mode the caller has.
 class DefaultFloatMode {
@@ -120,14 +122,20 @@ Outcome Runner::leave(Env& env, Outcome outcome) const {
 Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     const u64 available = std::min(slice_left, limit - (DecodeCache::kBlockInstructions - 1));
-    Frame frame{&env,
-                &env.wave,
-                env.v,
-                static_cast<i64>(available),
-                &context_.stop,
-                &cache.epoch(),
-                &cache.valid_epoch(),
-                env.vgprs};
+    Frame frame{.env = &env,
+                .wave = &env.wave,
+                .vgprs = env.v,
+                .left = static_cast<i64>(available),
+                .stop = &context_.stop,
+                .epoch = &cache.epoch(),
+                .valid_epoch = &cache.valid_epoch(),
+                .vgpr_count = env.vgprs,
+                .pages = context_.port.entries(),
+                .page_epoch = &context_.port.epoch(),
+                .shared_window = context_.apertures.shared_base >> kWindowShift,
+                .private_window = context_.apertures.private_base >> kWindowShift,
+                .lds = env.lds,
+                .lds_bytes = env.lds_bytes};
     const Outcome outcome = cache.translator()->run(frame, block.head);
     cache.left_at(frame.link, env.wave.pc);
     u64 done = static_cast<u64>(static_cast<i64>(available) - frame.left);

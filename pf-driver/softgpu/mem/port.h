@@ -86,6 +86,20 @@ public:
         return miss(va, access);
     }
 
+    /// A translation that is kept: valid for the accesses whose bits are set while the epoch has
+    /// this value.
+    struct Entry {
+        std::uint64_t page = ~0ull;
+        std::uint64_t epoch = ~0ull;
+        std::byte* host = nullptr;
+        std::uint8_t access = 0;
+    };
+    /// Direct mapped by page number; 4 MiB of reach.
+    static constexpr std::size_t kEntries = 1024;
+    /// For translated code, which looks pages up as at() does and never changes an entry.
+    [[nodiscard]] const Entry* entries() const { return entries_.data(); }
+    [[nodiscard]] const std::atomic<std::uint64_t>& epoch() const { return epoch_; }
+
     /// Copies across page borders; false on a fault(): bytes before the faulting page are copied.
     [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
@@ -113,15 +127,6 @@ protected:
     [[nodiscard]] virtual bool write_indirect(GpuVa va, std::span<const std::byte> data) = 0;
 
 private:
-    /// Direct mapped; 4 MiB of reach.
-    static constexpr std::size_t kEntries = 1024;
-    struct Entry {
-        std::uint64_t page = ~0ull;
-        std::uint64_t epoch = ~0ull;
-        std::byte* host = nullptr;
-        std::uint8_t access = 0;
-    };
-
     std::byte* miss(GpuVa va, Access access);
     [[nodiscard]] bool read_direct(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write_direct(GpuVa va, std::span<const std::byte> data);

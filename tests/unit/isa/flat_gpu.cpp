@@ -23,7 +23,13 @@ softgpu::mem::Port::Translation FlatPort::walk(GpuVa va, Access access) {
         out.fault = {FaultKind::NotPresent, access, va};
         return out;
     }
-    out.access = all;
+    const auto changed = access_.find(page);
+    out.access = changed == access_.end() ? all : changed->second;
+    if ((out.access & static_cast<std::uint8_t>(access)) == 0) {
+        const auto kind = out.access == 0 ? FaultKind::NotPresent : FaultKind::Permission;
+        out.fault = {kind, access, va};
+        return out;
+    }
     if (std::ranges::find(indirect_, page) == indirect_.end())
         out.host = arena_.data() + (page * kPageBytes - kBase);
     return out;

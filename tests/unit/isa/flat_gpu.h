@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@
 namespace vgpu::test {
 
 /// Memory [kBase, kBase + size) readable, writable and executable; nothing anywhere else. Pages
-/// named in make_indirect() have no host address.
+/// named in make_indirect() have no host address, set_access() changes what a page allows.
 class FlatPort final : public softgpu::mem::Port {
 public:
     static constexpr std::uint64_t kBase = 0x7f00'0000'0000;
@@ -32,6 +33,8 @@ public:
         return std::span(arena_).subspan(va - kBase, size);
     }
     void make_indirect(std::uint64_t va) { indirect_.push_back(va / kPageBytes); }
+    /// What the next walk finds for a page: mem::Access bits; 0: it is not present.
+    void set_access(std::uint64_t va, std::uint8_t access) { access_[va / kPageBytes] = access; }
     [[nodiscard]] std::size_t size() const { return arena_.size(); }
 
 protected:
@@ -45,6 +48,7 @@ private:
     }
     std::vector<std::byte> arena_;
     std::vector<std::uint64_t> indirect_;
+    std::map<std::uint64_t, std::uint8_t> access_;  ///< by page; others allow everything
 };
 
 /// Keeps what kernels send.

@@ -16,8 +16,9 @@ using softgpu::isa::Op;
 using softgpu::isa::Type;
 
 // Registers that no random instruction writes.
-constexpr u32 kRandomOffsets = 38, kLaneOffsets = 39, kFirstReserved = 36;
-constexpr u32 kCounter = 90, kBadPair = 82, kFreeScalars = 32, kExec = 126;
+constexpr u32 kFirstReserved = 36;
+constexpr std::array<u32, 4> kOffsets{38, 39, 46, 47}, kAddresses{36, 40, 42, 44};
+constexpr u32 kCounter = 90, kBadPair = 82, kSmallOffset = 84, kFreeScalars = 32, kExec = 126;
 
 Words branch(Op op, u32 words) {
     return {enc::kSopp | put(enc::kSoppOp, softgpu::isa::info(op).code) | (words & 0xffff)};
@@ -47,6 +48,22 @@ const std::vector<Op>& computations(bool with_host_code) {
         return out;
     }();
     return lists[with_host_code ? 1 : 0];
+}
+
+/// Loads and stores, of which translated code knows most.
+const std::vector<Op>& memory_operations() {
+    static const auto list = [] {
+        std::vector<Op> out{Op::ds_add_u32, Op::ds_write2_b32, Op::global_atomic_add,
+                            Op::global_load_short_d16_hi, Op::global_store_dwordx4};
+        for (std::size_t k = 0; k < softgpu::isa::kOpCount; ++k) {
+            const Op op = static_cast<Op>(k);
+            const Encoding encoding = softgpu::isa::info(op).encoding;
+            const bool is_memory = encoding == Encoding::Smem || encoding >= Encoding::Ds;
+            if (is_memory && softgpu::isa::has_host_code(op)) out.push_back(op);
+        }
+        return out;
+    }();
+    return list;
 }
 
 /// Opcode of the first VOP3 form of a short encoding.
@@ -154,6 +171,9 @@ Words ProgramGenerator::short_form(Op op, u32 result) {
 std::optional<Words> ProgramGenerator::instruction(Op op) {
     const auto& row = softgpu::isa::info(op);
     const u32 code = row.code;
+    if (row.encoding == Encoding::Smem) return checked(scalar_memory(op), op);
+    if (row.encoding == Encoding::Ds) return checked(local_memory(op), op);
+    if (row.encoding > Encoding::Ds) return checked(vector_memory(op), op);
     const u32 few = below(4) == 0 ? 28 : 8;  // results: often the same registers
     const bool is_scalar_result = row.dst == Type::sgpr || row.dst == Type::mask;
     const u32 result = is_scalar_result ? scalar_result() : below(few);
@@ -196,26 +216,47 @@ Words ProgramGenerator::any() {
     }
 }
 
-/// A load or store of data or of LDS. Offsets are those of the lanes in a row, or random ones.
 Words ProgramGenerator::memory() {
-    static constexpr std::array kGlobal{Op::global_load_dword,   Op::global_load_dwordx2,
-                                        Op::global_load_dwordx4, Op::global_load_ubyte,
-                                        Op::global_store_dword,  Op::global_store_dwordx2};
-    static constexpr std::array kLocal{Op::ds_read_b32, Op::ds_write_b32, Op::ds_read_b64,
-                                       Op::ds_add_u32};
-    const u32 address = below(2) == 0 ? kLaneOffsets : kRandomOffsets;
-    const u32 data = below(28), result = below(28);
-    if (below(3) == 0)
-        return {enc::kDs | put(enc::kDsOp, softgpu::isa::info(kLocal[below(kLocal.size())]).code) |
-                    (word() & 0xfc),
-                address | put(enc::kDsData0, data) | put(enc::kDsVdst, result)};
-    constexpr u32 segment = 2;
+    const auto& ops = memory_operations();
+    for (;;)
+        if (const auto words = instruction(ops[below(static_cast<u32>(ops.size()))])) return *words;
+}
+
+/// Addresses are pairs of vector registers, or a scalar pair and offsets of lanes.
+Words ProgramGenerator::vector_memory(Op op) {
+    constexpr u32 segment_of_global = 2;
+    const bool is_global = softgpu::isa::info(op).encoding == Encoding::Global;
+    const bool has_base = is_global && below(2) == 0;
+    const u32 address =
+        has_base ? kOffsets[below(kOffsets.size())] : kAddresses[below(kAddresses.size())];
+    const u32 base = !has_base ? enc::kNoSaddr : below(64) == 0 ? kBadPair : kDataPair;
+    const u32 offset = below(3) == 0 ? 0 : below(4) == 0 ? word() & 0xff : word() & 0x7c;
+    const u32 sign = is_global && below(4) == 0 ? 0x1f00 : 0;
+    return {enc::kFlat | put(enc::kFlatOp, softgpu::isa::info(op).code) |
+                put(enc::kFlatSegment, is_global ? segment_of_global : 0) |
+                put(enc::kFlatOffset, sign | offset),
+            address | put(enc::kFlatData, below(28)) | put(enc::kFlatSaddr, base) |
+                put(enc::kFlatVdst, below(28))};
+}
+
+Words ProgramGenerator::local_memory(Op op) {
+    const u32 address = below(16) == 0 ? below(28) : kOffsets[below(kOffsets.size())];
+    const u32 offset = below(3) == 0 ? 0 : below(4) == 0 ? word() & 0xffff : word() & 0x1ff;
+    return {enc::kDs | put(enc::kDsOp, softgpu::isa::info(op).code) | offset,
+            address | put(enc::kDsData0, below(28)) | put(enc::kDsData1, below(28)) |
+                put(enc::kDsVdst, below(28))};
+}
+
+/// With a constant offset, one in a register, or both.
+Words ProgramGenerator::scalar_memory(Op op) {
+    constexpr u32 minus = 0x1fff00;
     const u32 base = below(64) == 0 ? kBadPair : kDataPair;
-    const u32 code = softgpu::isa::info(kGlobal[below(kGlobal.size())]).code;
-    return {enc::kFlat | put(enc::kFlatOp, code) | put(enc::kFlatSegment, segment) |
-                put(enc::kFlatOffset, word() & 0x7c),
-            address | put(enc::kFlatData, data) | put(enc::kFlatSaddr, base) |
-                put(enc::kFlatVdst, result)};
+    const u32 kind = 1 + below(3);
+    const u32 offset = (below(4) == 0 ? minus : 0) | (word() & 0xff);
+    return {enc::kSmem | put(enc::kSmemOp, softgpu::isa::info(op).code) |
+                put(enc::kSmemImm, kind & 1) | put(enc::kSmemSoffsetEnable, kind >> 1) |
+                put(enc::kSmemData, scalar_result()) | (base / 2),
+            ((kind & 1) != 0 ? offset : 0) | put(enc::kSmemSoffset, kSmallOffset)};
 }
 
 Words ProgramGenerator::exec_change() {
@@ -267,7 +308,54 @@ Words ProgramGenerator::program(std::size_t size) {
     return out;
 }
 
-void ProgramGenerator::fill(softgpu::isa::Wave& wave) {
+/// Where a lane reaches, from the data's address on.
+std::int32_t ProgramGenerator::place(u32 pattern, u32 lane, u32 first) {
+    static constexpr std::array<u32, 8> kSteps{4, 4, 4, 1, 2, 8, 12, 16};
+    const auto at = [&](u32 distance) { return static_cast<std::int32_t>(first + distance); };
+    switch (pattern) {
+        case 0:  // rows of 16 lanes
+            return at(lane % 16 * 4 + lane / 16 * 256);
+        case 1:
+            return at(lane / 16 * 64);
+        case 2:
+            return at(0);
+        case 3:
+            return at((kLanes - lane) * 4);
+        case 4:
+            return static_cast<std::int32_t>(below(kDataBytes / 4) * 4);
+        case 5:
+            return static_cast<std::int32_t>(below(2 * kDataBytes - 64)) -
+                   static_cast<std::int32_t>(kDataBytes);
+        default:
+            return at(lane * kSteps[pattern % kSteps.size()]);
+    }
+}
+
+/// Addresses in pairs of registers, offsets in single ones. Now and then one lane is elsewhere, or
+/// all lanes are in a window of flat addresses.
+void ProgramGenerator::fill_addresses(softgpu::isa::Wave& wave, u64 data) {
+    constexpr u32 patterns = 14;
+    const softgpu::isa::Apertures apertures;
+    const std::array<u64, 2> windows{apertures.shared_base + 4096, apertures.private_base + 4096};
+    for (const u32 row : kOffsets) {
+        const u32 pattern = below(patterns), first = below(4) == 0 ? below(600) : below(150) * 4;
+        for (u32 lane = 0; lane < kLanes; ++lane)
+            wave.vgprs[row].lane[lane] = static_cast<u32>(std::max(place(pattern, lane, first), 0));
+        if (below(24) == 0) wave.vgprs[row].lane[below(kLanes)] = value();
+    }
+    for (const u32 row : kAddresses) {
+        const u32 pattern = below(patterns), first = below(4) == 0 ? below(600) : below(150) * 4;
+        const u64 base = below(24) == 0 ? windows[below(2)] : data;
+        for (u32 lane = 0; lane < kLanes; ++lane) {
+            const u64 at = base + static_cast<u64>(std::int64_t{place(pattern, lane, first)});
+            wave.vgprs[row].lane[lane] = softgpu::low32(at);
+            wave.vgprs[row + 1].lane[lane] = softgpu::high32(at);
+        }
+        if (below(48) == 0) wave.vgprs[row + below(2)].lane[below(kLanes)] = value();
+    }
+}
+
+void ProgramGenerator::fill(softgpu::isa::Wave& wave, u64 data) {
     for (u32 k = 0; k < kFreeScalars; ++k) wave.state.scalar[k] = value();
     wave.state.set_pair(softgpu::isa::ScalarReg::Exec, lanes());
     wave.state.set_pair(softgpu::isa::ScalarReg::Vcc, lanes());
@@ -276,10 +364,11 @@ void ProgramGenerator::fill(softgpu::isa::Wave& wave) {
     wave.state.mode = mode();
     for (u32 row = 0; row < kVgprs; ++row)
         for (u32& lane : wave.vgprs[row].lane) lane = value();
-    for (u32 lane = 0; lane < kLanes; ++lane) {
-        wave.vgprs[kLaneOffsets].lane[lane] = lane * 4;
-        wave.vgprs[kRandomOffsets].lane[lane] = below(kDataBytes / 4) * 4;
-    }
+    fill_addresses(wave, data);
+    wave.state.set_pair(softgpu::isa::ScalarReg::FlatScratch, data);
+    wave.state.scalar[kDataPair] = softgpu::low32(data);
+    wave.state.scalar[kDataPair + 1] = softgpu::high32(data);
+    wave.state.scalar[kSmallOffset] = below(256);
 }
 
 }  // namespace vgpu::test

@@ -18,9 +18,10 @@ namespace vgpu::test {
 
 class ProgramGenerator {
 public:
-    static constexpr std::uint32_t kVgprs = 40;
+    static constexpr std::uint32_t kVgprs = 48;
     /// Pair of scalar registers with the address of the data that programs load and store.
     static constexpr std::uint32_t kDataPair = 80;
+    /// Programs reach this many bytes in front of that address, and behind it.
     static constexpr std::uint32_t kDataBytes = 4096;
 
     explicit ProgramGenerator(std::uint64_t seed) : random_(seed) {}
@@ -30,8 +31,8 @@ public:
     [[nodiscard]] std::optional<std::vector<std::uint32_t>> instruction(softgpu::isa::Op op);
     /// A program of about `size` instructions, ended by s_endpgm.
     [[nodiscard]] std::vector<std::uint32_t> program(std::size_t size);
-    /// Random registers, EXEC and VCC.
-    void fill(softgpu::isa::Wave& wave);
+    /// Random registers, EXEC and VCC; addresses of `data` in several patterns.
+    void fill(softgpu::isa::Wave& wave, std::uint64_t data);
     /// MODE as most kernels have it, now and then with other rounding or denormals.
     [[nodiscard]] std::uint32_t mode();
 
@@ -53,6 +54,12 @@ private:
     [[nodiscard]] std::vector<std::uint32_t> any();
     [[nodiscard]] std::vector<std::uint32_t> straight(std::size_t size);
     [[nodiscard]] std::vector<std::uint32_t> memory();
+    [[nodiscard]] std::vector<std::uint32_t> vector_memory(softgpu::isa::Op op);
+    [[nodiscard]] std::vector<std::uint32_t> local_memory(softgpu::isa::Op op);
+    [[nodiscard]] std::vector<std::uint32_t> scalar_memory(softgpu::isa::Op op);
+    [[nodiscard]] std::int32_t place(std::uint32_t pattern, std::uint32_t lane,
+                                     std::uint32_t first);
+    void fill_addresses(softgpu::isa::Wave& wave, std::uint64_t data);
     [[nodiscard]] std::vector<std::uint32_t> exec_change();
 
     std::mt19937_64 random_;

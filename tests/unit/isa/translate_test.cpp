@@ -3,141 +3,14 @@
 // Translated code against the interpreter: the same programs, stopped at the same instructions,
 // leave the same registers, LDS, memory and results. VGPU_TRANSLATE_PROGRAMS and
 // VGPU_TRANSLATE_SEED choose how many random programs run, and which.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <thread>
 
-#include "pf-driver/softgpu/base/block.h"
-#include "pf-driver/softgpu/isa/translate/translator.h"
-#include "tests/support/isa/disassemble.h"
-#include "tests/unit/isa/program_generator.h"
-#include "tests/unit/isa/wave_bench.h"
+#include "tests/unit/isa/translate_rig.h"
 
 namespace vgpu::test {
 namespace {
-
-using softgpu::isa::CodeMemory;
-using softgpu::isa::CodeShare;
-using softgpu::isa::Op;
-using softgpu::isa::RunResult;
-using softgpu::isa::StopReason;
-using softgpu::isa::Workgroup;
-
-constexpr std::size_t kArena = 512 * 1024;
-
-u64 number_from(const char* variable, u64 otherwise) {
-    const char* const text = std::getenv(variable);
-    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-/// Code memory that translates at the first sight of a block.
-struct Code {
-    explicit Code(std::size_t chunks = 16, std::uint32_t hot_runs = 0)
-        : memory(CodeMemory::create(chunks)), share(**memory, chunks, hot_runs) {}
-    Result<std::unique_ptr<CodeMemory>> memory;
-    CodeShare share;
-};
-
-/// A machine that runs one wave; with `code`, translated.
-struct Machine {
-    explicit Machine(CodeShare* code) : gpu(kArena, softgpu::isa::variant(), code) {
-        gpu.load_words({kEndpgm}, ProgramGenerator::kVgprs);
-        gpu.set_grid({});
-        gpu.spec.lds_bytes = 4608;
-        program = gpu.allocate(128 * 1024);
-        // Rows of words cross a page border.
-        constexpr u64 page = 4096, before_border = 160;
-        const u64 area = gpu.allocate(4 * page);
-        data = (area + page - 1) / page * page + page - before_border;
-    }
-    void load(const Words& words, u64 seed) {
-        softgpu::isa::start_workgroup(group, gpu.spec, {});
-        const auto bytes = std::as_bytes(std::span(words));
-        std::ranges::copy(bytes, gpu.port.bytes(program, bytes.size()).begin());
-        gpu.epoch.fetch_add(1);
-        ProgramGenerator(seed).fill(group.waves[0]);
-        auto& wave = group.waves[0].state;
-        wave.pc = program;
-        wave.scalar[ProgramGenerator::kDataPair] = softgpu::low32(data);
-        wave.scalar[ProgramGenerator::kDataPair + 1] = softgpu::high32(data);
-    }
-    [[nodiscard]] std::vector<std::byte> state() {
-        std::vector<std::byte> out;
-        softgpu::Writer writer(out);
-        group.save(writer);
-        const auto memory = gpu.port.bytes(data, 2 * ProgramGenerator::kDataBytes);
-        out.insert(out.end(), memory.begin(), memory.end());
-        return out;
-    }
-    FlatGpu gpu;
-    Workgroup group;
-    u64 program = 0, data = 0;
-};
-
-std::string text_of(const Words& words) {
-    std::string out;
-    for (std::size_t at = 0; at < words.size();) {
-        const auto decoded = softgpu::isa::decode(std::span(words).subspan(at));
-        out += softgpu::isa::disassemble(decoded) + "\n";
-        at += decoded.size / 4;
-    }
-    return out;
-}
-
-bool is_same(const RunResult& a, const RunResult& b) {
-    return a.reason == b.reason && a.retired == b.retired && a.pc == b.pc && a.lane == b.lane &&
-           a.fault.kind == b.fault.kind && raw(a.fault.va) == raw(b.fault.va) && a.words == b.words;
-}
-
-class Translate : public testing::Test {
-protected:
-    void SetUp() override {
-        if (!softgpu::isa::can_translate()) GTEST_SKIP() << "no AVX-512";
-        plain.emplace(nullptr);
-        use_code(16);
-    }
-    void use_code(std::size_t chunks, std::uint32_t hot_runs = 0) {
-        translated.reset();
-        code.emplace(chunks, hot_runs);
-        translated.emplace(&code->share);
-    }
-    /// Runs both to the end, `budget` instructions at a time.
-    void compare(const Words& words, u64 seed, u64 budget) {
-        plain->load(words, seed);
-        translated->load(words, seed);
-        for (int steps = 0; steps < 1000; ++steps) {
-            const auto want = softgpu::isa::run(plain->group, plain->gpu.context(budget));
-            const auto got = softgpu::isa::run(translated->group, translated->gpu.context(budget));
-            ASSERT_TRUE(is_same(want, got)) << "seed " << seed << '\n' << text_of(words);
-            ASSERT_TRUE(plain->state() == translated->state())
-                << "seed " << seed << ", after " << got.retired << '\n'
-                << difference() << text_of(words);
-            if (want.reason != StopReason::Budget) return;
-        }
-        FAIL() << "the program does not end, seed " << seed;
-    }
-    std::string difference() {
-        std::string out;
-        const auto& a = plain->group.waves[0];
-        const auto& b = translated->group.waves[0];
-        for (u32 k = 0; k < a.state.scalar.size(); ++k)
-            if (a.state.scalar[k] != b.state.scalar[k]) out += "s" + std::to_string(k) + ' ';
-        for (u32 row = 0; row < ProgramGenerator::kVgprs; ++row)
-            for (u32 l = 0; l < softgpu::isa::kLanes; ++l)
-                if (a.vgprs[row].lane[l] != b.vgprs[row].lane[l])
-                    out += "v" + std::to_string(row) + '[' + std::to_string(l) + "] " +
-                           std::to_string(a.vgprs[row].lane[l]) +
-                           " != " + std::to_string(b.vgprs[row].lane[l]) + '\n';
-        if (a.state.scc != b.state.scc) out += "scc ";
-        return out + '\n';
-    }
-    std::optional<Code> code;
-    std::optional<Machine> plain, translated;
-};
 
 TEST_F(Translate, EveryRowWithHostCodeComputesWhatItsHandlerComputes) {
     constexpr int forms = 24;
@@ -267,7 +140,8 @@ constexpr std::array<u32, 4> kSingles{0x3f800000, 0x7fc00001, 0xff800002, 0x7f80
 constexpr std::array<u64, 4> kDoubles{0x3ff0000000000000, 0x7ff8000000000001, 0xfff0000000000002,
                                       0x7ff0000000000000};
 
-template <class T> void expect_first_nan(Machine& machine, Op op, const std::array<T, 4>& kinds) {
+template <class T>
+void expect_first_nan(WaveMachine& machine, Op op, const std::array<T, 4>& kinds) {
     constexpr bool is_wide = sizeof(T) == 8;
     constexpr T quiet = is_wide ? static_cast<T>(u64{1} << 51) : static_cast<T>(1u << 22);
     const u32 sources = softgpu::isa::info(op).src[2] == softgpu::isa::Type::none ? 2 : 3;
@@ -301,7 +175,7 @@ template <class T> void expect_first_nan(Machine& machine, Op op, const std::arr
 }
 
 TEST_F(Translate, FirstOfSeveralNansIsTheResultInBothTiers) {
-    for (Machine* const machine : {&*plain, &*translated}) {
+    for (WaveMachine* const machine : {&*plain, &*translated}) {
         for (const Op op : {Op::v_add_f32, Op::v_sub_f32, Op::v_mul_f32, Op::v_fma_f32})
             expect_first_nan(*machine, op, kSingles);
         for (const Op op : {Op::v_add_f64, Op::v_mul_f64, Op::v_fma_f64})
@@ -311,7 +185,7 @@ TEST_F(Translate, FirstOfSeveralNansIsTheResultInBothTiers) {
 
 TEST(CodeMemory, NoMappingIsWritableAndExecutable) {
     if (!softgpu::isa::can_translate()) GTEST_SKIP() << "no AVX-512";
-    const Code code;
+    const EagerCode code;
     std::ifstream maps("/proc/self/maps");
     int mappings = 0;
     for (std::string line; std::getline(maps, line);) {
@@ -341,10 +215,10 @@ TEST(CodeMemory, VfGetsNoMoreThanItsShareAndLeavesTheRestToOthers) {
 
 TEST(CodeMemory, WithoutRoomTheInterpreterRunsEverything) {
     if (!softgpu::isa::can_translate()) GTEST_SKIP() << "no AVX-512";
-    Code code(1);
+    EagerCode code(1);
     const auto taken = code.share.take();
     ASSERT_NE(taken.write, nullptr);
-    Machine machine(&code.share);
+    WaveMachine machine(&code.share);
     machine.load({0xbf800000, kEndpgm}, 1);  // s_nop
     EXPECT_EQ(softgpu::isa::run(machine.group, machine.gpu.context()).reason,
               StopReason::AllWavesEnded);

@@ -101,17 +101,42 @@ bool Emitter::may_change_exec(const Instruction& i) const {
            (row.dst == Type::sgpr && i.dst >= kExec);
 }
 
-void Emitter::call_handler(const Instruction& i, Xbyak::Label& exit) {
+void Emitter::call_handler(const Instruction& i) {
     flush();
+    call(i, *exit_);
+    forget();
+    if (may_change_exec(i)) exec_changed();
+}
+
+/// Afterwards no vector or mask register holds anything.
+void Emitter::call(const Instruction& i, Exit& exit) {
+    exit.is_used = true;
     c.vzeroupper();
     c.mov(c.rdi, c.r14);
     c.mov(c.rsi, std::bit_cast<std::uintptr_t>(&i));
     c.mov(c.rax, std::bit_cast<std::uintptr_t>(i.handler));
     c.call(c.rax);
     c.test(c.al, c.al);
-    c.jnz(exit, Xbyak::CodeGenerator::T_NEAR);
-    forget();
-    if (may_change_exec(i)) exec_changed();
+    c.jnz(exit.label, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void Emitter::write_slow_ways() {
+    for (SlowWay& way : slow_ways_) {
+        c.L(way.ways.slow);
+        for (int g = 0; g < kGroups; ++g) write_back(way.groups[static_cast<std::size_t>(g)], g);
+        call(*way.instruction, *way.exit);
+        for (int g = 0; g < kGroups; ++g) {
+            const int row = way.groups[static_cast<std::size_t>(g)].row;
+            if (row >= 0) load_group(g, static_cast<std::uint32_t>(row));
+        }
+        if (way.has_masks) load_masks();
+        c.jmp(way.ways.done, Xbyak::CodeGenerator::T_NEAR);
+    }
+}
+
+void Emitter::write_rest() {
+    write_slow_ways();
+    write_constants();
 }
 
 void Emitter::exec_changed() {
@@ -121,9 +146,13 @@ void Emitter::exec_changed() {
 
 void Emitter::need_masks() {
     if (!is_masked_ || has_masks_) return;
+    load_masks();
+    has_masks_ = true;
+}
+
+void Emitter::load_masks() {
     for (int q = 0; q < static_cast<int>(kQuarters); ++q)
         c.kmovw(Opmask(q + 1), c.word[c.r12 + kExec * 4 + static_cast<std::size_t>(q) * 2]);
-    has_masks_ = true;
 }
 
 // ---- vector operands
@@ -283,6 +312,69 @@ void Emitter::wide_result(unsigned quarter, const Zmm& first, const Zmm& second)
     if (is_wide_result_) put_quarter(result_row_ + 1, quarter, first);
 }
 
+// ---- memory operations
+
+/// Caches a row for the present instruction; without `is_loaded` its contents are not needed.
+void Emitter::hold(std::uint32_t row, bool is_loaded) {
+    int group = find_group(row);
+    if (group < 0) {
+        if (next_use(row, at_ + 1) == block_.code.size()) return;
+        group = take_group();
+        groups_[static_cast<std::size_t>(group)].row = static_cast<int>(row);
+        if (is_loaded) load_group(group, row);
+    }
+    groups_[static_cast<std::size_t>(group)].is_pinned = true;
+}
+
+void Emitter::prepare_rows(const Instruction& i, unsigned results) {
+    for (Group& group : groups_) group.is_pinned = false;
+    need_masks();
+    for (const Operand& source : i.src)
+        for (u32 k = 0; source.kind == OperandKind::Vgpr && k < source.regs; ++k)
+            hold(source.value + k, true);
+    for (u32 k = 0; k < results; ++k) hold(i.dst + k, is_masked_);
+    for (u32 k = 0; is_masked_ && k < i.src[0].regs; ++k) {  // for load_found_lane()
+        const int group = find_group(i.src[0].value + k);
+        if (group >= 0) write_back(groups_[static_cast<std::size_t>(group)], group);
+    }
+}
+
+Emitter::Ways& Emitter::begin_fast(const Instruction& i) {
+    SlowWay& way = slow_ways_.emplace_back();
+    way.instruction = &i;
+    way.exit = exit_;
+    way.groups = groups_;
+    way.has_masks = has_masks_;
+    return way.ways;
+}
+
+void Emitter::find_first_lane(Xbyak::Label& none) {
+    if (!is_masked_) return;
+    c.tzcnt(c.rcx, scalar64(kExec));
+    c.jc(none, Xbyak::CodeGenerator::T_NEAR);
+}
+
+/// Without masks the first lane is lane 0. Writes nothing back: the fast way may be left.
+void Emitter::load_found_lane(const Reg32& to, std::uint32_t row) {
+    const int group = find_group(row);
+    if (!is_masked_ && group >= 0) {
+        c.vmovd(to, Xbyak::Xmm(group * 4));
+        return;
+    }
+    const auto place = static_cast<std::size_t>(row * sizeof(VgprRow));
+    if (!is_masked_)
+        c.mov(to, c.dword[c.r13 + place]);
+    else
+        c.mov(to, c.dword[c.r13 + c.rcx * 4 + place]);
+}
+
+Zmm Emitter::quarter(std::uint32_t row, unsigned quarter, const Zmm& otherwise) {
+    const int group = find_group(row);
+    if (group >= 0) return zmm_of(group, quarter);
+    c.vmovdqa32(otherwise, memory_of(row, quarter));
+    return otherwise;
+}
+
 // ---- masks
 
 void Emitter::load_mask(const Opmask& k, std::uint32_t place, unsigned quarter) {
@@ -373,14 +465,18 @@ void Emitter::load(const Reg64& to, const Operand& operand) {
     c.mov(to, value);
 }
 
+void Emitter::scalars_changed(std::uint32_t place, std::uint32_t count) {
+    if (place + count > kExec) exec_changed();
+}
+
 void Emitter::store(std::uint32_t place, const Reg32& from) {
     c.mov(scalar32(place), from);
-    if (place >= kExec) exec_changed();
+    scalars_changed(place, 1);
 }
 
 void Emitter::store(std::uint32_t place, const Reg64& from) {
     c.mov(scalar64(place), from);
-    if (place + 2 > kExec) exec_changed();
+    scalars_changed(place, 2);
 }
 
 void Emitter::load_lane(const Reg32& to, std::uint32_t row, std::uint32_t lane) {

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,12 @@ using Xbyak::Zmm;
 
 inline constexpr unsigned kQuarters = 4, kQuarterLanes = 16;
 
+/// Where code continues after an instruction whose handler's outcome is not Next.
+struct Exit {
+    Xbyak::Label label;
+    bool is_used = false;
+};
+
 class Emitter {
 public:
     /// `is_masked`: EXEC may disable lanes; else all lanes are on when the block begins.
@@ -47,14 +54,18 @@ public:
     Xbyak::CodeGenerator& c;
 
     /// The next instruction to be written is block.code[index].
-    void begin(std::size_t index) { at_ = index; }
+    void begin(std::size_t index, Exit& exit) {
+        at_ = index;
+        exit_ = &exit;
+    }
     /// Writes a call of the instruction's handler. If the outcome is not Next, the code jumps to
-    /// `exit`.
-    void call_handler(const Instruction& i, Xbyak::Label& exit);
+    /// the instruction's exit.
+    void call_handler(const Instruction& i);
     /// Writes changed vector registers back to memory; they stay cached.
     void flush();
-    /// Writes the constants that the code uses; to be called after all instructions.
-    void write_constants();
+    /// Writes the slow ways, which call handlers, and the constants; to be called after all
+    /// instructions.
+    void write_rest();
 
     [[nodiscard]] bool is_ieee() const { return (mode_ & mode::kIeee) != 0; }
 
@@ -133,6 +144,42 @@ public:
     void load_lane(const Reg32& to, std::uint32_t row, std::uint32_t lane);
     /// To be called after code that may have changed EXEC.
     void exec_changed();
+    /// So many scalar registers from `place` on have new values.
+    void scalars_changed(std::uint32_t place, std::uint32_t count);
+
+    // ---- memory operations
+
+    /// Two ways to do an instruction: `slow` calls its handler, and both end at `done`.
+    struct Ways {
+        Xbyak::Label slow, done;
+    };
+    /// Prepares vector registers that the instruction names; up to six. Sources that are needed
+    /// again are cached, and so are results unless `results` is 0.
+    void prepare_rows(const Instruction& i, unsigned results);
+    /// Begins code that may jump to the slow way, as long as it has not changed any register.
+    [[nodiscard]] Ways& begin_fast(const Instruction& i);
+    /// Ends it; the slow way is written behind the block's code.
+    void end_fast(Ways& ways) { c.L(ways.done); }
+    /// The number of the first lane that is on, into rcx; jumps to `none` if all lanes are off.
+    void find_first_lane(Xbyak::Label& none);
+    /// The value of lane rcx; the row is one of prepare_rows().
+    void load_found_lane(const Reg32& to, std::uint32_t row);
+    /// A quarter of a register for reading; `otherwise`: where it goes if it is not cached.
+    Zmm quarter(std::uint32_t row, unsigned quarter, const Zmm& otherwise);
+    void put_quarter(std::uint32_t row, unsigned quarter, const Zmm& from);
+    [[nodiscard]] bool is_masked() const { return is_masked_; }
+    /// The lanes of a quarter that are on; only if is_masked().
+    [[nodiscard]] static Opmask lanes_on(unsigned quarter) {
+        return Opmask(static_cast<int>(quarter) + 1);
+    }
+    /// Lanes that are off become 0.
+    [[nodiscard]] Zmm or_zero(const Zmm& to, unsigned quarter) const {
+        return is_masked_ ? to | lanes_on(quarter) | c.T_z : to;
+    }
+    /// Lanes that are off keep their contents.
+    template <class To> [[nodiscard]] To or_same(const To& to, unsigned quarter) const {
+        return is_masked_ ? to | lanes_on(quarter) : to;
+    }
 
 private:
     static constexpr int kGroups = 6, kFirstSource = 24, kFirstScratch = 27;
@@ -171,14 +218,29 @@ private:
     void need_masks();
     void modify(const Zmm& to, const Zmm& from, const Source& source);
     void quarter_of(const Zmm& to, std::uint32_t row, unsigned quarter);
-    void put_quarter(std::uint32_t row, unsigned quarter, const Zmm& from);
+    void load_masks();
+    void call(const Instruction& i, Exit& exit);
+    void write_slow_ways();
+    void write_constants();
+    void hold(std::uint32_t row, bool is_loaded);
     Xbyak::Label& label_of(std::uint32_t value);
+
+    /// The state at the begin of the fast way, from which the slow way starts.
+    struct SlowWay {
+        Ways ways;
+        const Instruction* instruction = nullptr;
+        Exit* exit = nullptr;
+        std::array<Group, kGroups> groups{};
+        bool has_masks = false;
+    };
 
     const Block& block_;
     const std::uint32_t mode_;
     bool is_masked_;
     bool has_masks_ = false;  ///< k1 to k4 hold EXEC
     std::size_t at_ = 0;
+    Exit* exit_ = nullptr;           ///< of the present instruction
+    std::deque<SlowWay> slow_ways_;  ///< a deque, because labels must not move
     std::array<Group, kGroups> groups_{};
     std::array<Source, 3> sources_{};
     int result_group_ = 0;
@@ -195,6 +257,7 @@ void fill_vector_rows(EmitTable& table);
 void fill_wide_rows(EmitTable& table);
 void fill_compare_rows(EmitTable& table);
 void fill_scalar_rows(EmitTable& table);
+void fill_memory_rows(EmitTable& table);
 [[nodiscard]] const EmitTable& emit_rows();
 
 }  // namespace vgpu::softgpu::isa

@@ -14,6 +14,7 @@
 
 #include "pf-driver/softgpu/isa/instruction.h"
 #include "pf-driver/softgpu/isa/wave.h"
+#include "pf-driver/softgpu/mem/port.h"
 
 namespace vgpu::softgpu::isa {
 
@@ -30,6 +31,14 @@ struct Frame {
     /// Value of `epoch` for which translated code is valid.
     const std::uint64_t* valid_epoch = nullptr;
     std::uint64_t vgpr_count = 0;
+    // memory: the pages that the port knows, and the epoch that ends them
+    const mem::Port::Entry* pages = nullptr;
+    const std::atomic<std::uint64_t>* page_epoch = nullptr;
+    /// Upper 32 bits of the windows of flat addresses.
+    std::uint64_t shared_window = 0;
+    std::uint64_t private_window = 0;
+    std::byte* lds = nullptr;
+    std::uint64_t lds_bytes = 0;
     // set by translated code on its way out
     /// The instruction whose handler ended the block; nullptr: the code left between two blocks.
     const Instruction* last = nullptr;

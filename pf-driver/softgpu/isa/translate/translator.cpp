@@ -49,8 +49,7 @@ private:
     const std::uint32_t mode_;
     const std::byte* const leave_;
     Label leave_at_head_, masked_;
-    std::array<Label, DecodeCache::kBlockInstructions> failed_;
-    std::array<bool, DecodeCache::kBlockInstructions> can_fail_{};
+    std::array<Exit, DecodeCache::kBlockInstructions> failed_;
     std::array<std::size_t, 2> link_at_{};
 };
 
@@ -92,19 +91,18 @@ void BlockWriter::body(bool is_masked) {
     bool has_branched = false;
     for (std::size_t at = 0; at < block_.code.size(); ++at) {
         const Instruction& i = block_.code[at];
-        emitter.begin(at);
+        emitter.begin(at, failed_[at]);
         has_branched = i.ends_block && branch(emitter, i);
         if (has_branched) break;
         const EmitRow row = rows[static_cast<std::size_t>(i.op)];
         if (row != nullptr && row(emitter, i)) continue;
-        can_fail_[at] = true;
-        emitter.call_handler(i, failed_[at]);
+        emitter.call_handler(i);
     }
     if (!has_branched) {
         emitter.flush();
         link(0);
     }
-    emitter.write_constants();
+    emitter.write_rest();
 }
 
 /// Writes a branch of SOPP: link 0 leads behind the branch, link 1 to its target. False if the
@@ -173,8 +171,8 @@ void BlockWriter::exits() {
     jump_to_leave();
     Label common;
     for (std::size_t at = 0; at < block_.code.size(); ++at) {
-        if (!can_fail_[at]) continue;
-        c.L(failed_[at]);
+        if (!failed_[at].is_used) continue;
+        c.L(failed_[at].label);
         c.mov(c.rcx, address(&block_.code[at]));
         c.jmp(common, kNear);
     }
@@ -295,6 +293,7 @@ const EmitTable& emit_rows() {
         fill_wide_rows(rows);
         fill_compare_rows(rows);
         fill_scalar_rows(rows);
+        fill_memory_rows(rows);
         return rows;
     }();
     return table;

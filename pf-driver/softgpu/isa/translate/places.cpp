@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include "pf-driver/softgpu/isa/translate/places.h"
+
+#include <array>
+#include <bit>
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+using mem::Port;
+
+constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
+constexpr u32 kPageBytes = Port::kPageBytes, kPageShift = std::countr_zero(kPageBytes);
+static_assert(std::has_single_bit(sizeof(Port::Entry)));
+constexpr u32 kEntryShift = std::countr_zero(sizeof(Port::Entry));
+
+/// Comparison of unsigned integers: greater (Intel SDM, VPCMPUD).
+constexpr std::uint8_t kGreater = 6;
+/// Truth table of VPTERNLOG: a | (b ^ c).
+constexpr std::uint8_t kOrDifference = 0xf6;
+
+#define VGPU_FRAME(name) c.qword[c.rbx + static_cast<std::size_t>(offsetof(Frame, name))]
+#define VGPU_ENTRY(size, name) \
+    c.size[c.rax + static_cast<std::size_t>(offsetof(mem::Port::Entry, name))]
+
+using Steps = std::array<u32, kLanes>;
+
+/// Distance of each lane from lane 0, by the distance of two lanes.
+struct alignas(64) StepTable {
+    std::array<Steps, Places::kMaxStep + 1> by_step;
+};
+
+constexpr StepTable kSteps = [] {
+    StepTable out{};
+    for (u32 step = 0; step <= Places::kMaxStep; ++step)
+        for (u32 lane = 0; lane < kLanes; ++lane) out.by_step[step][lane] = lane * step;
+    return out;
+}();
+
+}  // namespace
+
+// ---- one page
+
+void Places::in_page(const Instruction& i, u32 bytes, mem::Access access) {
+    const u32 low = i.src[0].value;
+    const bool has_high = i.src[2].kind != OperandKind::Scalar;
+    const Zmm start(28), temporary(29);
+    e_.find_first_lane(ways_.done);
+    load_address(i);
+    if (info(i.op).encoding == Encoding::Flat) outside_windows();
+    find_window(bytes);
+    find_page(access);
+    c.sub(c.r11, c.rdx);
+    c.add(c.r11, c.r10);
+    c.mov(c.edi, c.esi);
+    c.sub(c.edi, c.r10d);
+    c.vpbroadcastd(start, c.r10d);
+    for (unsigned q = 0; q < kQuarters; ++q)
+        c.vpsubd(index(q), e_.quarter(low, q, temporary), start);
+    check_indices(has_high, low + 1);
+}
+
+/// esi: the low word of the first lane, on which alone the lanes of a page differ. rax: its
+/// address. zmm30: the high word that all lanes must have, if there is one.
+void Places::load_address(const Instruction& i) {
+    constexpr u8 word_bits = 32;
+    e_.load_found_lane(c.esi, i.src[0].value);
+    if (i.src[2].kind == OperandKind::Scalar) {
+        c.mov(c.rax, e_.scalar64(i.src[2].value));
+    } else {
+        e_.load_found_lane(c.eax, i.src[0].value + 1);
+        c.vpbroadcastd(Zmm(30), c.eax);
+        c.shl(c.rax, word_bits);
+    }
+    if (i.imm != 0) c.add(c.rax, static_cast<u32>(i.imm));
+    c.add(c.rax, c.rsi);
+}
+
+/// Lanes of one page are in the same 4 GiB as the first one.
+void Places::outside_windows() {
+    constexpr u8 word_bits = 32;
+    c.mov(c.rdx, c.rax);
+    c.shr(c.rdx, word_bits);
+    c.cmp(c.rdx, VGPU_FRAME(shared_window));
+    c.je(ways_.slow, kNear);
+    c.cmp(c.rdx, VGPU_FRAME(private_window));
+    c.je(ways_.slow, kNear);
+}
+
+/// The low words for which all `bytes` are in the page of rax: from r10d to r10d + r8d. rdx: the
+/// low word at which the page begins, which is negative if no low word reaches its first byte.
+void Places::find_window(u32 bytes) {
+    constexpr u8 word_bits = 32;
+    const u32 last = kPageBytes - bytes;
+    c.mov(c.edx, c.eax);
+    c.and_(c.edx, kPageBytes - 1);
+    c.cmp(c.edx, last);
+    c.ja(ways_.slow, kNear);
+    c.neg(c.rdx);
+    c.add(c.rdx, c.rsi);
+    c.lea(c.r8, c.ptr[c.rdx + last]);  // not negative: the first lane is not behind it
+    c.mov(c.r9, c.r8);
+    c.shr(c.r9, word_bits);  // low words would wrap inside the page
+    c.jnz(ways_.slow, kNear);
+    c.xor_(c.r10d, c.r10d);
+    c.test(c.rdx, c.rdx);
+    c.cmovns(c.r10, c.rdx);
+    c.sub(c.r8, c.r10);
+}
+
+/// Port::at() for the address in rax without its way on a miss. r11: host address of the page.
+void Places::find_page(mem::Access access) {
+    c.shr(c.rax, kPageShift);
+    c.mov(c.r9, c.rax);
+    c.and_(c.eax, static_cast<u32>(Port::kEntries - 1));
+    c.shl(c.eax, kEntryShift);
+    c.add(c.rax, VGPU_FRAME(pages));
+    c.cmp(VGPU_ENTRY(qword, page), c.r9);
+    c.jne(ways_.slow, kNear);
+    c.test(VGPU_ENTRY(byte, access), static_cast<u8>(access));
+    c.jz(ways_.slow, kNear);
+    c.mov(c.r9, VGPU_FRAME(page_epoch));
+    c.mov(c.r9, c.qword[c.r9]);
+    c.cmp(VGPU_ENTRY(qword, epoch), c.r9);
+    c.jne(ways_.slow, kNear);
+    c.mov(c.r11, VGPU_ENTRY(qword, host));
+}
+
+void Places::scalar_in_page(u32 bytes) {
+    constexpr u32 word_bytes = 4;
+    c.mov(c.edx, c.eax);
+    c.and_(c.edx, kPageBytes - word_bytes);
+    c.cmp(c.edx, kPageBytes - bytes);
+    c.ja(ways_.slow, kNear);
+    find_page(mem::Access::Read);
+}
+
+// ---- LDS
+
+/// An address plus an offset may wrap to a valid place; the handler does that.
+void Places::in_lds(u32 row, u32 reach) {
+    e_.find_first_lane(ways_.done);
+    c.mov(c.r8, VGPU_FRAME(lds_bytes));
+    c.sub(c.r8, reach);
+    c.jc(ways_.slow, kNear);
+    c.mov(c.r11, VGPU_FRAME(lds));
+    e_.load_found_lane(c.edi, row);
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        const Zmm from = e_.quarter(row, q, index(q));
+        if (from.getIdx() != index(q).getIdx()) c.vmovdqa32(index(q), from);
+    }
+    check_indices(false, 0);
+}
+
+// ---- checks
+
+/// No lane that is on is beyond r8d, and all have the high word of zmm30.
+void Places::check_indices(bool has_high, u32 high_row) {
+    const Zmm limit(28), temporary(29), high(30), all(31);
+    c.vpbroadcastd(limit, c.r8d);
+    if (e_.is_masked())
+        c.vmovdqa32(e_.or_zero(all, 0), index(0));
+    else
+        c.vpmaxud(all, index(0), index(1));
+    for (unsigned q = e_.is_masked() ? 1 : 2; q < kQuarters; ++q)
+        c.vpmaxud(e_.or_same(all, q), all, index(q));
+    c.vpcmpud(c.k5, all, limit, kGreater);
+    for (unsigned q = 0; has_high && q < kQuarters; ++q) {
+        const Zmm from = e_.quarter(high_row, q, temporary);
+        if (q == 0)
+            c.vpxord(e_.or_zero(all, q), from, high);
+        else
+            c.vpternlogd(e_.or_same(all, q), from, high, kOrDifference);
+    }
+    if (has_high) {
+        c.vptestmd(c.k6, all, all);
+        c.korw(c.k5, c.k5, c.k6);
+    }
+    c.kortestw(c.k5, c.k5);
+    c.jnz(ways_.slow, kNear);
+}
+
+void Places::check_more(u32 bytes) {
+    c.sub(c.r8d, bytes);
+    c.jc(ways_.slow, kNear);
+    check_indices(false, 0);
+}
+
+// ---- patterns
+
+/// Collects in zmm30 in which bits a quarter's places differ from `from`.
+void Places::difference(unsigned quarter, const Zmm& from) {
+    const Zmm all(30);
+    if (quarter == 0)
+        c.vpxord(e_.or_zero(all, quarter), index(quarter), from);
+    else
+        c.vpternlogd(e_.or_same(all, quarter), index(quarter), from, kOrDifference);
+}
+
+void Places::jump_if_different(Xbyak::Label& other) {
+    c.vptestmd(c.k5, Zmm(30), Zmm(30));
+    c.kortestw(c.k5, c.k5);
+    c.jnz(other, kNear);
+    load_firsts();
+}
+
+/// Without masks: rdx, rsi, r9 and r10 point to the first lanes of quarters. With masks rsi points
+/// to where lane 0 would be.
+void Places::load_firsts() {
+    if (e_.is_masked()) {
+        c.movsxd(c.rsi, c.esi);
+        c.add(c.rsi, c.r11);
+        return;
+    }
+    const std::array firsts{c.rdx, c.rsi, c.r9, c.r10};
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        c.vmovd(firsts[q].cvt32(), Xbyak::Xmm(index(q).getIdx()));
+        c.add(firsts[q], c.r11);
+    }
+}
+
+Xbyak::RegExp Places::first_of(unsigned quarter, u32 offset) const {
+    const std::array firsts{c.rdx, c.rsi, c.r9, c.r10};
+    if (e_.is_masked()) return c.rsi + (quarter * kQuarterLanes * step_ + offset);
+    return firsts[quarter] + offset;
+}
+
+void Places::expect_run(u32 step, Xbyak::Label& other) {
+    const Zmm first(28), wanted(29);
+    step_ = step;
+    c.mov(c.rax, std::bit_cast<std::uintptr_t>(&kSteps.by_step[step]));
+    if (e_.is_masked()) {
+        c.imul(c.edx, c.ecx, static_cast<int>(step));
+        c.mov(c.esi, c.edi);
+        c.sub(c.esi, c.edx);
+        c.vpbroadcastd(first, c.esi);
+    }
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        if (!e_.is_masked()) c.vpbroadcastd(first, Xbyak::Xmm(index(q).getIdx()));
+        const std::size_t place = e_.is_masked() ? std::size_t{q} * sizeof(u32) * kQuarterLanes : 0;
+        c.vpaddd(wanted, first, c.zword[c.rax + place]);
+        difference(q, wanted);
+    }
+    jump_if_different(other);
+}
+
+void Places::expect_one(Xbyak::Label& other) {
+    const Zmm first(28);
+    step_ = 0;
+    if (e_.is_masked()) {
+        c.mov(c.esi, c.edi);
+        c.vpbroadcastd(first, c.esi);
+    }
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        if (!e_.is_masked()) c.vpbroadcastd(first, Xbyak::Xmm(index(q).getIdx()));
+        difference(q, first);
+    }
+    jump_if_different(other);
+}
+
+}  // namespace vgpu::softgpu::isa

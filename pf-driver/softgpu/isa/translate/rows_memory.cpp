@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT
+//
+// Host code of loads and stores: global and flat memory, LDS, scalar memory. The rows of
+// memory.def, ds.def and smem.def say what a row moves. Places finds where; its slow way calls the
+// handler. Whatever is not here, such as scratch, buffers, atomics and halves of registers, calls
+// its handler always.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+#include <type_traits>
+
+#include "pf-driver/softgpu/isa/translate/places.h"
+
+namespace vgpu::softgpu::isa {
+
+namespace {
+
+using mem::Access;
+using Xbyak::Label;
+using Xbyak::Ymm;
+
+constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
+
+/// The names that the rows of *.def use.
+enum class Part : std::uint8_t { Whole, Low, High };
+
+/// Words that a lane moves between one place and registers that follow each other.
+struct Piece {
+    u32 offset;  ///< bytes behind the lane's place
+    u32 row;     ///< the first register
+};
+
+/// Indices of words for VPERMI2D: two registers of 16 words from, or to, 16 pairs of words.
+struct alignas(64) PairTables {
+    std::array<u32, 16> low_words, high_words, first_pairs, last_pairs;
+};
+
+constexpr PairTables kPairs = [] {
+    PairTables out{};
+    for (u32 k = 0; k < 16; ++k) {
+        out.low_words[k] = 2 * k;
+        out.high_words[k] = 2 * k + 1;
+        out.first_pairs[k] = k / 2 + k % 2 * 16;
+        out.last_pairs[k] = out.first_pairs[k] + 8;
+    }
+    return out;
+}();
+
+/// VPERMI2D with one of the tables; `to` must not be a source.
+void permute(Emitter& e, const Zmm& to, const std::array<u32, 16>& table, const Zmm& first,
+             const Zmm& second) {
+    e.c.mov(e.c.rax, std::bit_cast<std::uintptr_t>(table.data()));
+    e.c.vmovdqa32(to, e.c.zword[e.c.rax]);
+    e.c.vpermi2d(to, first, second);
+}
+
+/// k5: the lanes of a quarter that are on, for instructions that clear their mask.
+const Opmask& lanes_to_clear(Emitter& e, unsigned quarter) {
+    if (e.is_masked())
+        e.c.kmovw(e.c.k5, Emitter::lanes_on(quarter));
+    else
+        e.c.kxnorw(e.c.k5, e.c.k5, e.c.k5);
+    return e.c.k5;
+}
+
+/// The first, or the last, eight lanes of a quarter as mask of 64-bit values; may be k5.
+template <class To> To under_half(Emitter& e, const To& to, unsigned quarter, unsigned half) {
+    constexpr std::uint8_t half_lanes = 8;
+    if (!e.is_masked()) return to;
+    if (half == 0) return to | Emitter::lanes_on(quarter);
+    e.c.kshiftrw(e.c.k5, Emitter::lanes_on(quarter), half_lanes);
+    return to | e.c.k5;
+}
+
+/// Eight pairs of words.
+constexpr u32 kHalfBytes = 64;
+
+// ---- loads of words
+
+void load_run(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+    const Zmm first(28), second(29), out(30);
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        if (words == 1) {
+            e.c.vmovdqu32(e.or_zero(first, q), e.c.zword[at.first_of(q, piece.offset)]);
+            e.put_quarter(piece.row, q, first);
+            continue;
+        }
+        e.c.vmovdqu64(under_half(e, first, q, 0), e.c.zword[at.first_of(q, piece.offset)]);
+        e.c.vmovdqu64(under_half(e, second, q, 1),
+                      e.c.zword[at.first_of(q, piece.offset + kHalfBytes)]);
+        permute(e, out, kPairs.low_words, first, second);
+        e.put_quarter(piece.row, q, out);
+        permute(e, out, kPairs.high_words, first, second);
+        e.put_quarter(piece.row + 1, q, out);
+    }
+}
+
+void load_one(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+    const Zmm value(29);
+    for (u32 k = 0; k < words; ++k)
+        for (unsigned q = 0; q < kQuarters; ++q) {
+            if (q == 0 || !e.is_masked())
+                e.c.vpbroadcastd(value, e.c.dword[at.first_of(q, piece.offset + k * 4)]);
+            e.put_quarter(piece.row + k, q, value);
+        }
+}
+
+void load_each(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+    const Zmm value(29);
+    for (u32 k = 0; k < words; ++k)
+        for (unsigned q = 0; q < kQuarters; ++q) {
+            const Opmask& lanes = lanes_to_clear(e, q);
+            e.c.vpxord(value, value, value);
+            e.c.vpgatherdd(value | lanes, e.c.ptr[at.each_of(q, piece.offset + k * 4)]);
+            e.put_quarter(piece.row + k, q, value);
+        }
+}
+
+/// Three ways: lanes that follow each other, lanes at one place, any lanes.
+void load_words(Emitter& e, Places& at, std::span<const Piece> pieces, u32 words) {
+    Label no_run, no_one, done;
+    if (words <= 2) {
+        at.expect_run(words * 4, no_run);
+        for (const Piece& piece : pieces) load_run(e, at, piece, words);
+        e.c.jmp(done, kNear);
+    }
+    e.c.L(no_run);
+    at.expect_one(no_one);
+    for (const Piece& piece : pieces) load_one(e, at, piece, words);
+    e.c.jmp(done, kNear);
+    e.c.L(no_one);
+    for (const Piece& piece : pieces) load_each(e, at, piece, words);
+    e.c.L(done);
+}
+
+// ---- loads of bytes and halves
+
+template <class T> void load_extended(Emitter& e, const Zmm& to, const Xbyak::RegExp& from) {
+    if constexpr (std::is_same_v<T, u8>) e.c.vpmovzxbd(to, e.c.xword[from]);
+    if constexpr (std::is_same_v<T, i8>) e.c.vpmovsxbd(to, e.c.xword[from]);
+    if constexpr (std::is_same_v<T, u16>) e.c.vpmovzxwd(to, e.c.yword[from]);
+    if constexpr (std::is_same_v<T, i16>) e.c.vpmovsxwd(to, e.c.yword[from]);
+}
+
+/// Extends the part of each word that was read for it.
+template <class T> void extend(Emitter& e, const Zmm& value) {
+    constexpr std::uint8_t others = 32 - 8 * sizeof(T);
+    e.c.vpslld(value, value, others);
+    if constexpr (std::is_signed_v<T>)
+        e.c.vpsrad(value, value, others);
+    else
+        e.c.vpsrld(value, value, others);
+}
+
+/// Other lanes are gathered as whole words, if those are in reach.
+template <class T> void load_parts(Emitter& e, Places& at, const Piece& piece) {
+    Label no_run, done;
+    const Zmm value(29);
+    at.expect_run(sizeof(T), no_run);
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        load_extended<T>(e, e.or_zero(value, q), at.first_of(q, piece.offset));
+        e.put_quarter(piece.row, q, value);
+    }
+    e.c.jmp(done, kNear);
+    e.c.L(no_run);
+    at.check_more(sizeof(u32) - sizeof(T));
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        const Opmask& lanes = lanes_to_clear(e, q);
+        e.c.vpxord(value, value, value);
+        e.c.vpgatherdd(value | lanes, e.c.ptr[at.each_of(q, piece.offset)]);
+        extend<T>(e, value);
+        e.put_quarter(piece.row, q, value);
+    }
+    e.c.L(done);
+}
+
+// ---- stores
+
+/// Pairs of words of eight lanes, in their order.
+void pairs_of(Emitter& e, const Zmm& to, const Piece& piece, unsigned quarter, unsigned half) {
+    permute(e, to, half == 0 ? kPairs.first_pairs : kPairs.last_pairs,
+            e.quarter(piece.row, quarter, Zmm(28)), e.quarter(piece.row + 1, quarter, Zmm(29)));
+}
+
+void store_run(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+    const Zmm value(30);
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        const Xbyak::Address to = e.c.zword[at.first_of(q, piece.offset)];
+        if (words == 1) {
+            e.c.vmovdqu32(e.or_same(to, q), e.quarter(piece.row, q, value));
+            continue;
+        }
+        for (unsigned half = 0; half < 2; ++half) {
+            pairs_of(e, value, piece, q, half);
+            const u32 offset = piece.offset + half * kHalfBytes;
+            const Xbyak::Address place = e.c.zword[at.first_of(q, offset)];
+            e.c.vmovdqu64(under_half(e, place, q, half), value);
+        }
+    }
+}
+
+/// The host scatters in the order of lanes, so that of several lanes at one place the last one's
+/// value stays (Intel SDM, VPSCATTERDD). Whole pairs, because lanes may overlap by one word.
+void store_each(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+    const Zmm value(30);
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        if (words == 1) {
+            const Zmm from = e.quarter(piece.row, q, value);
+            e.c.vpscatterdd(e.c.ptr[at.each_of(q, piece.offset)] | lanes_to_clear(e, q), from);
+            continue;
+        }
+        for (unsigned half = 0; half < 2; ++half) {
+            constexpr std::uint8_t half_lanes = 8;
+            const Ymm index(half == 0 ? Places::index(q).getIdx() : 31);
+            if (half == 1) e.c.vextracti64x4(index, Places::index(q), 1);
+            pairs_of(e, value, piece, q, half);
+            const Opmask& lanes = lanes_to_clear(e, q);
+            if (half == 1) e.c.kshiftrw(lanes, lanes, half_lanes);
+            e.c.vpscatterdq(e.c.ptr[e.c.r11 + index + piece.offset] | lanes, value);
+        }
+    }
+}
+
+void store_words(Emitter& e, Places& at, const Piece& piece, u32 words) {
+    Label no_run, done;
+    at.expect_run(words * 4, no_run);
+    store_run(e, at, piece, words);
+    e.c.jmp(done, kNear);
+    e.c.L(no_run);
+    store_each(e, at, piece, words);
+    e.c.L(done);
+}
+
+/// Bytes and halves, from bit `shift` of the register on. Only lanes that follow each other.
+template <class T>
+void store_parts(Emitter& e, Places& at, const Piece& piece, u32 shift, Label& slow) {
+    const Zmm value(30);
+    at.expect_run(sizeof(T), slow);
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        Zmm from = e.quarter(piece.row, q, value);
+        if (shift != 0) {
+            e.c.vpsrld(value, from, static_cast<std::uint8_t>(shift));
+            from = value;
+        }
+        const auto to = at.first_of(q, piece.offset);
+        if constexpr (sizeof(T) == 1)
+            e.c.vpmovdb(e.or_same(e.c.xword[to], q), from);
+        else
+            e.c.vpmovdw(e.or_same(e.c.yword[to], q), from);
+    }
+}
+
+// ---- the rows of vector memory
+
+template <class T, u32 Count> bool global_load(Emitter& e, const Instruction& i) {
+    e.prepare_rows(i, Count);
+    Emitter::Ways& ways = e.begin_fast(i);
+    Places at(e, ways);
+    at.in_page(i, Count * sizeof(T), Access::Read);
+    const Piece piece{0, i.dst};
+    if constexpr (sizeof(T) == 4)
+        load_words(e, at, std::span(&piece, 1), Count);
+    else
+        load_parts<T>(e, at, piece);
+    e.end_fast(ways);
+    return true;
+}
+
+template <class T, u32 Count, Part P> bool global_store(Emitter& e, const Instruction& i) {
+    constexpr u32 shift = P == Part::High ? 16 : 0;
+    e.prepare_rows(i, 0);
+    Emitter::Ways& ways = e.begin_fast(i);
+    Places at(e, ways);
+    at.in_page(i, Count * sizeof(T), Access::Write);
+    const Piece piece{0, i.src[1].value};
+    if constexpr (sizeof(T) == 4)
+        store_words(e, at, piece, Count);
+    else
+        store_parts<T>(e, at, piece, shift, ways.slow);
+    e.end_fast(ways);
+    return true;
+}
+
+template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow load_row() {
+    constexpr bool is_covered = E == Encoding::Flat || E == Encoding::Global;
+    if constexpr (is_covered && P == Part::Whole) return &global_load<T, Count>;
+    return nullptr;
+}
+
+/// Stores of three and four words call the handler, which keeps lanes that overlap in order.
+template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow store_row() {
+    constexpr bool is_covered = E == Encoding::Flat || E == Encoding::Global;
+    if constexpr (is_covered && Count <= 2) return &global_store<T, Count, P>;
+    return nullptr;
+}
+
+// ---- the rows of LDS
+
+template <class T, u32 Count> bool lds_load(Emitter& e, const Instruction& i) {
+    e.prepare_rows(i, Count);
+    Emitter::Ways& ways = e.begin_fast(i);
+    Places at(e, ways);
+    const u32 offset = static_cast<u32>(i.imm);
+    at.in_lds(i.src[0].value, offset + u32{Count * sizeof(T)});
+    const Piece piece{offset, i.dst};
+    if constexpr (sizeof(T) == 4)
+        load_words(e, at, std::span(&piece, 1), Count);
+    else
+        load_parts<T>(e, at, piece);
+    e.end_fast(ways);
+    return true;
+}
+
+template <class T, u32 Stride> bool lds_load_two(Emitter& e, const Instruction& i) {
+    constexpr u32 words = sizeof(T) / 4, byte = 0xff;
+    const u32 offsets = static_cast<u32>(i.imm);
+    const std::array pieces{Piece{(offsets & byte) * Stride, i.dst},
+                            Piece{(offsets >> 8 & byte) * Stride, i.dst + words}};
+    e.prepare_rows(i, 2 * words);
+    Emitter::Ways& ways = e.begin_fast(i);
+    Places at(e, ways);
+    at.in_lds(i.src[0].value, std::max(pieces[0].offset, pieces[1].offset) + u32{sizeof(T)});
+    load_words(e, at, pieces, words);
+    e.end_fast(ways);
+    return true;
+}
+
+template <class T, u32 Count, Part P> bool lds_store(Emitter& e, const Instruction& i) {
+    constexpr u32 shift = P == Part::High ? 16 : 0;
+    e.prepare_rows(i, 0);
+    Emitter::Ways& ways = e.begin_fast(i);
+    Places at(e, ways);
+    const u32 offset = static_cast<u32>(i.imm);
+    at.in_lds(i.src[0].value, offset + u32{Count * sizeof(T)});
+    const Piece piece{offset, i.src[1].value};
+    if constexpr (sizeof(T) == 4)
+        store_words(e, at, piece, Count);
+    else
+        store_parts<T>(e, at, piece, shift, ways.slow);
+    e.end_fast(ways);
+    return true;
+}
+
+template <class T, u32 Count, Part P> constexpr EmitRow lds_load_row() {
+    if constexpr (P == Part::Whole) return &lds_load<T, Count>;
+    return nullptr;
+}
+
+template <class T, u32 Count, Part P> constexpr EmitRow lds_store_row() {
+    if constexpr (Count <= 2) return &lds_store<T, Count, P>;
+    return nullptr;
+}
+
+// ---- scalar memory
+
+/// Words at the address in rax to scalar registers.
+void copy_scalars(Emitter& e, u32 dst, u32 words) {
+    const Xbyak::Address to = e.scalar32(dst), from = e.c.ptr[e.c.r11 + e.c.rdx];
+    if (words == 1) {
+        e.c.mov(e.c.eax, from);
+        e.c.mov(to, e.c.eax);
+    } else if (words == 2) {
+        e.c.mov(e.c.rax, from);
+        e.c.mov(e.scalar64(dst), e.c.rax);
+    } else {
+        constexpr int free = 31;
+        const Xbyak::Xmm x(free);
+        const Ymm y(free);
+        const Zmm z(free);
+        const Xbyak::Xmm& value = words == 4   ? x
+                                  : words == 8 ? static_cast<const Xbyak::Xmm&>(y)
+                                               : static_cast<const Xbyak::Xmm&>(z);
+        e.c.vmovdqu32(value, from);
+        e.c.vmovdqu32(e.c.ptr[e.c.r12 + std::size_t{dst} * 4], value);
+    }
+}
+
+template <u32 Count> bool scalar_load(Emitter& e, const Instruction& i) {
+    const Operand& offset = i.src[1];
+    const bool has_offset = offset.kind != OperandKind::None;
+    if (has_offset && !Emitter::is_scalar_readable(offset)) return false;
+    Emitter::Ways& ways = e.begin_fast(i);
+    Places at(e, ways);
+    e.c.mov(e.c.rax, e.scalar64(i.src[0].value));
+    if (i.imm != 0) e.c.add(e.c.rax, static_cast<u32>(i.imm));
+    if (has_offset) {
+        e.load(e.c.ecx, offset);
+        e.c.add(e.c.rax, e.c.rcx);
+    }
+    at.scalar_in_page(Count * 4);
+    copy_scalars(e, i.dst, Count);
+    e.end_fast(ways);
+    e.scalars_changed(i.dst, Count);
+    return true;
+}
+
+#define SET(n, row) table[static_cast<std::size_t>(Op::n)] = row;
+
+}  // namespace
+
+void fill_memory_rows(EmitTable& table) {
+#define ROW(kind, ...) kind(__VA_ARGS__)
+#define ML(n, code, encoding, t, count, part) \
+    SET(n, (load_row<Encoding::encoding, t, count, Part::part>()))
+#define MS(n, code, encoding, t, count, part) \
+    SET(n, (store_row<Encoding::encoding, t, count, Part::part>()))
+#define MA(...)
+#define MLDS(...)
+#define MX(...)
+#include "pf-driver/softgpu/isa/ops/memory.def"
+#define DL(n, code, t, count, part) SET(n, (lds_load_row<t, count, Part::part>()))
+#define DS2L(n, code, t, stride) SET(n, (&lds_load_two<t, stride>))
+#define DW(n, code, t, count, part) SET(n, (lds_store_row<t, count, Part::part>()))
+#define DS2W(...)
+#define DA(...)
+#define DA2(...)
+#define DX2(...)
+#define DX(...)
+#include "pf-driver/softgpu/isa/ops/ds.def"
+#define SML(n, code, dwords) SET(n, &scalar_load<dwords>)
+#define SMB(...)
+#define SMS(...)
+#define SMT(...)
+#define SMC(...)
+#define SMD(...)
+#define SMP(...)
+#define SMBP(...)
+#define SMA(...)
+#define SMBA(...)
+#define SMX(...)
+#include "pf-driver/softgpu/isa/ops/smem.def"
+}
+
+}  // namespace vgpu::softgpu::isa
