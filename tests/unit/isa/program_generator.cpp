@@ -317,6 +317,8 @@ std::int32_t ProgramGenerator::place(u32 pattern, u32 lane, u32 first) {
             return at(lane % 16 * 4 + lane / 16 * 256);
         case 1:
             return at(lane / 16 * 64);
+        case 6:  // rows that are farther apart, over a page border
+            return at(lane % 16 * 4 + lane / 16 * 1032);
         case 2:
             return at(0);
         case 3:
@@ -334,7 +336,7 @@ std::int32_t ProgramGenerator::place(u32 pattern, u32 lane, u32 first) {
 /// Addresses in pairs of registers, offsets in single ones. Now and then one lane is elsewhere, or
 /// all lanes are in a window of flat addresses.
 void ProgramGenerator::fill_addresses(softgpu::isa::Wave& wave, u64 data) {
-    constexpr u32 patterns = 14;
+    constexpr u32 patterns = 15;
     const softgpu::isa::Apertures apertures;
     const std::array<u64, 2> windows{apertures.shared_base + 4096, apertures.private_base + 4096};
     for (const u32 row : kOffsets) {

@@ -103,6 +103,25 @@ constexpr Pattern kPatterns[] = {
     [](u64 area, u64 lane, u64 size) { return area + kPage + lane % 16 * size + lane / 16 * 600; },
     [](u64 area, u64 lane, u64) { return area + kPage + lane / 16 * 64; },
     [](u64 area, u64 lane, u64) { return area + lane * 256; },
+    // each quarter in a page of its own: beginning, end, over the end, with other permissions
+    [](u64 area, u64 lane, u64 size) { return area + lane / 16 * kPage + lane % 16 * size; },
+    [](u64 area, u64 lane, u64 size) { return area + (lane / 16 + 1) * kPage + lane % 16 * size; },
+    [](u64 area, u64 lane, u64 size) { return area + (lane / 16 + 4) * kPage + lane % 16 * size; },
+    [](u64 area, u64 lane, u64 size) {
+        return area + (lane / 16 + 1) * kPage - (16 - lane % 16) * size;
+    },
+    [](u64 area, u64 lane, u64 size) {
+        return area + (lane / 16 + 1) * kPage - (16 - lane % 16) * size + 1;
+    },
+    [](u64 area, u64 lane, u64 size) { return area + 3000 + lane / 16 * 1032 + lane % 16 * size; },
+    [](u64 area, u64 lane, u64) { return area + lane / 16 * kPage + lane * 2654435761u % 4080; },
+    [](u64 area, u64 lane, u64) { return area + lane / 16 * kPage + 4092; },
+    [](u64 area, u64 lane, u64 size) {
+        return area + lane / 16 * kPage + lane * size + (lane == 37 ? u64{1} << 32 : 0);
+    },
+    [](u64, u64 lane, u64 size) {
+        return FlatPort::kBase + lane / 16 * kPage + lane % 16 * size - (lane < 16 ? 8 : 0);
+    },
     // one lane elsewhere
     [](u64 area, u64 lane, u64 size) { return area + (lane == 17 ? 2 : 1) * kPage + lane * size; },
     [](u64 area, u64 lane, u64 size) {

@@ -46,8 +46,10 @@ struct Exit {
 class Emitter {
 public:
     /// `is_masked`: EXEC may disable lanes; else all lanes are on when the block begins.
-    Emitter(Xbyak::CodeGenerator& code, const Block& block, std::uint32_t mode, bool is_masked)
-        : c(code), block_(block), mode_(mode), is_masked_(is_masked) {}
+    /// `find_pages`: the routine of write_find_pages().
+    Emitter(Xbyak::CodeGenerator& code, const Block& block, std::uint32_t mode, bool is_masked,
+            const std::byte* find_pages)
+        : c(code), block_(block), mode_(mode), is_masked_(is_masked), find_pages_(find_pages) {}
     Emitter(const Emitter&) = delete;
     Emitter& operator=(const Emitter&) = delete;
 
@@ -167,6 +169,7 @@ public:
     /// A quarter of a register for reading; `otherwise`: where it goes if it is not cached.
     Zmm quarter(std::uint32_t row, unsigned quarter, const Zmm& otherwise);
     void put_quarter(std::uint32_t row, unsigned quarter, const Zmm& from);
+    [[nodiscard]] const std::byte* find_pages() const { return find_pages_; }
     [[nodiscard]] bool is_masked() const { return is_masked_; }
     /// The lanes of a quarter that are on; only if is_masked().
     [[nodiscard]] static Opmask lanes_on(unsigned quarter) {
@@ -238,6 +241,7 @@ private:
     const std::uint32_t mode_;
     bool is_masked_;
     bool has_masks_ = false;  ///< k1 to k4 hold EXEC
+    const std::byte* const find_pages_;
     std::size_t at_ = 0;
     Exit* exit_ = nullptr;           ///< of the present instruction
     std::deque<SlowWay> slow_ways_;  ///< a deque, because labels must not move

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pf-driver/softgpu/isa/translate/places.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -15,8 +16,10 @@ constexpr u32 kPageBytes = Port::kPageBytes, kPageShift = std::countr_zero(kPage
 static_assert(std::has_single_bit(sizeof(Port::Entry)));
 constexpr u32 kEntryShift = std::countr_zero(sizeof(Port::Entry));
 
-/// Comparison of unsigned integers: greater (Intel SDM, VPCMPUD).
-constexpr std::uint8_t kGreater = 6;
+/// Comparisons of unsigned integers (Intel SDM, VPCMPUD).
+constexpr std::uint8_t kDifferent = 4, kGreater = 6;
+/// Distances below the stack pointer.
+constexpr std::size_t kSpillWord = 8, kSpillBases = 48;
 /// Truth table of VPTERNLOG: a | (b ^ c).
 constexpr std::uint8_t kOrDifference = 0xf6;
 
@@ -38,19 +41,74 @@ constexpr StepTable kSteps = [] {
     return out;
 }();
 
+/// rax is an address, rsi its low word. The low words for which all bytes of an access are in the
+/// page of rax are r10d to r10d + r8d, if `last` is the last place in a page for it. rdx: the low
+/// word at which the page begins, which is negative if no low word reaches its first byte.
+void write_find_window(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label& none) {
+    constexpr u8 word_bits = 32;
+    c.mov(c.edx, c.eax);
+    c.and_(c.edx, kPageBytes - 1);
+    c.cmp(c.edx, last);
+    c.ja(none, kNear);
+    c.neg(c.rdx);
+    c.add(c.rdx, c.rsi);
+    c.lea(c.r8, c.ptr[c.rdx + last.cvt64()]);  // not negative: rsi is not behind it
+    c.mov(c.r9, c.r8);
+    c.shr(c.r9, word_bits);  // low words would wrap inside the page
+    c.jnz(none, kNear);
+    c.xor_(c.r10d, c.r10d);
+    c.test(c.rdx, c.rdx);
+    c.cmovns(c.r10, c.rdx);
+    c.sub(c.r8, c.r10);
+}
+
+/// Port::at() for the address in rax without its way on a miss. r11: host address of the page.
+template <class Access>
+void write_find_page(Xbyak::CodeGenerator& c, const Access& access, Xbyak::Label& none) {
+    c.shr(c.rax, kPageShift);
+    c.mov(c.r9, c.rax);
+    c.and_(c.eax, static_cast<u32>(Port::kEntries - 1));
+    c.shl(c.eax, kEntryShift);
+    c.add(c.rax, VGPU_FRAME(pages));
+    c.cmp(VGPU_ENTRY(qword, page), c.r9);
+    c.jne(none, kNear);
+    c.test(VGPU_ENTRY(byte, access), access);
+    c.jz(none, kNear);
+    c.mov(c.r9, VGPU_FRAME(page_epoch));
+    c.mov(c.r9, c.qword[c.r9]);
+    c.cmp(VGPU_ENTRY(qword, epoch), c.r9);
+    c.jne(none, kNear);
+    c.mov(c.r11, VGPU_ENTRY(qword, host));
+}
+
 }  // namespace
 
 // ---- one page
 
 void Places::in_page(const Instruction& i, u32 bytes, mem::Access access) {
+    const bool may_spread = !e_.is_masked() && info(i.op).encoding != Encoding::Flat;
+    Xbyak::Label spread, join;
+    if (may_spread) other_ = &spread;
+    in_one_page(i, bytes, access);
+    other_ = &ways_.slow;
+    share_base();
+    if (!may_spread) return;
+    c.jmp(join, kNear);
+    c.L(spread);
+    in_pages(i, bytes, access);
+    c.L(join);
+}
+
+void Places::in_one_page(const Instruction& i, u32 bytes, mem::Access access) {
     const u32 low = i.src[0].value;
     const bool has_high = i.src[2].kind != OperandKind::Scalar;
     const Zmm start(28), temporary(29);
     e_.find_first_lane(ways_.done);
     load_address(i);
     if (info(i.op).encoding == Encoding::Flat) outside_windows();
-    find_window(bytes);
-    find_page(access);
+    c.mov(c.ebp, kPageBytes - bytes);
+    write_find_window(c, c.ebp, *other_);
+    write_find_page(c, static_cast<u8>(access), *other_);
     c.sub(c.r11, c.rdx);
     c.add(c.r11, c.r10);
     c.mov(c.edi, c.esi);
@@ -83,48 +141,9 @@ void Places::outside_windows() {
     c.mov(c.rdx, c.rax);
     c.shr(c.rdx, word_bits);
     c.cmp(c.rdx, VGPU_FRAME(shared_window));
-    c.je(ways_.slow, kNear);
+    c.je(*other_, kNear);
     c.cmp(c.rdx, VGPU_FRAME(private_window));
-    c.je(ways_.slow, kNear);
-}
-
-/// The low words for which all `bytes` are in the page of rax: from r10d to r10d + r8d. rdx: the
-/// low word at which the page begins, which is negative if no low word reaches its first byte.
-void Places::find_window(u32 bytes) {
-    constexpr u8 word_bits = 32;
-    const u32 last = kPageBytes - bytes;
-    c.mov(c.edx, c.eax);
-    c.and_(c.edx, kPageBytes - 1);
-    c.cmp(c.edx, last);
-    c.ja(ways_.slow, kNear);
-    c.neg(c.rdx);
-    c.add(c.rdx, c.rsi);
-    c.lea(c.r8, c.ptr[c.rdx + last]);  // not negative: the first lane is not behind it
-    c.mov(c.r9, c.r8);
-    c.shr(c.r9, word_bits);  // low words would wrap inside the page
-    c.jnz(ways_.slow, kNear);
-    c.xor_(c.r10d, c.r10d);
-    c.test(c.rdx, c.rdx);
-    c.cmovns(c.r10, c.rdx);
-    c.sub(c.r8, c.r10);
-}
-
-/// Port::at() for the address in rax without its way on a miss. r11: host address of the page.
-void Places::find_page(mem::Access access) {
-    c.shr(c.rax, kPageShift);
-    c.mov(c.r9, c.rax);
-    c.and_(c.eax, static_cast<u32>(Port::kEntries - 1));
-    c.shl(c.eax, kEntryShift);
-    c.add(c.rax, VGPU_FRAME(pages));
-    c.cmp(VGPU_ENTRY(qword, page), c.r9);
-    c.jne(ways_.slow, kNear);
-    c.test(VGPU_ENTRY(byte, access), static_cast<u8>(access));
-    c.jz(ways_.slow, kNear);
-    c.mov(c.r9, VGPU_FRAME(page_epoch));
-    c.mov(c.r9, c.qword[c.r9]);
-    c.cmp(VGPU_ENTRY(qword, epoch), c.r9);
-    c.jne(ways_.slow, kNear);
-    c.mov(c.r11, VGPU_ENTRY(qword, host));
+    c.je(*other_, kNear);
 }
 
 void Places::scalar_in_page(u32 bytes) {
@@ -133,7 +152,91 @@ void Places::scalar_in_page(u32 bytes) {
     c.and_(c.edx, kPageBytes - word_bytes);
     c.cmp(c.edx, kPageBytes - bytes);
     c.ja(ways_.slow, kNear);
-    find_page(mem::Access::Read);
+    write_find_page(c, static_cast<u8>(mem::Access::Read), ways_.slow);
+}
+
+// ---- a page for each quarter
+
+namespace {
+
+/// One quarter of write_find_pages(): zmm(24 + q) has the low words of its addresses, zmm(28 + q)
+/// the high ones.
+void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& none) {
+    constexpr u8 word_bits = 32;
+    const Zmm low(24 + static_cast<int>(q)), high(28 + static_cast<int>(q));
+    c.vmovd(c.esi, Xbyak::Xmm(low.getIdx()));
+    c.vmovd(c.eax, Xbyak::Xmm(high.getIdx()));
+    c.mov(c.dword[c.rsp - kSpillWord], c.eax);
+    c.vpcmpud(c.k5, high, c.ptr_b[c.rsp - kSpillWord], kDifferent);
+    c.shl(c.rax, word_bits);
+    c.add(c.rax, c.rdi);
+    c.add(c.rax, c.rsi);
+    write_find_window(c, c.ebp, none);
+    write_find_page(c, c.cl, none);
+    c.sub(c.r11, c.rdx);
+    c.add(c.r11, c.r10);
+    c.mov(c.qword[c.rsp - kSpillBases + std::size_t{q} * sizeof(u64)], c.r11);
+    c.mov(c.dword[c.rsp - kSpillWord], c.r10d);
+    c.vpsubd(low, low, c.ptr_b[c.rsp - kSpillWord]);
+    c.mov(c.dword[c.rsp - kSpillWord], c.r8d);
+    c.vpcmpud(c.k6, low, c.ptr_b[c.rsp - kSpillWord], kGreater);
+    c.korw(c.k5, c.k5, c.k6);
+    c.kortestw(c.k5, c.k5);
+    c.jnz(none, kNear);
+}
+
+}  // namespace
+
+/// The routine behind in_pages(). It calls nothing, so it may use the red zone of the stack.
+void write_find_pages(Xbyak::CodeGenerator& c) {
+    Xbyak::Label none;
+    for (unsigned q = 0; q < kQuarters; ++q) find_page_of_quarter(c, q, none);
+    const std::array bases{c.rcx, c.rdi, c.rbp, c.r11};
+    for (unsigned q = 0; q < kQuarters; ++q)
+        c.mov(bases[q], c.qword[c.rsp - kSpillBases + std::size_t{q} * sizeof(u64)]);
+    c.clc();
+    c.ret();
+    c.L(none);
+    c.stc();
+    c.ret();
+}
+
+/// Calls the routine: rdi is added to all addresses, ebp and cl say what must be in the page.
+/// Bytes and halves must be in the page as whole words, so check_more() holds.
+void Places::in_pages(const Instruction& i, u32 bytes, mem::Access access) {
+    const bool has_base = i.src[2].kind == OperandKind::Scalar;
+    constexpr int first_high = 28;
+    for (unsigned q = 0; q < kQuarters; ++q) {
+        const Zmm high(first_high + static_cast<int>(q));
+        copy_quarter(index(q), i.src[0].value, q);
+        if (has_base)
+            c.vpxord(high, high, high);
+        else
+            copy_quarter(high, i.src[0].value + 1, q);
+    }
+    if (has_base) {
+        c.mov(c.rdi, e_.scalar64(i.src[2].value));
+        c.add(c.rdi, static_cast<u32>(i.imm));
+    } else {
+        c.mov(c.rdi, static_cast<u64>(std::int64_t{i.imm}));
+    }
+    c.mov(c.ebp, kPageBytes - std::max(bytes, u32{sizeof(u32)}));
+    c.mov(c.cl, static_cast<u8>(access));
+    c.mov(c.rax, std::bit_cast<std::uintptr_t>(e_.find_pages()));
+    c.call(c.rax);
+    c.jc(ways_.slow, kNear);
+    c.mov(c.r8d, 2 * kPageBytes);
+}
+
+void Places::copy_quarter(const Zmm& to, u32 row, unsigned quarter) {
+    const Zmm from = e_.quarter(row, quarter, to);
+    if (from.getIdx() != to.getIdx()) c.vmovdqa32(to, from);
+}
+
+/// All quarters have the address in r11 as base.
+void Places::share_base() {
+    if (e_.is_masked()) return;
+    for (const Reg64& base : {c.rcx, c.rdi, c.rbp}) c.mov(base, c.r11);
 }
 
 // ---- LDS
@@ -146,11 +249,9 @@ void Places::in_lds(u32 row, u32 reach) {
     c.jc(ways_.slow, kNear);
     c.mov(c.r11, VGPU_FRAME(lds));
     e_.load_found_lane(c.edi, row);
-    for (unsigned q = 0; q < kQuarters; ++q) {
-        const Zmm from = e_.quarter(row, q, index(q));
-        if (from.getIdx() != index(q).getIdx()) c.vmovdqa32(index(q), from);
-    }
+    for (unsigned q = 0; q < kQuarters; ++q) copy_quarter(index(q), row, q);
     check_indices(false, 0);
+    share_base();
 }
 
 // ---- checks
@@ -178,7 +279,7 @@ void Places::check_indices(bool has_high, u32 high_row) {
         c.korw(c.k5, c.k5, c.k6);
     }
     c.kortestw(c.k5, c.k5);
-    c.jnz(ways_.slow, kNear);
+    c.jnz(*other_, kNear);
 }
 
 void Places::check_more(u32 bytes) {
@@ -216,8 +317,13 @@ void Places::load_firsts() {
     const std::array firsts{c.rdx, c.rsi, c.r9, c.r10};
     for (unsigned q = 0; q < kQuarters; ++q) {
         c.vmovd(firsts[q].cvt32(), Xbyak::Xmm(index(q).getIdx()));
-        c.add(firsts[q], c.r11);
+        c.add(firsts[q], base(q));
     }
+}
+
+Reg64 Places::base(unsigned quarter) const {
+    const std::array bases{c.rcx, c.rdi, c.rbp, c.r11};
+    return e_.is_masked() ? c.r11 : bases[quarter];
 }
 
 Xbyak::RegExp Places::first_of(unsigned quarter, u32 offset) const {

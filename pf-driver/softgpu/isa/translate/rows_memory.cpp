@@ -217,7 +217,7 @@ void store_each(Emitter& e, const Places& at, const Piece& piece, u32 words) {
             pairs_of(e, value, piece, q, half);
             const Opmask& lanes = lanes_to_clear(e, q);
             if (half == 1) e.c.kshiftrw(lanes, lanes, half_lanes);
-            e.c.vpscatterdq(e.c.ptr[e.c.r11 + index + piece.offset] | lanes, value);
+            e.c.vpscatterdq(e.c.ptr[at.base(q) + index + piece.offset] | lanes, value);
         }
     }
 }

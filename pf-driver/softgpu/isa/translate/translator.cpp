@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "pf-driver/softgpu/isa/translate/emitter.h"
+#include "pf-driver/softgpu/isa/translate/places.h"
 
 namespace vgpu::softgpu::isa {
 
@@ -28,8 +29,8 @@ std::uint64_t address(const void* of) {
 class BlockWriter {
 public:
     BlockWriter(Xbyak::CodeGenerator& code, Block& block, std::uint32_t mode,
-                const std::byte* leave)
-        : c(code), block_(block), mode_(mode), leave_(leave) {}
+                const Routines& routines)
+        : c(code), block_(block), mode_(mode), routines_(routines) {}
 
     void write();
     /// Offset of the exit of link `which`, to which the link points at first.
@@ -47,7 +48,7 @@ private:
     Xbyak::CodeGenerator& c;
     Block& block_;
     const std::uint32_t mode_;
-    const std::byte* const leave_;
+    const Routines& routines_;
     Label leave_at_head_, masked_;
     std::array<Exit, DecodeCache::kBlockInstructions> failed_;
     std::array<std::size_t, 2> link_at_{};
@@ -86,7 +87,7 @@ void BlockWriter::head() {
 }
 
 void BlockWriter::body(bool is_masked) {
-    Emitter emitter(c, block_, mode_, is_masked);
+    Emitter emitter(c, block_, mode_, is_masked, routines_.find_pages);
     const EmitTable& rows = emit_rows();
     bool has_branched = false;
     for (std::size_t at = 0; at < block_.code.size(); ++at) {
@@ -143,7 +144,7 @@ void BlockWriter::link(std::size_t which) {
 }
 
 void BlockWriter::jump_to_leave() {
-    c.mov(c.rcx, address(leave_));
+    c.mov(c.rcx, address(routines_.leave));
     c.jmp(c.rcx);
 }
 
@@ -238,7 +239,7 @@ bool Translator::add_chunk() {
 }
 
 void Translator::write_entry() {
-    std::size_t leave = 0;
+    std::size_t leave = 0, find_pages = 0;
     const std::byte* const run = place([&](Xbyak::CodeGenerator& c) {
         const std::array saved{c.rbx, c.rbp, c.r12, c.r13, c.r14};
         for (const Reg64& reg : saved) c.push(reg);
@@ -251,15 +252,17 @@ void Translator::write_entry() {
         c.vzeroupper();
         for (std::size_t k = saved.size(); k-- > 0;) c.pop(saved[k]);
         c.ret();
+        find_pages = c.getSize();
+        write_find_pages(c);
     });
     enter_ = std::bit_cast<Enter>(run);
-    leave_ = run + leave;
+    routines_ = {run + leave, run + find_pages};
 }
 
 bool Translator::write_block(Block& block, std::uint32_t mode) {
     std::array<std::size_t, 2> links{};
     const std::byte* const run = place([&](Xbyak::CodeGenerator& code) {
-        BlockWriter writer(code, block, mode, leave_);
+        BlockWriter writer(code, block, mode, routines_);
         writer.write();
         for (std::size_t which = 0; which < links.size(); ++which)
             links[which] = writer.link_offset(which);

@@ -27,6 +27,12 @@ struct Block;
 /// Whether the operation has host code; if not, translated code calls its handler.
 [[nodiscard]] bool has_host_code(Op op);
 
+/// Code that all blocks of a Translator use.
+struct Routines {
+    const std::byte* leave = nullptr;       ///< back to run()
+    const std::byte* find_pages = nullptr;  ///< write_find_pages()
+};
+
 class Translator {
 public:
     /// Takes chunks from `share` as the code grows.
@@ -61,7 +67,7 @@ private:
     std::vector<CodeChunk> chunks_;  ///< the last one is being filled
     std::size_t used_ = 0;           ///< bytes of the last chunk
     Enter enter_ = nullptr;
-    const std::byte* leave_ = nullptr;
+    Routines routines_;
 };
 
 }  // namespace vgpu::softgpu::isa
