@@ -4,8 +4,11 @@
 // moves only between the slices of the VFs, so everything that VF1 can see must be equal: every
 // register, its configuration space, its VRAM, its interrupts, the times in its memory. While VF2
 // runs, nothing of VF1 changes. The time that VF1 waits for its slice is up to the scheduler, which
-// unit_core tests.
+// unit_core tests. Planted leaks show that each comparison can fail.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/pci_regs.h>
+#include <sys/eventfd.h>
 
 #include <iostream>
 #include <random>
@@ -17,6 +20,8 @@
 
 namespace vgpu::softgpu::test {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr unsigned kObserver = 1, kNeighbour = 2;
 constexpr std::chrono::milliseconds kSlice{4};
@@ -75,10 +80,20 @@ Sight look(VfClient& vf) {
     return sight;
 }
 
+/// A planted fault: in each slice, something that VF2 does reaches VF1.
+enum class Leak { None, Register, Config, Vram, Interrupt, Time };
+
+/// One slice of both VFs: what VF1 sees before and after VF2 has had the engine.
+struct Slice {
+    Sight before, after;
+};
+
 class Twin {
 public:
-    Twin(iov::SwitchMode mode, std::uint32_t work_seed, std::uint32_t neighbour_seed)
+    Twin(iov::SwitchMode mode, std::uint32_t work_seed, std::uint32_t neighbour_seed,
+         Leak leak = Leak::None)
         : gpu_(clock_, mode, iov::DoorbellMode::Trap),
+          leak_(leak),
           work_(work_seed),
           chance_(neighbour_seed),
           driver_(gpu_.pf()),
@@ -89,9 +104,8 @@ public:
         driver_->provision(kNeighbour, kSecond, kMegabytes);
     }
 
-    /// Runs `slices` slices of both VFs. Returns what VF1 saw at the end of each of its slices.
-    std::vector<Sight> live(std::size_t slices) {
-        std::vector<Sight> seen;
+    std::vector<Slice> live(std::size_t slices) {
+        std::vector<Slice> seen;
         GfxGuest gfx(*observer_);
         SdmaGuest sdma(*observer_);
         for (std::size_t slice = 0; slice < slices; ++slice) {
@@ -100,15 +114,12 @@ public:
             const std::vector<std::uint64_t> answers = work(gfx, sdma);
             EXPECT_EQ(driver_->command(GPUIOV_CMD_CONTEXT_SWITCH, kObserver, 0),
                       GPUIOV_STATUS_DONE);
-            const Sight before = look(*observer_);
+            Sight before = look(*observer_);
             disturb();
-            const Sight after = look(*observer_);
-            EXPECT_EQ(before.registers, after.registers) << "slice " << slice;
-            EXPECT_EQ(before.config, after.config) << "slice " << slice;
-            EXPECT_EQ(before.vram_hash, after.vram_hash) << "slice " << slice;
-            EXPECT_FALSE(after.has_interrupt) << "slice " << slice;
-            seen.push_back(before);
-            seen.back().answers = answers;
+            leak();
+            Sight after = look(*observer_);
+            before.answers = after.answers = answers;
+            seen.push_back({std::move(before), std::move(after)});
             clock_.advance(kSlice);
         }
         return seen;
@@ -146,6 +157,26 @@ private:
         if (status != GPUIOV_STATUS_DONE || any(3) == 0 ||
             driver_->command(GPUIOV_CMD_CONTEXT_SWITCH, kNeighbour, 0) != GPUIOV_STATUS_DONE)
             reset_neighbour();
+    }
+
+    void leak() {
+        constexpr std::uint64_t kUnusedVram = 8u << 20;
+        switch (leak_) {
+            case Leak::None:
+                return;
+            case Leak::Register:
+                return observer_->set_reg(REG_GC_SCRATCH_REG0, any(~0u));
+            case Leak::Config:
+                return observer_->set_config(PCI_INTERRUPT_LINE,
+                                             static_cast<std::uint8_t>(any(256)));
+            case Leak::Vram:
+                return observer_->set_vram(kUnusedVram, any(~0u));
+            case Leak::Interrupt:
+                ASSERT_EQ(eventfd_write(observer_->msi.fd(), 1), 0);
+                return;
+            case Leak::Time:
+                return clock_.advance(std::chrono::microseconds(any(1000)));
+        }
     }
 
     void reset_neighbour() {
@@ -193,30 +224,66 @@ private:
 
     VirtualClock clock_;
     RunningGpu gpu_;
+    const Leak leak_;
     std::mt19937 work_, chance_;
     std::unique_ptr<PfClient> driver_;
     std::unique_ptr<VfClient> observer_, neighbour_;
 };
 
-class Noninterference : public ::testing::TestWithParam<iov::SwitchMode> {};
+class Noninterference : public ::testing::TestWithParam<iov::SwitchMode> {
+protected:
+    static constexpr std::uint32_t kWork = 7;
+};
 
 TEST_P(Noninterference, AVfSeesTheSameBytesAndTimesWhateverItsNeighbourDoes) {
     constexpr std::size_t kSlices = 6;
-    constexpr std::uint32_t kWork = 7;
     const char* text = std::getenv("VGPU_TWIN_SEED");
     const std::uint32_t seed =
         text ? static_cast<std::uint32_t>(std::stoul(text)) : std::random_device{}();
     std::cout << "VGPU_TWIN_SEED=" << seed << "\n";
     Twin first(GetParam(), kWork, seed), second(GetParam(), kWork, seed + 1);
-    const std::vector<Sight> one = first.live(kSlices);
-    const std::vector<Sight> other = second.live(kSlices);
+    const std::vector<Slice> one = first.live(kSlices);
+    const std::vector<Slice> other = second.live(kSlices);
     for (std::size_t slice = 0; slice < kSlices; ++slice) {
-        EXPECT_EQ(one[slice].registers, other[slice].registers) << "slice " << slice;
-        EXPECT_EQ(one[slice].answers, other[slice].answers) << "slice " << slice;
-        EXPECT_TRUE(one[slice] == other[slice]) << "slice " << slice;
+        const Sight &mine = one[slice].before, &theirs = other[slice].before;
+        EXPECT_EQ(mine.registers, theirs.registers) << "slice " << slice;
+        EXPECT_EQ(mine.answers, theirs.answers) << "slice " << slice;
+        EXPECT_TRUE(mine == theirs) << "slice " << slice;
+        for (const Slice& twin : {one[slice], other[slice]}) {
+            EXPECT_EQ(twin.before.registers, twin.after.registers) << "slice " << slice;
+            EXPECT_EQ(twin.before.config, twin.after.config) << "slice " << slice;
+            EXPECT_EQ(twin.before.vram_hash, twin.after.vram_hash) << "slice " << slice;
+            EXPECT_FALSE(twin.after.has_interrupt) << "slice " << slice;
+        }
     }
-    EXPECT_NE(one[0].answers, one[1].answers) << "times and values change with the slices";
+    EXPECT_NE(one[0].before.answers, one[1].before.answers)
+        << "times and values change with the slices";
     EXPECT_NE(first.neighbours_vram(), second.neighbours_vram()) << "they do the same";
+}
+
+/// The parts of a VF's sight in which two slices differ, or which an interrupt has changed.
+std::vector<Leak> differences(const Sight& one, const Sight& other) {
+    std::vector<Leak> found;
+    if (one.registers != other.registers) found.push_back(Leak::Register);
+    if (one.config != other.config) found.push_back(Leak::Config);
+    if (one.vram_hash != other.vram_hash) found.push_back(Leak::Vram);
+    if (other.has_interrupt) found.push_back(Leak::Interrupt);
+    return found;
+}
+
+TEST_P(Noninterference, WhatReachesTheVfFromItsNeighbourIsSeenWhereItArrives) {
+    for (const Leak leak : {Leak::Register, Leak::Config, Leak::Vram, Leak::Interrupt}) {
+        Twin twin(GetParam(), kWork, 1, leak);
+        const Slice slice = twin.live(1)[0];
+        EXPECT_THAT(differences(slice.before, slice.after), ElementsAre(leak));
+    }
+}
+
+TEST_P(Noninterference, TimeThatDependsOnTheNeighbourMakesTheTwinsDiffer) {
+    Twin first(GetParam(), kWork, 1, Leak::Time), second(GetParam(), kWork, 2, Leak::Time);
+    const std::vector<Slice> one = first.live(2), other = second.live(2);
+    EXPECT_EQ(one[0].before.answers, other[0].before.answers);
+    EXPECT_NE(one[1].before.answers, other[1].before.answers);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, Noninterference,
