@@ -213,6 +213,20 @@ TEST(CodeMemory, VfGetsNoMoreThanItsShareAndLeavesTheRestToOthers) {
     EXPECT_NE(other.take().write, nullptr);
 }
 
+TEST(TranslatorDeathTest, CodeOfAnotherCacheDoesNotRun) {
+#ifdef NDEBUG
+    GTEST_SKIP() << "assertions are off in this build";
+#else
+    if (!softgpu::isa::can_translate()) GTEST_SKIP() << "no AVX-512";
+    EagerCode code(2);
+    const softgpu::isa::Translator translator(code.share);
+    const auto others = code.share.take();
+    softgpu::isa::Frame frame{};
+    EXPECT_DEATH((void)translator.run(frame, others.run), "belongs to another cache");
+    code.share.release(others);
+#endif
+}
+
 TEST(CodeMemory, WithoutRoomTheInterpreterRunsEverything) {
     if (!softgpu::isa::can_translate()) GTEST_SKIP() << "no AVX-512";
     EagerCode code(1);

@@ -3,6 +3,7 @@
 
 #include <cpuid.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -278,6 +279,12 @@ bool Translator::translate(Block& block, std::uint32_t mode) {
     if (chunks_.empty() && !add_chunk()) return false;
     if (write_block(block, mode)) return true;
     return add_chunk() && write_block(block, mode);
+}
+
+bool Translator::is_own(const void* head) const {
+    return std::ranges::any_of(chunks_, [head](const CodeChunk& chunk) {
+        return address(head) - address(chunk.run) < CodeMemory::kChunk.count;
+    });
 }
 
 void Translator::reset() {

@@ -9,6 +9,7 @@
 // the cache: both are forgotten together.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -47,6 +48,7 @@ public:
     /// Runs translated code, beginning with the block at `head`. Returns the outcome of the last
     /// instruction.
     [[nodiscard]] Outcome run(Frame& frame, const void* head) const {
+        assert(is_own(head) && "this code belongs to another cache");
         return static_cast<Outcome>(enter_(&frame, head));
     }
     /// Forgets all code and returns its memory. No code may be running, and no Block::head may be
@@ -58,6 +60,8 @@ public:
     [[nodiscard]] std::uint32_t hot_runs() const { return share_.hot_runs(); }
 
 private:
+    /// For assertions: whether code lies in a chunk of this translator.
+    [[nodiscard]] bool is_own(const void* head) const;
     [[nodiscard]] bool add_chunk();
     [[nodiscard]] bool write_block(Block& block, std::uint32_t mode);
     void write_entry();
