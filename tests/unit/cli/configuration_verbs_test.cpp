@@ -82,15 +82,13 @@ constexpr const char* kHarmlessPlan = R"({"schema": "vgpu-plan-1", "label": "day
   "why": "takes effect with the next run table"}]})";
 
 /// Of a GPU whose driver disables all VFs to enable more.
-constexpr const char *kEnablePlan = R"({"schema": "vgpu-plan-1", "label": "vms",
+constexpr const char* kEnablePlan = R"json({"schema": "vgpu-plan-1", "label": "vms",
   "is_empty": false, "disruption": "vf-restart", "steps": [
     {"action": "enable", "target": "b50", "name": "", "from": {"vfs": 3}, "to": {"vfs": 4},
      "disruption": "vf-restart", "needs": "all-idle",
      "in_use": "b50/vf2 ('vm-2': a client has it open)",
-                     "blocked" : "b50/vf2 ('vm-2': a client has it open)",
-                     "why"
-    : "3 -> 4: all VFs are disabled and enabled again, and lose the content of their VRAM"
-},
+     "blocked": "b50/vf2 ('vm-2': a client has it open)",
+     "why": "3 -> 4: all VFs are disabled and enabled again, and lose the content of their VRAM"},
     {"action": "create", "target": "b50/vf4", "name": "vm-4", "from": {},
      "to": {"name": "vm-4", "weight": 100, "quantum_us": 0, "profile": "vm",
             "vram_bytes": 4294967296}, "disruption": "none", "needs": "nothing", "in_use": "",
@@ -99,7 +97,7 @@ constexpr const char *kEnablePlan = R"({"schema": "vgpu-plan-1", "label": "vms",
   "gpus": [{"gpu": "b50", "vram_bytes": 17179869184, "pf_vram_bytes": 0,
             "planned_vram_bytes": 4294967296,
             "quanta": [{"name": "vm-4", "quantum_us": 16000, "worst_wait_us": 41500}]}]
-})";
+})json";
 
 class ConfigurationVerbs : public testing::Cli {
 protected:

@@ -69,7 +69,7 @@ TEST(StateFile, ThatIsSoundAndSaysNothingKnownIsRefused) {
         [](Json& json) { json["schema"] = "vgpud-apply"; },
         [](Json& json) { json.erase("version"); },
         [](Json& json) { json.erase("gpu"); },
-        [](Json& json) { json["vfs"][0]["vf"] = 17; },
+        [](Json& json) { json["vfs"][0]["vf"] = 65; },
         [](Json& json) { json["vfs"][0]["vf"] = 0; },
         [](Json& json) { json["vfs"][0]["uuid"] = "x"; },
         [](Json& json) { json["vfs"][0]["owner"]["name"] = ""; },
