@@ -33,8 +33,8 @@ struct CodeChunk {
 /// Any thread. Outlives its shares.
 class CodeMemory {
 public:
-    /// A chunk has room for 20 long blocks of arithmetic, or fewer blocks of loads. Most caches need
-    /// one chunk.
+    /// A chunk has room for 20 long blocks of arithmetic, or fewer blocks of loads. Most caches
+    /// need one chunk.
     static constexpr Bytes kChunk = 256_KiB;
 
     /// Room for `chunks` chunks. ENOSYS if this processor lacks an extension that translated code
