@@ -215,8 +215,8 @@ void GpuVf::poll_waits() {
 
 void GpuVf::scan_doorbells(iov::Doorbells::Scan how) {
     if (doorbells_.mode() == iov::DoorbellMode::Trap) return;
-    const auto lock = enter();
-    doorbells_.scan(how);
+    const std::scoped_lock lock(lock_);
+    if (!is_saved_) doorbells_.scan(how);
 }
 
 bool GpuVf::is_saved() const {

@@ -165,7 +165,8 @@ public:
     /// Checks the waits of an inactive VF; calls work_arrived() if the VF can make progress.
     void poll_waits();
     [[nodiscard]] bool is_stuck() const { return is_sdma_stuck_; }
-    /// Poll mode: takes the rings that the client stored in its pages.
+    /// Poll mode: takes the rings that the client stored in its pages. A VF that was saved
+    /// meanwhile stays saved: poll_waits() looks at it.
     void scan_doorbells(iov::Doorbells::Scan how);
     /// True copy: true while the VF is a stream and its blocks are poisoned.
     [[nodiscard]] bool is_saved() const;
