@@ -19,7 +19,8 @@ EXPECTED = [re.compile(text) for text in (
     r'org\.freedesktop\.DBus|the bus|D-Bus',  # the bus was stopped or killed
     r'No space left on device',  # a file system was full
     r'device lost|device gone|lost the device|does not answer',  # softgpu was killed or stopped
-    r'ended by signal 9|pf-lost|device-lost',  # a program was killed
+    # a program was killed; a vgpud that adopted it cannot know by which signal
+    r'ended by signal 9|\(pid \d+\) ended; see|pf-lost|device-lost',
 )]
 
 HANG = re.compile(r' hang: does not give up the engine|world switch .* failed, command \d+, status 0x11')

@@ -28,7 +28,8 @@ def clean_history():
                 ('logs', {'bytes': 1000 * episode}),
                 ('stall', {'seconds': 0.3}),
                 ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0/vf1: hang: does not give up the engine'}),
-                ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0: pf-lost: Broken pipe'})):
+                ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0: pf-lost: Broken pipe'}),
+                ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0: failed: vgpu-pf (pid 23) ended; see x'})):
             events.append({'kind': kind, 'episode': episode, 't': float(episode), **copy.deepcopy(members)})
     return events
 
