@@ -147,14 +147,13 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 // --- the kernel
 
-/// Whether vgpu_pf would drive a GPU of this host. If not, missing requirements of real VFs are not
-/// a fault.
+/// Whether vgpu_pf would drive a GPU of this host.
 [[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
     return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
                        [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
 }
 
-/// Only on such a host are missing requirements of real VFs a fault.
+/// Whether the host has a GPU with real VFs. If not, missing requirements of such VFs are no fault.
 [[nodiscard]] bool has_real_vfs(const HostFacts& facts) {
     return has_sriov_gpu(facts) || !facts.vendor_pfs.empty();
 }

@@ -253,31 +253,41 @@ void store_parts(Emitter& e, Places& at, const Piece& piece, u32 shift, Label& s
 
 // ---- the rows of vector memory
 
+/// `Count` words, or one byte or half.
+template <class T, u32 Count> void load(Emitter& e, Places& at, const Piece& piece) {
+    if constexpr (sizeof(T) == 4)
+        load_words(e, at, std::span(&piece, 1), Count);
+    else
+        load_parts<T>(e, at, piece);
+}
+
+template <class T, u32 Count, Part P>
+void store(Emitter& e, Places& at, const Piece& piece, Label& slow) {
+    constexpr u32 shift = P == Part::High ? 16 : 0;
+    if constexpr (sizeof(T) == 4)
+        store_words(e, at, piece, Count);
+    else
+        store_parts<T>(e, at, piece, shift, slow);
+}
+
 template <class T, u32 Count> bool global_load(Emitter& e, const Instruction& i) {
     e.prepare_rows(i, Count);
     Emitter::Ways& ways = e.begin_fast(i);
     Places at(e, ways);
     at.in_page(i, Count * sizeof(T), Access::Read);
     const Piece piece{0, i.dst};
-    if constexpr (sizeof(T) == 4)
-        load_words(e, at, std::span(&piece, 1), Count);
-    else
-        load_parts<T>(e, at, piece);
+    load<T, Count>(e, at, piece);
     e.end_fast(ways);
     return true;
 }
 
 template <class T, u32 Count, Part P> bool global_store(Emitter& e, const Instruction& i) {
-    constexpr u32 shift = P == Part::High ? 16 : 0;
     e.prepare_rows(i, 0);
     Emitter::Ways& ways = e.begin_fast(i);
     Places at(e, ways);
     at.in_page(i, Count * sizeof(T), Access::Write);
     const Piece piece{0, i.src[1].value};
-    if constexpr (sizeof(T) == 4)
-        store_words(e, at, piece, Count);
-    else
-        store_parts<T>(e, at, piece, shift, ways.slow);
+    store<T, Count, P>(e, at, piece, ways.slow);
     e.end_fast(ways);
     return true;
 }
@@ -304,10 +314,7 @@ template <class T, u32 Count> bool lds_load(Emitter& e, const Instruction& i) {
     const u32 offset = static_cast<u32>(i.imm);
     at.in_lds(i.src[0].value, offset + u32{Count * sizeof(T)});
     const Piece piece{offset, i.dst};
-    if constexpr (sizeof(T) == 4)
-        load_words(e, at, std::span(&piece, 1), Count);
-    else
-        load_parts<T>(e, at, piece);
+    load<T, Count>(e, at, piece);
     e.end_fast(ways);
     return true;
 }
@@ -327,17 +334,13 @@ template <class T, u32 Stride> bool lds_load_two(Emitter& e, const Instruction& 
 }
 
 template <class T, u32 Count, Part P> bool lds_store(Emitter& e, const Instruction& i) {
-    constexpr u32 shift = P == Part::High ? 16 : 0;
     e.prepare_rows(i, 0);
     Emitter::Ways& ways = e.begin_fast(i);
     Places at(e, ways);
     const u32 offset = static_cast<u32>(i.imm);
     at.in_lds(i.src[0].value, offset + u32{Count * sizeof(T)});
     const Piece piece{offset, i.src[1].value};
-    if constexpr (sizeof(T) == 4)
-        store_words(e, at, piece, Count);
-    else
-        store_parts<T>(e, at, piece, shift, ways.slow);
+    store<T, Count, P>(e, at, piece, ways.slow);
     e.end_fast(ways);
     return true;
 }
